@@ -1,6 +1,7 @@
-"""The registry of the seed systems: one folder each, with its records, codecs, rules, importers and verbs.
+"""The registry of the systems that baton supports: session-baton, KAIROS, PAIF, ECC and Gobby.
 
-Verbs and systems meet only here. A system is a folder with a `SYSTEM`, and has its name in `SYSTEMS`.
+Each system has a folder with its records, codecs, rules, importers and verbs. The folder's `__init__` defines `SYSTEM`.
+The modules in `verbs/` import only this registry and `session_hooks`, never a single system.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ["SYSTEMS", "BriefRequest", "ForeignDocument", "SeedSystem", "find_doc
 _NAMES = ("session_baton", "kairos", "paif", "ecc", "gobby")
 
 SYSTEMS: tuple[SeedSystem, ...] = tuple(importlib.import_module(f"baton_git.systems.{name}").SYSTEM for name in _NAMES)
-"""The names of the systems, in the order of their sections in the brief."""
+"""The systems, in the order in which they add sections to the brief."""
 
 
 def list_documents() -> list[ForeignDocument]:

@@ -1,4 +1,7 @@
-"""The batons in a foreign storage, and the entries that could not be read as batons."""
+"""The batons (session-baton's documents) in another program's storage, and the entries that cannot be read as batons.
+
+A storage is a database, a cache folder or a file.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,13 @@ _MARK_OF_THE_SPECIFICATION = "sync_status"
 
 @dataclass(frozen=True)
 class ImportedBaton:
-    """One baton of a foreign storage."""
+    """One baton of another program's storage."""
 
     namespace: str
     baton: dict[str, Any]
-    """The unchanged document, in its order of keys, without `_sync_status`."""
+    """The document without `_sync_status`, otherwise unchanged, with its keys in their original order."""
     updated_at: str | None
-    """The time in the storage at which it was stored, else the `updated_at` of the document, else None."""
+    """When the baton was stored, as the storage states it, else the `updated_at` of the document, else None."""
     pending: bool = False
     """Whether its last upload failed, so that the server does not have it yet."""
     where: str = ""
@@ -43,7 +46,7 @@ class UnusableEntry:
 
 
 def parse_object(text: str | bytes, *, where: str = "") -> dict[str, Any]:
-    """Return the object in a JSON text; a byte order mark is ignored.
+    """Parse a JSON text that holds one object, and return the object. A byte order mark is ignored.
 
     Raises:
         InvalidDocument: the text is empty, not strict JSON, or not an object.
@@ -60,11 +63,11 @@ def parse_object(text: str | bytes, *, where: str = "") -> dict[str, Any]:
 
 
 def remove_mark(document: dict[str, Any], *, cached: bool = False) -> tuple[dict[str, Any], Any]:
-    """Return the document without the mark of session-baton's cache, and the mark; None if there is none.
+    """Return the document without the mark of session-baton's cache, and the mark's value, or None if there is no mark.
 
     Args:
-        cached: whether the document may come from a cache. Then `sync_status`, the spelling of session-baton's
-            SPEC.md that its code never used, is also a mark if its value is one.
+        cached: whether the document may come from a cache. Then `sync_status` is also a mark if its value is one of
+            the two values of a mark: session-baton's SPEC.md spells the key this way, but its code never did.
     """
     mark = MARK
     if cached and MARK not in document and document.get(_MARK_OF_THE_SPECIFICATION) in (SYNCED, PENDING):
@@ -73,14 +76,14 @@ def remove_mark(document: dict[str, Any], *, cached: bool = False) -> tuple[dict
 
 
 def find_own_date(baton: dict[str, Any]) -> str | None:
-    """Return the document's own `updated_at`, if it is a text."""
+    """Return the document's own `updated_at`; None if it is missing or not a text."""
     date = baton.get("updated_at")
     return date if isinstance(date, str) else None
 
 
 def refuse_duplicates(entries: Sequence[ImportedBaton | UnusableEntry]) -> list[ImportedBaton | UnusableEntry]:
-    """Return the entries, with all batons of a duplicate namespace as unusable, because it is unknown which one is
-    meant."""
+    """Return the entries, with an `UnusableEntry` in place of each baton whose namespace occurs more than once, because
+    it is unknown which of them is the right one."""
     owners: dict[str, list[str]] = {}
     for entry in entries:
         if isinstance(entry, ImportedBaton):
@@ -102,7 +105,7 @@ def check_batons(batons: Iterable[ImportedBaton]) -> list[ImportedBaton]:
 
     Raises:
         InvalidName: a namespace is not a valid name.
-        InvalidDocument, LimitExceeded: a document could not be read again.
+        InvalidDocument, LimitExceeded: a document could not be read back after it was stored.
         InvalidArgument: a namespace occurs twice.
     """
     imported = list(batons)

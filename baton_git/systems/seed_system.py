@@ -1,4 +1,7 @@
-"""The data that a seed system registers, so that verbs and interfaces do not depend on particular systems."""
+"""The data that each system registers, so that baton's own verbs do not depend on particular systems.
+
+A seed system is one of the five projects whose formats and features baton supports.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ class BriefRequest(NamedTuple):
 
     Attributes:
         agent: the agent that reads the brief; None if unknown.
-        restored: whether the brief already has the reader's checkpoint.
-        handoff: whether to include the facts of earlier sessions, which requires that transcripts are read.
+        restored: whether the brief already contains the reader's checkpoint.
+        handoff: whether to include the facts of earlier sessions. Transcripts are read for this.
         problems: receives one line for each record that cannot be shown.
     """
 
@@ -38,9 +41,9 @@ class ForeignDocument(NamedTuple):
     """A document format of a system: its model and the functions of its codec.
 
     Attributes:
-        parse: returns the function that validates plain data; that function raises `InvalidDocument`.
-        make: returns the function that makes the document of a state; None if a state cannot be written in this
-            format.
+        parse: loads and returns the function that validates plain data. That function raises `InvalidDocument`.
+        make: loads and returns the function that makes the document of a state. None if a state cannot be written in
+            this format.
     """
 
     name: str

@@ -15,8 +15,8 @@ class StartResult(NamedTuple):
 
     Attributes:
         agent: the agent whose last checkpoint the brief shows; None means the acting agent.
-        restored: lines that restore this agent's state from its checkpoint.
-        problems: invalid settings of the system.
+        restored: lines about this agent's state, from its checkpoint, and about errors while it was restored.
+        problems: why settings of the system could not be used.
     """
 
     agent: str | None = None
@@ -39,9 +39,9 @@ class EndResult(NamedTuple):
 def run_start_hooks(ws: Workspace, now: datetime) -> StartResult:
     """Call the `start` function of each system for the session of `ws`, and combine the results.
 
-    The functions never raise; errors are among the problems of the result.
+    The functions do not raise for expected errors; they report them in `restored` or `problems`.
     """
-    results = [module.start(ws, now) for module in _modules()]
+    results = [module.start(ws, now) for module in _import_hook_modules()]
     return StartResult(
         next((result.agent for result in results if result.agent is not None), None),
         tuple(line for result in results for line in result.restored),
@@ -52,13 +52,13 @@ def run_start_hooks(ws: Workspace, now: datetime) -> StartResult:
 def run_end_hooks(ws: Workspace, now: datetime, *, summary: str | None, context: str | None) -> EndResult:
     """Call the `end` function of each system for the session of `ws`, and combine the results.
 
-    The functions never raise; errors are among the news of the result.
+    The functions do not raise for expected errors; they report them in `news`.
     """
-    results = [module.end(ws, now, summary=summary, context=context) for module in _modules()]
+    results = [module.end(ws, now, summary=summary, context=context) for module in _import_hook_modules()]
     checkpoint = next((result.checkpoint for result in results if result.checkpoint is not None), None)
     return EndResult(checkpoint, tuple(line for result in results for line in result.news))
 
 
-def _modules() -> list[Any]:
+def _import_hook_modules() -> list[Any]:
     names = (system.name for system in SYSTEMS if system.has_session_hooks)
     return [importlib.import_module(f"baton_git.systems.{name}.session_hooks") for name in names]

@@ -40,10 +40,10 @@ def start_session(
     paif = settings.paif
     options = StartOptions(check_seconds=CHECK_SECONDS, sync_seconds=SYNC_SECONDS, parent=parent, handoff=False)
     if paif is not None:
-        from baton_git.systems.paif.checkpoints import agent_at_work, restore_at_start
+        from baton_git.systems.paif.checkpoints import choose_agent, restore_at_start
 
         restored = attempt(lambda: restore_at_start(ws, now, paif)) or ()
-        options = options._replace(agent=agent_at_work(ws, paif), restored=restored)
+        options = options._replace(agent=choose_agent(ws, paif), restored=restored)
     return begin_session(ws, now, options)
 
 
@@ -52,10 +52,10 @@ def save_periodic_checkpoint(ws: Workspace, now: datetime, settings: HookInputs,
     paif = settings.paif
     if paif is None or paif.agent_id is None:
         return
-    from baton_git.systems.paif.checkpoints import SessionWork, checkpoint_on_the_way
+    from baton_git.systems.paif.checkpoints import SessionWork, checkpoint_during_session
 
     work = _find_work(ws, event) or SessionWork(one_line(event.response, MAX_SUMMARY))
-    checkpoint_on_the_way(ws, now, paif.agent_id, work, paif.interval_minutes)
+    checkpoint_during_session(ws, now, paif.agent_id, work, paif.interval_minutes)
 
 
 def save_last_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, event: Payload) -> None:
@@ -68,13 +68,13 @@ def save_last_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, eve
 
 def _find_work(ws: Workspace, event: Payload) -> SessionWork | None:
     """Return the work recorded in the session's handoff; None if it has none."""
-    from baton_git.systems.paif.checkpoints import AUTOMATIC, SessionWork
+    from baton_git.systems.paif.checkpoints import GENERATED_PREFIX, SessionWork
 
     handoff = read_handoff(ws.branch.read().state, f"{event.agent}/{event.session}")
     if handoff is None:
         return None
     facts, names = handoff.facts, collect_template_names(handoff)
-    asked = f"{AUTOMATIC}{one_line(' · '.join(names['asked'][:1]), MAX_SUMMARY // 3)}" if names["asked"] else ""
+    asked = f"{GENERATED_PREFIX}{one_line(' · '.join(names['asked'][:1]), MAX_SUMMARY // 3)}" if names["asked"] else ""
     answered = f"Answered: {names['answered']}" if names["answered"] else ""
     left = [todo.content for todo in facts.todo_state if todo.status in OPEN]
     return SessionWork(

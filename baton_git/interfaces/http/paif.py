@@ -25,9 +25,9 @@ from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
     Saved,
-    agent_sessions,
-    check_own,
-    look,
+    check_session_owner,
+    collect_sessions,
+    preview_restore,
     restore,
     save_checkpoint,
 )
@@ -65,7 +65,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
             )
         if caller.kind == "agent" and who.session is not None:
             with who.on(site, may_begin=True) as ws:
-                check_own(ws.branch.read().state, agent_id, who.session)
+                check_session_owner(ws.branch.read().state, agent_id, who.session)
 
     its = [Depends(check_caller)]
     known: Responses = {200: {"description": "No checkpoint was due, or it exists already: `created` is false."}}
@@ -96,7 +96,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
     def latest_checkpoint(agent_id: str, response: Response, who: Who) -> dict[str, Any]:
         """Return the newest checkpoint of an agent; 404 if there is none."""
         with who.on(site, may_begin=True) as ws:
-            latest = look(ws, site.now(), agent_id)
+            latest = preview_restore(ws, site.now(), agent_id)
         if latest.checkpoint is None:
             raise NotFound("checkpoint", agent_id, hint=f"POST /checkpoint/{agent_id} makes one")
         response.headers["ETag"] = tag(latest.version.commit)
@@ -116,7 +116,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
     def list_sessions(agent_id: str, who: Who, limit: Annotated[int | None, Query(ge=1)] = None) -> dict[str, Any]:
         """List the sessions of an agent, newest first, including restored sessions without a checkpoint."""
         with who.on(site, may_begin=True) as ws:
-            sessions = agent_sessions(ws, agent_id)[:limit]
+            sessions = collect_sessions(ws, agent_id)[:limit]
         return {"agent_id": agent_id, "sessions": [session.as_data() for session in sessions]}
 
 

@@ -1,4 +1,4 @@
-"""The section of the brief about the agent's last checkpoint."""
+"""The section of the brief about the reading agent's last checkpoint, or about the agents that have checkpoints."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from baton_git.systems.seed_system import BriefRequest
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:
-    """Return the section about the newest checkpoint of the agent that reads the brief; other agents' checkpoints are
-    left out."""
+    """Yield at most one section: the newest checkpoint of the agent that reads the brief. If that agent is unknown or
+    has no checkpoint, the section names the agents that have checkpoints."""
     reader = _find_reader(request.state, request.agent)
     request.problems.extend(f"{entry.path}: {entry.why}" for entry in _list_unreadable(request, reader))
     agents = _list_agents(request.state)
@@ -25,7 +25,7 @@ def make_sections(request: BriefRequest) -> Iterator[Section]:
         who = ", ".join(quote_id(agent) for agent in agents[:8])
         yield Section("Checkpoints", (f"- of {who}: baton restore --agent NAME",), "checkpoints", rank=Rank.STANDING)
     else:
-        yield _checkpoint_section(request, reader)
+        yield _make_checkpoint_section(request, reader)
 
 
 def _list_unreadable(request: BriefRequest, reader: str | None) -> Iterator[Unreadable]:
@@ -41,24 +41,24 @@ def _list_agents(state: State) -> list[str]:
 
 
 def _find_reader(state: State, agent: str | None) -> str | None:
-    """Return the agent whose checkpoint is shown: the one that reads, or the only agent of the namespace if the reader
-    is not known."""
+    """Return the agent whose checkpoint is shown: the reader or, if the reader is unknown, the only agent that has
+    checkpoints. None if the reader has no checkpoint, or if the reader is unknown and several agents have some."""
     agents = _list_agents(state)
     if agent is None:
         return agents[0] if len(agents) == 1 else None
     return agent if agent in agents else None
 
 
-def _checkpoint_section(request: BriefRequest, reader: str) -> Section:
+def _make_checkpoint_section(request: BriefRequest, reader: str) -> Section:
     checkpoint = checkpoint_store.find_newest(request.state, reader, request.now)
-    lines = tuple(_checkpoint_lines(checkpoint)) if checkpoint else ()
+    lines = tuple(_format_checkpoint_lines(checkpoint)) if checkpoint else ()
     since = f", {describe_age(checkpoint.metadata.ended_at, request.now)}" if checkpoint else ""
     command = f"baton restore --agent {quote_id(reader)}"
     title = f"Last checkpoint of {quote_id(reader)}{since} ({command})"
     return Section(title, lines, "lines of the checkpoint", all=f"{command} --json", rank=Rank.STANDING)
 
 
-def _checkpoint_lines(checkpoint: Checkpoint) -> Iterator[str]:
+def _format_checkpoint_lines(checkpoint: Checkpoint) -> Iterator[str]:
     context, memory = checkpoint.context, checkpoint.working_memory
     if context.conversation_summary:
         yield f"- [{CLAIMED_TIER}] {one_line(context.conversation_summary, LINE)}"

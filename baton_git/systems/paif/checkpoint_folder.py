@@ -1,9 +1,9 @@
 """PAIF's checkpoint folder, `~/.memory-bridge/checkpoints/`: one folder per agent, one JSON file per checkpoint.
 
     <agent>/checkpoint-2026-04-04T18-34-00.json      UTC, without milliseconds
-    <agent>/checkpoint-2026-04-04T18-34-00_2.json    a second one of that second; PAIF itself would overwrite the first
+    <agent>/checkpoint-2026-04-04T18-34-00_2.json    another checkpoint of the same second; PAIF overwrites the first
 
-A link that leads out of the folder is not followed, and a file with another document is never replaced.
+Symbolic links that lead out of the folder are not followed. An export never replaces a file that has other content.
 """
 
 from __future__ import annotations
@@ -28,7 +28,14 @@ _MAX_NAME = 240
 
 
 class CheckpointFile(NamedTuple):
-    """One checkpoint file. `agent` is the name of its folder, or was given by the caller."""
+    """The document of one checkpoint file.
+
+    Attributes:
+        agent: the agent whom the caller named, else the name of the file's folder. None for a single file that is not
+            in a folder `checkpoints/<agent>/`.
+        file: the name of the file.
+        where: its path, for messages.
+    """
 
     agent: str | None
     document: dict[str, Any]
@@ -57,11 +64,11 @@ def read_checkpoints(path: Path, agent: str | None = None) -> list[CheckpointFil
     file name.
 
     Args:
-        agent: read only the checkpoints of this agent. If `path` is a folder of files, they are taken to be this
-    agent's, whatever the folder is called.
+        agent: read only the checkpoints of this agent. Files directly in the folder `path` are taken to be this
+            agent's, whatever the folder is called.
 
     Raises:
-        NotFound: `path` does not exist, or has no folder of that agent.
+        NotFound: `path` does not exist, or is a folder with neither files nor a subfolder of this agent.
         StoreError: `path` cannot be read.
     """
     with reading(path):
@@ -77,7 +84,7 @@ def read_checkpoints(path: Path, agent: str | None = None) -> list[CheckpointFil
 
 
 def _find_agent(path: Path) -> str | None:
-    """Find the agent of a single file by its path: `checkpoints/<agent>/<file>`."""
+    """Return the agent of a single file whose path ends with `checkpoints/<agent>/<file>`; None for other paths."""
     folder = Path(os.path.realpath(path)).parent
     return folder.name if folder.parent.name == _FOLDER else None
 
@@ -137,8 +144,11 @@ def _parse_file(path: Path) -> dict[str, Any]:
 # --- writing
 
 
-def write_checkpoints(folder: Path, leaving: list[OutgoingCheckpoint], *, one_agent: bool = False) -> list[Path]:
-    """Write checkpoints in PAIF's layout and return their paths. Existing files are left alone.
+def write_checkpoints(folder: Path, checkpoints: list[OutgoingCheckpoint], *, one_agent: bool = False) -> list[Path]:
+    """Write checkpoints in PAIF's layout and return the sorted paths of their files.
+
+    Existing files are left alone: a checkpoint that a file already holds is not written again, and a checkpoint whose
+    file name is taken by other content gets another name.
 
     Args:
         one_agent: whether `folder` is the folder of one agent rather than of all agents.
@@ -148,33 +158,37 @@ def write_checkpoints(folder: Path, leaving: list[OutgoingCheckpoint], *, one_ag
         InvalidArgument: a link leads out of the folder, or a path that should be a folder is something else.
         WriteFailed: the disk is full or refuses the write.
 
-    When an error is raised, nothing has been written.
+    If an error is raised, no checkpoint has been written.
     """
     taken: set[tuple[str, str]] = set()
     paths: list[Path] = []
     contents: dict[Path, bytes] = {}
-    by_name = sorted(leaving, key=lambda entry: _find_own_name(entry) is None)  # imported names come first
-    for checkpoint in by_name:
-        place = folder if one_agent else folder / AgentId(checkpoint.agent).text
-        _check_place(place, folder)
-        path, is_there = _choose_path(place, checkpoint, taken)
+    # Checkpoints that were imported under a name come first, so that no other checkpoint takes their names.
+    for checkpoint in sorted(checkpoints, key=lambda entry: _find_own_name(entry) is None):
+        agent_folder = folder if one_agent else folder / AgentId(checkpoint.agent).text
+        _check_agent_folder(agent_folder, folder)
+        path, is_written = _choose_path(agent_folder, checkpoint, taken)
         taken.add((checkpoint.agent.casefold(), path.name.casefold()))
         paths.append(path)
-        if not is_there:
+        if not is_written:
             contents[path] = f"{json.dumps(checkpoint.document)}\n".encode()
     write_all(contents)
     return sorted(paths)
 
 
-def _check_place(place: Path, folder: Path) -> None:
-    if place != folder and place.is_symlink() and not _is_inside(place, Path(os.path.realpath(folder))):
-        raise InvalidArgument(f"{show_path(place)} is a link that leads out of the folder", path=show_path(place))
-    if place.exists() and not place.is_dir():
-        raise InvalidArgument(f"{show_path(place)} is there already and is not a folder", path=show_path(place))
+def _check_agent_folder(path: Path, folder: Path) -> None:
+    if path != folder and path.is_symlink() and not _is_inside(path, Path(os.path.realpath(folder))):
+        raise InvalidArgument(f"{show_path(path)} is a link that leads out of the folder", path=show_path(path))
+    if path.exists() and not path.is_dir():
+        raise InvalidArgument(f"{show_path(path)} exists and is not a folder", path=show_path(path))
 
 
 def _choose_path(folder: Path, checkpoint: OutgoingCheckpoint, taken: set[tuple[str, str]]) -> tuple[Path, bool]:
-    """Return the first file name that is free or holds the same document, and whether it holds the document."""
+    """Return the first path that is free or whose file holds the same document, and whether it holds the document.
+
+    Args:
+        taken: agents and file names of the checkpoints that were placed before, in folded case.
+    """
     for name in _list_names(checkpoint):
         path = folder / name
         if (checkpoint.agent.casefold(), name.casefold()) in taken:
@@ -197,8 +211,8 @@ def _list_names(checkpoint: OutgoingCheckpoint) -> Iterator[str]:
 
 
 def _find_own_name(checkpoint: OutgoingCheckpoint) -> str | None:
-    """Return the file name that a checkpoint was imported under, or None if it is not a valid name (a record can
-    contain any text)."""
+    """Return the file name under which a checkpoint was imported; None if it was not imported, or if the name is not
+    valid, since a record can contain any text."""
     name = checkpoint.file or ""
     fits = name.endswith(_SUFFIX) and name.isprintable() and len(name.encode()) <= _MAX_NAME
     return name if fits and not name.startswith(".") and "/" not in name else None

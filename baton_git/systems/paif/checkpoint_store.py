@@ -25,10 +25,11 @@ from baton_git.systems.paif.records.identity import Identity
 KEPT = 50
 """Number of checkpoints of an agent that stay live; older ones are archived."""
 AHEAD = timedelta(minutes=5)
-"""How far in the future a checkpoint may be dated before its clock is considered wrong."""
-_ROOM = 190
-"""Maximum size of an id in bytes, so that a file name has room for `.2`."""
-_ROOM_OF_AGENT = 140
+"""Maximum time by which a checkpoint may be dated in the future before the clock that dated it is considered wrong."""
+_MAX_ID_BYTES = 190
+"""Maximum size of an id as a file name, which leaves room for `.2`."""
+_MAX_AGENT_BYTES = 140
+"""Maximum size of an agent's id as a file name, which leaves room for the time and the session."""
 
 
 def parse_agent(text: str) -> str:
@@ -39,7 +40,7 @@ def parse_agent(text: str) -> str:
     """
     agent = AgentId(text).text
     with suppress(InvalidName):
-        if len(RecordId(agent).component) <= _ROOM_OF_AGENT:
+        if len(RecordId(agent).component) <= _MAX_AGENT_BYTES:
             return agent
     raise InvalidName("agent", text, "is too long for the name of a file")
 
@@ -71,8 +72,10 @@ def list_all(state: State, agent: str) -> list[Checkpoint]:
 
 
 def find_newest(state: State, agent: str, now: datetime, session: str | None = None) -> Checkpoint | None:
-    """Return the newest checkpoint of an agent. One that is dated more than `AHEAD` in the future is returned only if
-    there is no other.
+    """Return the newest checkpoint of an agent; None if there is none.
+
+    A live checkpoint is preferred to an archived one. A checkpoint that is dated more than `AHEAD` in the future is
+    returned only if there is no other.
 
     Args:
         session: consider only checkpoints of this session.
@@ -118,11 +121,15 @@ def place_checkpoint(state: State, record: Checkpoint) -> tuple[State, str]:
     first = _make_id(record)
     for number in count(1):
         id_ = first if number == 1 else f"{first}.{number}"
-        there = [state.entry(Key(Checkpoint.kind, id_, archived)) for archived in (False, True)]
-        if there == [None, None]:
+        entries = [state.entry(Key(Checkpoint.kind, id_, archived)) for archived in (False, True)]
+        if entries == [None, None]:
             return state.put(record.replace(id=id_)), id_
         stored = next(
-            (entry if isinstance(entry, Checkpoint) else _open_archived(entry) for entry in there if entry is not None),
+            (
+                entry if isinstance(entry, Checkpoint) else _open_archived(entry)
+                for entry in entries
+                if entry is not None
+            ),
             None,
         )
         if stored is not None and _is_same(stored, record):
@@ -134,7 +141,7 @@ def _make_id(record: Checkpoint) -> str:
     agent, session = record.metadata.agent_id, record.metadata.session_id
     id_ = f"{agent}/{format_stamp(record.ended)}-{session}"
     with suppress(InvalidName):
-        if len(RecordId(id_).component) <= _ROOM:
+        if len(RecordId(id_).component) <= _MAX_ID_BYTES:
             return id_
     return f"{agent}/{format_stamp(record.ended)}-{sha256(session.encode()).hexdigest()[:16]}"
 
@@ -145,7 +152,8 @@ def format_stamp(at: datetime) -> str:
 
 
 def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:
-    """Return whether two records are the same checkpoint; two files imported under different names never are."""
+    """Return whether two records have the same document. Checkpoints that were imported from files of different names
+    are never the same."""
     names = {
         checkpoint.foreign.file
         for checkpoint in (stored, record)
@@ -155,9 +163,12 @@ def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:
 
 
 def trim_checkpoints(state: State, agent: str, now: datetime, *, session: str | None) -> State:
-    """Archive all but the newest `KEPT` checkpoints of an agent, those dated in the future first."""
+    """Return the state with only `KEPT` live checkpoints of an agent, and the others archived.
+
+    Checkpoints dated more than `AHEAD` in the future are archived first, then the oldest ones.
+    """
     ordered = sorted(list_live(state, agent), key=lambda checkpoint: _is_ahead(checkpoint, now))
     for old in ordered[KEPT:]:
-        with suppress(InvalidName):  # ids made elsewhere can be too long for the archive
+        with suppress(InvalidName):  # an id that another program made can be too long for the archive
             state = state.archive(old, at=iso(now), reason="older than the newest checkpoints", session=session)
     return state

@@ -25,9 +25,9 @@ from baton_git.systems.paif import restore_text
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
-    agent_sessions,
     check_agent,
-    look,
+    collect_sessions,
+    preview_restore,
     restore,
     save_checkpoint,
 )
@@ -40,7 +40,7 @@ BODY_FIELDS = {
     "last_query": "last_recall_query", "scratchpad": "scratchpad", "started_at": "started_at",
     "duration": "duration_seconds",
 }  # fmt: skip
-"""By field of the input, the field of PAIF's request body."""
+"""Maps each field of the input to a field of PAIF's request body."""
 
 
 class SaveCheckpoint(Input):
@@ -56,7 +56,9 @@ class SaveCheckpoint(Input):
     stack: list[str] = Field([], description="A step of the task stack, outermost first.")
     memory_id: list[str] = Field([], description="A memory that the session created.")
     last_query: str | None = Field(None, description="The last search query.")
-    started_at: str | None = Field(None, description="When the session began, if baton does not know.")
+    started_at: str | None = Field(
+        None, description="When the session began. Default: the recorded start, or the time of the checkpoint."
+    )
     duration: int | None = Field(
         None, ge=0, le=1_000_000_000, description="Duration of the session in seconds. Default: since its start."
     )
@@ -65,7 +67,9 @@ class SaveCheckpoint(Input):
     )
     periodic: bool = Field(False, description="Save a periodic checkpoint, if the newest one is old enough.")
     interval_minutes: int = Field(
-        INTERVAL_MINUTES, le=1_000_000_000, description="Minimum age of the newest checkpoint for a periodic one."
+        INTERVAL_MINUTES,
+        le=1_000_000_000,
+        description="Minimum age of the newest checkpoint, in minutes, for a periodic one to be saved.",
     )
     source: str = Field("", description="Source of `more`, for messages.")
 
@@ -74,9 +78,11 @@ class SavedCheckpoint(WrittenResult):
     """The checkpoint that was saved, or the reason why none was."""
 
     id: str | None = Field(description="The id; null if no checkpoint was due.", examples=["zero/2026-06-17"])
-    saved: bool = Field(description="Whether it was saved; false if the same checkpoint exists, or none was due.")
-    younger: str = Field("", description="The recent checkpoint because of which none was due.")
-    interval_minutes: int = Field(0, description="Minimum age for a periodic checkpoint, if none was due.")
+    saved: bool = Field(description="Whether a checkpoint was saved; false if the same one exists, or none was due.")
+    younger: str = Field("", description="The id of the checkpoint that is too recent for a periodic one to be due.")
+    interval_minutes: int = Field(
+        0, description="The minimum age in minutes that the newest checkpoint has not reached; 0 otherwise."
+    )
 
 
 class RestoreAgent(Input):
@@ -94,8 +100,8 @@ class RestoredAgent(AtRevision):
     identity: dict[str, Any] = Field(description="The identity in PAIF's form.")
     checkpoint: dict[str, Any] | None = Field(description="The newest checkpoint in PAIF's form.")
     checkpoint_id: str | None = Field(description="The id of the newest checkpoint.")
-    session: str | None = Field(description="The new session.")
-    restored_at: str | None = Field(description="Time of the restore.")
+    session: str | None = Field(description="The session that began; in a preview, the one of the last restore.")
+    restored_at: str | None = Field(description="Time of this restore; in a preview, of the last one.")
     recorded: bool = Field(description="Whether the restore was recorded.")
     damaged: list[UnreadableFile] = Field(description="Checkpoints that cannot be read.")
     left_out: dict[str, Any] = Field(description="What was left out of the text for lack of space.")
@@ -141,8 +147,8 @@ class AgentSessions(PageResult):
 
     agent: str = Field(description="The agent.", examples=["zero"])
     sessions: list[dict[str, Any]] = Field(
-        description="The newest first: PAIF's metadata of its newest checkpoint, its summary, and the ids of all. One "
-        "that was never saved has no checkpoints.",
+        description="Sessions, newest first. Each has PAIF's metadata, summary, focus and pending items of its newest "
+        "checkpoint, and the ids of all its checkpoints. A session without a checkpoint has an empty list.",
         examples=[[{"session_id": "s1", "conversation_summary": "…", "checkpoints": ["zero/2026…"]}]],
     )
 
@@ -209,7 +215,7 @@ def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> Restored
         NotFound: the agent has no identity and no checkpoint.
     """
     agent = check_agent(asked.agent)
-    return RestoredAgent.of(look(ws, now, agent) if asked.look else restore(ws, now, agent), now, asked)
+    return RestoredAgent.of(preview_restore(ws, now, agent) if asked.look else restore(ws, now, agent), now, asked)
 
 
 @verb(
@@ -226,7 +232,7 @@ def list_agent_sessions(ws: Workspace, now: datetime, asked: ListAgentSessions) 
     Raises:
         NotFound: the agent has no identity and no checkpoint.
     """
-    sessions = agent_sessions(ws, asked.agent)
+    sessions = collect_sessions(ws, asked.agent)
     shown, after = take_page(sessions, asked, lambda session: session.metadata.session_id)
     data = [session.as_data() for session in shown]
     return AgentSessions(agent=asked.agent, sessions=data, next=after, **full_position(ws.branch.read()))

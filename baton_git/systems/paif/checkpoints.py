@@ -49,7 +49,7 @@ class Saved(NamedTuple):
     """The outcome of saving a checkpoint.
 
     Attributes:
-        id: None if a periodic checkpoint was not due.
+        id: the id of the checkpoint; None if a periodic checkpoint was not due.
         younger: the checkpoint that is too recent for a periodic one to be due.
         known: whether the same checkpoint existed already, under this id.
     """
@@ -66,7 +66,7 @@ class Restored(NamedTuple):
     Attributes:
         checkpoint: None if the agent has no checkpoint yet.
         damaged: the checkpoints that cannot be read.
-        unrecorded: why the beginning of the session could not be recorded; the other values are valid nevertheless.
+        unrecorded: why the restore could not be recorded; the other values are valid nevertheless.
     """
 
     identity: Identity
@@ -76,10 +76,12 @@ class Restored(NamedTuple):
     unrecorded: BatonError | OSError | None = None
 
 
-class SessionOf(NamedTuple):
-    """One session of an agent: the metadata of its newest checkpoint and the ids of all its checkpoints, newest first.
+class AgentSession(NamedTuple):
+    """One session of an agent: the metadata and context of its newest checkpoint, and the ids of all its checkpoints,
+    newest first.
 
-    For a session that was restored and never saved, `metadata` holds its start and there are no ids.
+    For a session without a checkpoint, `metadata` holds its start and, if it has ended, its end. `context` and `ids`
+    are empty.
     """
 
     metadata: Metadata
@@ -109,9 +111,9 @@ def act_as(ws: Workspace, agent: str) -> Workspace:
     return replace(ws, actor=replace(ws.actor, agent=checkpoint_store.parse_agent(agent)))
 
 
-def agent_at_work(ws: Workspace, config: PaifConfig, asked: str | None = None) -> str | None:
-    """Return the agent: `asked`, else the agent in PAIF's settings, else the acting agent."""
-    return asked or config.agent_id or ws.actor.agent
+def choose_agent(ws: Workspace, config: PaifConfig, named: str | None = None) -> str | None:
+    """Return `named`, else the agent in PAIF's settings, else the acting agent; None if there is none of these."""
+    return named or config.agent_id or ws.actor.agent
 
 
 def check_agent(agent: str | None) -> str:
@@ -128,8 +130,9 @@ def check_known(state: State, agent: str) -> None:
         raise NotFound("agent", agent, hint=hint)
 
 
-def check_own(state: State, agent: str, session: str) -> None:
-    """Raise NotAllowed if another agent began the session, or if only other agents have checkpoints of it."""
+def check_session_owner(state: State, agent: str, session: str) -> None:
+    """Raise NotAllowed if the session belongs to another agent: that agent began the session or, if it is unknown who
+    began it, only other agents saved checkpoints in it."""
     known = find_session(state, session)
     others = (identity.id for identity in state.records(Identity) if identity.mutable.state.session_id == session)
     begun_by = known.agent if known is not None and known.agent is not None else next(others, None)
@@ -161,7 +164,7 @@ def save_checkpoint(
     Args:
         body: PAIF's request body, flat or nested.
         interval_minutes: save a periodic checkpoint, and only if the newest one is at least this many minutes old.
-        own_only: refuse a session that belongs to another agent, whether the body names it or it is the acting one.
+        own_only: refuse a session that belongs to another agent, whether it is the acting session or the body names it.
         may_be_empty: also save a body without content, with PAIF's defaults.
         where: the source of the body, for messages.
 
@@ -199,8 +202,8 @@ class SessionWork(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-AUTOMATIC = "Asked: "
-"""How a summary begins that was made of a session's facts."""
+GENERATED_PREFIX = "Asked: "
+"""Prefix of a summary that was made from the facts of a session."""
 
 
 def checkpoint_at_end(
@@ -210,39 +213,42 @@ def checkpoint_at_end(
     *,
     summary: str | None = None,
     context: str | None = None,
-    asked: str | None = None,
+    named: str | None = None,
     work: SessionWork | None = None,
 ) -> Saved | None:
     """Save the checkpoint of a session that ends; return None if the settings ask for none or no agent is known.
 
-    The checkpoint starts from the newest one of the same session (of any session, if none was begun), so nothing that
-    was saved during the session is lost. Its summary is the first of these that is not empty: `summary`, `context`, the
-    summary that the agent saved in this session, the summary of `work`, that of the previous checkpoint, the context of
-    the namespace. Pending items are carried over until they are done.
+    The content of the session's newest checkpoint is carried over, so that nothing that was saved during the session is
+    lost. (If there is neither an acting nor a restored session, the newest checkpoint of any session is used.) Pending
+    items are carried over until they are done. The summary is the first of these that is not empty: `summary`,
+    `context`, the summary that the agent wrote in that checkpoint, the summary of `work`, a generated summary in that
+    checkpoint, the context of the namespace.
 
     Args:
-        asked: the agent named by --agent; it takes precedence over the agent in the settings.
+        summary: the summary that the caller gives.
+        context: the context that the session leaves for the next one.
+        named: the agent named by --agent; it takes precedence over the agent in the settings.
         work: what the session did.
     """
-    agent = agent_at_work(ws, config, asked)
+    agent = choose_agent(ws, config, named)
     if agent is None or not config.checkpoint_on_exit:
         return None
 
     def document(state: State, session: str | None) -> Table:
         before = checkpoint_store.find_newest(state, agent, now, session)
         old = before.context.conversation_summary if before is not None else ""
-        own = "" if old.startswith(AUTOMATIC) or _is_periodic(before) else old
-        made = work.summary if work is not None else ""
-        best = summary or context or own or made or old or state.readable_head.context
+        own = "" if old.startswith(GENERATED_PREFIX) or _is_periodic(before) else old
+        generated = work.summary if work is not None else ""
+        best = summary or context or own or generated or old or state.readable_head.context
         return _describe_work(state, agent, now, before, work, best)
 
     return _save(act_as(ws, agent), now, agent, document)
 
 
-def checkpoint_on_the_way(
+def checkpoint_during_session(
     ws: Workspace, now: datetime, agent: str, work: SessionWork, interval_minutes: int
 ) -> Saved:  # fmt: skip
-    """Save a periodic checkpoint of a session that goes on, if one is due. Raises as `save_checkpoint` does."""
+    """Save a periodic checkpoint of a running session, if one is due. Raises as `save_checkpoint` does."""
 
     def document(state: State, session: str | None) -> Table:
         before = checkpoint_store.find_newest(state, agent, now, session)
@@ -259,8 +265,8 @@ def _is_periodic(checkpoint: Checkpoint | None) -> bool:
 def _describe_work(
     state: State, agent: str, now: datetime, before: Checkpoint | None, work: SessionWork | None, summary: str
 ) -> Table:
-    """Return the document of a checkpoint: the content of the session's last one, updated with `work` and the items
-    still pending."""
+    """Return the document of a new checkpoint: the content of `before`, the session's last checkpoint, updated with
+    `summary`, with `work`, and with the items that are still pending."""
     work = work or SessionWork()
     source = before or checkpoint_store.find_newest(state, agent, now)
     carried = source.context.pending_items if source is not None else ()
@@ -280,22 +286,23 @@ def _save(
     own_only: bool = False,
     where: str = "",
 ) -> Saved:
-    """Save the checkpoint that `document` makes from the state and the session; with `interval`, only if one is due."""
+    """Save the checkpoint whose document `document` makes from the state and the session; with `interval`, only if the
+    newest checkpoint is at least that old."""
     fresh = str(uuid4())
     placed: dict[str, str] = {}
 
     def change(tip: Revision) -> State:
         placed.clear()
-        if interval is not None and _younger(tip.state, agent, now, interval) is not None:
+        if interval is not None and _find_recent(tip.state, agent, now, interval) is not None:
             return tip.state
         identity = find_identity(tip.state, agent)
         current = document(tip.state, ws.actor.session or _find_restored_session(identity))
-        stands = identity.mutable.state if identity is not None else None
-        focus = stands.current_focus if stands is not None else None
+        agent_state = identity.mutable.state if identity is not None else None
+        focus = agent_state.current_focus if agent_state is not None else None
         origin = CheckpointOrigin(agent, ws.actor.session, _find_restored_session(identity) or fresh, now, focus, where)
-        record = complete_checkpoint(current, origin, partial(_find_start, tip.state, stands))
+        record = complete_checkpoint(current, origin, partial(_find_start, tip.state, agent_state))
         if own_only:
-            check_own(tip.state, agent, record.metadata.session_id)
+            check_session_owner(tip.state, agent, record.metadata.session_id)
         state, placed["id"] = checkpoint_store.place_checkpoint(
             tip.state, add_drift_counts(record, identity) if identity else record
         )
@@ -308,7 +315,7 @@ def _save(
 
     written = ws.update("checkpoint", now, change)
     if "id" not in placed and interval is not None:
-        return Saved(None, written, _younger(written.revision.state, agent, now, interval))
+        return Saved(None, written, _find_recent(written.revision.state, agent, now, interval))
     return Saved(placed["id"], written, known=written.revision.commit == written.before.commit)
 
 
@@ -320,18 +327,21 @@ def _find_restored_session(identity: Identity | None) -> str | None:
     return None
 
 
-def _younger(state: State, agent: str, now: datetime, interval: timedelta) -> Checkpoint | None:
-    """Return the newest checkpoint if it is too recent for a periodic one to be due. Clocks may differ a little."""
+def _find_recent(state: State, agent: str, now: datetime, interval: timedelta) -> Checkpoint | None:
+    """Return the newest checkpoint if it is too recent for a periodic one to be due, else None.
+
+    A checkpoint dated less than `interval` in the future is recent too, because clocks of machines differ.
+    """
     newest = checkpoint_store.find_newest(state, agent, now)
     return newest if newest is not None and abs(now - newest.ended) < interval else None
 
 
-def _find_start(tip: State, stands: MutableState | None, session: str) -> str | None:
+def _find_start(state: State, agent_state: MutableState | None, session: str) -> str | None:
     """Return when a session began, by its record or the agent's newest restore; None if neither has a valid time."""
-    known = find_session(tip, session)
+    known = find_session(state, session)
     started = known.started if known is not None else None
-    if started is None and stands is not None and stands.session_id == session:
-        started = stands.last_session_at
+    if started is None and agent_state is not None and agent_state.session_id == session:
+        started = agent_state.last_session_at
     return started if parse_time_or_none(started) is not None else None  # another program may have written anything
 
 
@@ -341,8 +351,9 @@ def _find_start(tip: State, stands: MutableState | None, session: str) -> str | 
 def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
     """Restore an agent: return its identity and newest checkpoint, begin a session, and raise its session count by one.
 
-    If no session acts, one is created, and the next checkpoints belong to it. If the beginning cannot be recorded
-    because the disk is full or other writers are too busy, the checkpoint is returned nevertheless.
+    If there is no acting session, one is created, and the next checkpoints belong to it. If the restore cannot be
+    recorded, for example because the disk is full or other writers hold the namespace, the identity and the checkpoint
+    are returned nevertheless, with the reason in `unrecorded`.
 
     Raises:
         NotFound: the agent has no identity and no checkpoint.
@@ -360,7 +371,7 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
     try:
         return _make_restored(ws.update("restore", now, change).revision, now, agent)
     except (WriteFailed, Busy, OSError) as error:
-        return look(ws, now, agent)._replace(unrecorded=error)
+        return preview_restore(ws, now, agent)._replace(unrecorded=error)
 
 
 def _record_beginning(ws: Workspace, state: State, session: str, now: datetime) -> State:
@@ -373,8 +384,8 @@ def _record_beginning(ws: Workspace, state: State, session: str, now: datetime) 
 
 
 def _record_end(ws: Workspace, state: State, record: Checkpoint, now: datetime) -> State:
-    """Record the end of a session that a restore began, because PAIF saves the checkpoint as the last step of a
-    session."""
+    """Record the end of a session that a restore began, because PAIF saves the final checkpoint as the last step of a
+    session. If there is an acting session, its own end is recorded elsewhere, and the state is returned unchanged."""
     session = find_session(state, record.metadata.session_id)
     is_final = record.metadata.checkpoint_type == "final"
     if ws.actor.session is not None or session is None or session.status == "ended" or not is_final:
@@ -382,7 +393,7 @@ def _record_end(ws: Workspace, state: State, record: Checkpoint, now: datetime) 
     return record_session(state, session.replace(status="ended", ended=iso(now)), now, ws.policy)
 
 
-def look(ws: Workspace, now: datetime, agent: str) -> Restored:
+def preview_restore(ws: Workspace, now: datetime, agent: str) -> Restored:
     """Return what `restore` would return, without beginning a session or writing anything. Raises as `restore` does."""
     return _make_restored(ws.branch.read(), now, checkpoint_store.parse_agent(agent))
 
@@ -399,37 +410,37 @@ def _make_restored(version: Revision, now: datetime, agent: str) -> Restored:
     )
 
 
-def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked: str | None = None) -> tuple[str, ...]:
+def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, named: str | None = None) -> tuple[str, ...]:
     """Restore the agent at the start of a session; return lines for its brief, or none if the settings do not ask for
     this.
 
     Errors never stop the session; each becomes one of the lines.
 
     Args:
-        asked: the agent named by --agent; it takes precedence over the agent in the settings.
+        named: the agent named by --agent; it takes precedence over the agent in the settings.
     """
-    agent = agent_at_work(ws, config, asked)
+    agent = choose_agent(ws, config, named)
     if agent is None or not config.restore_on_start:
         return ()
     try:
         restored = restore(ws, now, agent)
     except NotFound:
-        return (f"{agent}: nothing to restore yet (baton checkpoint saves something)",)
+        return (f"{agent}: nothing to restore yet (baton checkpoint saves a checkpoint)",)
     except (BatonError, OSError) as error:
         return (one_line(f"{agent} was not restored: {error}", LINE),)
-    wrong = (
+    problems = (
         [f"the restore of {agent} was not recorded: {restored.unrecorded}"] if restored.unrecorded is not None else []
     )
-    wrong += [f"cannot be read: {entry.path}: {entry.why}" for entry in restored.damaged]
+    problems += [f"cannot be read: {entry.path}: {entry.why}" for entry in restored.damaged]
     sections = restore_text.list_sections(restored.identity, restored.checkpoint)
     lines = (f"{part.title}: {line[2:]}" for part in sections for line in part.lines)
-    return (*(one_line(text, LINE) for text in wrong), *lines)
+    return (*(one_line(text, LINE) for text in problems), *lines)
 
 
 # --- sessions
 
 
-def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
+def collect_sessions(ws: Workspace, agent: str) -> list[AgentSession]:
     """Return the sessions of an agent, newest first, including restored sessions without a checkpoint and archived
     ones.
 
@@ -444,17 +455,19 @@ def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
     for checkpoint in checkpoint_store.list_all(state, agent):
         by_session.setdefault(checkpoint.metadata.session_id, []).append(checkpoint)
     saved = [
-        SessionOf(checkpoints[0].metadata, checkpoints[0].context, tuple(checkpoint.id for checkpoint in checkpoints))
+        AgentSession(
+            checkpoints[0].metadata, checkpoints[0].context, tuple(checkpoint.id for checkpoint in checkpoints)
+        )
         for checkpoints in by_session.values()
     ]
     sessions = [*saved, *_list_unsaved(state, agent, by_session)]
     return sorted(sessions, key=lambda session: session.time, reverse=True)
 
 
-def _list_unsaved(state: State, agent: str, saved: Collection[str]) -> Iterator[SessionOf]:
-    """Return the sessions that an agent began and that have no checkpoint."""
+def _list_unsaved(state: State, agent: str, saved: Collection[str]) -> Iterator[AgentSession]:
+    """Yield the sessions that an agent began and that have no checkpoint. `saved` has the ids of the others."""
     ids = {*state.ids(Session.kind), *state.ids(Session.kind, archived=True)}
     for session in filter(None, (find_session(state, id_) for id_ in sorted(ids.difference(saved)))):
         if session.agent == agent:
             began: Any = {"agent_id": agent, "session_id": session.id, "started_at": session.started}
-            yield SessionOf(Metadata.model_construct(None, **began, ended_at=session.ended or ""), Context(), ())
+            yield AgentSession(Metadata.model_construct(None, **began, ended_at=session.ended or ""), Context(), ())

@@ -1,7 +1,8 @@
 """Convert PAIF's checkpoint document to a record, and back.
 
-A request body is flat (`{"conversation_summary": …, "open_files": […]}`), and PAIF's server nests it. A stored file is
-nested (`{"metadata": {…}, "context": {…}, …}`), and may be wrapped in a `session_checkpoint`. All three forms are read.
+A request body is flat (`{"conversation_summary": …, "open_files": […]}`), and PAIF's server moves its fields into
+sections. A stored file has these sections (`{"metadata": {…}, "context": {…}, …}`), and may be wrapped in a
+`session_checkpoint`. All three forms can be read.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ SECTIONS: Mapping[str, type[Part]] = {
 }
 _SECTION_OF = {field: name for name, model in SECTIONS.items() for field in model.model_fields}
 _OURS = ("id", "foreign")
-"""Fields of the record that are not part of the document."""
+"""The fields that baton adds to the record; they are not part of the document."""
 
 
 def nest_sections(body: Table, *, where: str = "") -> dict[str, Any]:
-    """Move the fields of a document, in any of the three forms, into their sections. Unknown fields stay where they
-    are.
+    """Return a document, given in any of the three forms, with its fields in their sections. Unknown fields stay where
+    they are.
 
     Raises:
         InvalidDocument: a section is not a table.
@@ -62,9 +63,9 @@ def _check_table(name: str, value: Any, where: str) -> Table:
 
 
 def overlay_document(document: Table, changes: Table) -> dict[str, Any]:
-    """Overlay a document with changes, field by field within the sections."""
-    both = {**document, **changes}
-    return both | {
+    """Return a document with the values of `changes` in place of its own, field by field within the sections."""
+    overlaid = {**document, **changes}
+    return overlaid | {
         name: {**document[name], **changes[name]} for name in SECTIONS if name in document and name in changes
     }
 
@@ -79,8 +80,11 @@ def _has_value(value: Any) -> bool:
 
 
 def carry_over(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
-    """Return the fields that the session's next checkpoint starts with: all but the counts and what is learned only
-    once."""
+    """Return the fields that the session's next checkpoint takes over.
+
+    `identity_updates` is left out, because each update is applied to the identity only once. Of the metadata, only the
+    start is taken over, unless it is later than `now`.
+    """
     metadata = checkpoint.metadata
     began = {"started_at": metadata.started_at} if parse_time(metadata.started_at) <= now else {}
     kept = {name: getattr(checkpoint, name).as_data() for name in ("context", "recent_memories", "working_memory")}
@@ -91,8 +95,9 @@ class CheckpointOrigin(NamedTuple):
     """Who makes a new checkpoint, and when.
 
     Attributes:
-        session: the acting session; if None, the session in the document counts, and else `fresh`.
-        focus: the agent's focus, used if the document has none.
+        session: the acting session; if None, the session that the document names is used.
+        fresh: the id of a new session, used if the document names none either.
+        focus: the agent's current focus, used if the document has none.
         where: the source of the document, for messages.
     """
 
@@ -104,43 +109,45 @@ class CheckpointOrigin(NamedTuple):
     where: str = ""
 
 
-def complete_checkpoint(document: Table, origin: CheckpointOrigin, began: Callable[[str], str | None]) -> Checkpoint:
+def complete_checkpoint(
+    document: Table, origin: CheckpointOrigin, find_start: Callable[[str], str | None]
+) -> Checkpoint:
     """Return the record of a new checkpoint, without its final id, with every documented field filled in.
 
     Args:
-        began: returns when a session began, or None; a start in the document takes precedence.
+        find_start: returns when a session began, or None if that is unknown. A start in the document takes precedence.
 
     Raises:
-        InvalidDocument: with one fault for each invalid field; also if `agent_id` names another agent or the session
-    begins after its end.
+        InvalidDocument: a field is not valid, `agent_id` names another agent, or the session begins after its end.
     """
     agent, where = origin.agent, origin.where
-    metadata_given = dict(document.get("metadata", {}))
-    named = metadata_given.get("agent_id")
+    given_metadata = dict(document.get("metadata", {}))
+    named = given_metadata.get("agent_id")
     if named not in (None, agent):
         fault = Fault("metadata.agent_id", f"is {named!r}, but this is a checkpoint of {agent!r}")
         raise InvalidDocument([fault], where=where)
-    ended = metadata_given.get("ended_at") or iso_ms(origin.now)
-    id_ = origin.session or _parse_session(metadata_given, where) or origin.fresh
-    metadata = metadata_given | {
+    ended = given_metadata.get("ended_at") or iso_ms(origin.now)
+    id_ = origin.session or _parse_session(given_metadata, where) or origin.fresh
+    metadata = given_metadata | {
         "agent_id": agent,
         "session_id": id_,
-        "started_at": metadata_given.get("started_at") or ended,
+        "started_at": given_metadata.get("started_at") or ended,
         "ended_at": ended,
     }
     context = dict(document.get("context", {}))
     if context.get("current_focus") is None:
         context["current_focus"] = origin.focus
     draft = parse_checkpoint({**document, "metadata": metadata, "context": context}, agent, where=where)
-    metadata["started_at"] = _find_start(draft.metadata, bool(metadata_given.get("started_at")), began, where)
+    metadata["started_at"] = _choose_start(draft.metadata, bool(given_metadata.get("started_at")), find_start, where)
     draft = draft.replace(metadata=metadata)
-    if "duration_seconds" not in metadata_given:
+    if "duration_seconds" not in given_metadata:
         draft = draft.replace(metadata={**metadata, "duration_seconds": _measure_duration(draft.metadata)})
     return parse(Checkpoint, draft.model_dump(mode="json", exclude=set() if draft.foreign else {"foreign"}))
 
 
 def _parse_session(metadata: Table, where: str) -> Any:
-    """Parse the name of the session in a document, by the rules of `--session`."""
+    """Return the session that a document names, checked by the rules of `--session`. A value that is not a text is
+    returned unchanged."""
     named = metadata.get("session_id")
     try:
         return SessionId(named).text if named and isinstance(named, str) else named
@@ -148,14 +155,14 @@ def _parse_session(metadata: Table, where: str) -> Any:
         raise InvalidDocument([Fault("metadata.session_id", str(error))], where=where) from None
 
 
-def _find_start(metadata: Metadata, is_said: bool, began: Callable[[str], str | None], where: str) -> str:
+def _choose_start(metadata: Metadata, is_given: bool, find_start: Callable[[str], str | None], where: str) -> str:
     start, end = metadata.started_at, parse_time(metadata.ended_at)
-    if is_said:
+    if is_given:
         if parse_time(start) > end:
             fault = Fault("metadata.started_at", f"{start} is after the end, {metadata.ended_at}")
             raise InvalidDocument([fault], where=where)
         return start
-    known = began(metadata.session_id)
+    known = find_start(metadata.session_id)
     return known if known is not None and parse_time(known) <= end else start
 
 
@@ -168,7 +175,7 @@ def parse_checkpoint(document: Table, agent: str, *, file: str | None = None, wh
     """Parse a whole document into a record, without its final id.
 
     Args:
-        file: the name of its file.
+        file: the name of the file that is imported; None if the document is not from a file.
 
     Raises:
         InvalidDocument: a field is not valid, or the document belongs to another agent.
@@ -185,7 +192,7 @@ def parse_checkpoint(document: Table, agent: str, *, file: str | None = None, wh
 
 
 def to_paif_document(record: Checkpoint) -> dict[str, Any]:
-    """Return PAIF's document of a record, exactly the one it was made from."""
+    """Return PAIF's document of a record, equal to the document that the record was made from."""
     foreign = record.foreign
     document = {name: value for name, value in record.as_data().items() if name not in _OURS}
     if foreign is not None:

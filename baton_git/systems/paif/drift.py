@@ -1,7 +1,7 @@
-"""PAIF's persona drift check: find phrases in a text that the agent never says.
+"""PAIF's persona drift check: search a text for taboo phrases, which the agent must never use.
 
-The default phrases are PAIF's four documented categories; an identity with taboos of its own is checked against those
-instead. Letter case, quote style and the width of spaces are ignored, and only whole words match.
+The phrases are those of the agent's identity or, if it has none, those of the four categories that PAIF documents.
+Letter case, quote style and the width of spaces are ignored, and only whole words match.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "Hedging": ("I think", "maybe", "perhaps"),
 }
 OTHERS = "Taboo phrases"
-"""The category of phrases without another one."""
+"""The category of taboo phrases that belong to no other category."""
 
 _QUOTES = {ord(sign): "'" for sign in "‘’‚‛′"} | {ord(sign): '"' for sign in "“”„‟″«»"}
 
@@ -44,7 +44,7 @@ class Drift(NamedTuple):
 
 
 def list_taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
-    """Return the agent's taboo phrases by category; PAIF's own if the identity has none."""
+    """Return the taboo phrases of an identity by category; the phrases that PAIF documents if it has none."""
     voice = identity.immutable.voice if identity is not None and identity.immutable is not None else None
     if voice is None or not (voice.taboo_categories or voice.taboo_phrases):
         return CATEGORIES
@@ -59,7 +59,7 @@ def list_taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
 
 
 def _find_category(phrase: str) -> str:
-    """Return PAIF's category of a phrase."""
+    """Return the category in which PAIF documents a phrase, or `OTHERS`."""
     plain = _normalize(phrase)
     return next((name for name, phrases in CATEGORIES.items() if plain in map(_normalize, phrases)), OTHERS)
 
@@ -107,7 +107,7 @@ def _flatten(text: str) -> str:
 
 
 def list_texts(value: Any) -> list[str]:
-    """Return one text or several as a list; PAIF does not specify which of them `values.primary` is."""
+    """Return the texts in a value as a list. PAIF does not specify whether `values.primary` is one text or several."""
     if value is None or value == "":
         return []
     if isinstance(value, str) or not isinstance(value, Iterable):

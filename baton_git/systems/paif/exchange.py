@@ -25,7 +25,7 @@ from baton_git.systems.paif.checkpoints import check_known
 from baton_git.systems.paif.documents import parse_checkpoint, to_paif_document
 from baton_git.systems.paif.records.checkpoint import Checkpoint
 
-NOTHING = "give a folder `checkpoints`, the folder of one agent in it, or a file"
+_PATH_HINT = "give a folder `checkpoints`, the folder of one agent in it, or a file"
 
 
 class CheckpointDraft(NamedTuple):
@@ -39,14 +39,14 @@ class ImportPaif(Input):
     """The checkpoints to import."""
 
     path: Path = Field(description="A folder `checkpoints`, the folder of one agent in it, or a file.")
-    agent: str | None = Field(None, description="Only those of this agent.", examples=["zero"])
+    agent: str | None = Field(None, description="Only the checkpoints of this agent.", examples=["zero"])
 
 
 class ExportPaif(Input):
     """The checkpoints to export."""
 
-    folder: Path = Field(description="The folder `checkpoints`, or the agent's folder in it.")
-    agent: str | None = Field(None, description="Only those of this agent.", examples=["zero"])
+    folder: Path = Field(description="The folder `checkpoints`; with an agent, also the folder of that name in it.")
+    agent: str | None = Field(None, description="Only the checkpoints of this agent.", examples=["zero"])
 
 
 class RefusedCheckpoint(ResultPart):
@@ -82,44 +82,44 @@ AGENT = {"agent": Option(hidden=True)}
     examples=("baton import paif ~/.memory-bridge/checkpoints", "baton import paif ~/.memory-bridge/checkpoints/zero"),
 )
 def import_paif(ws: Workspace, now: datetime, asked: ImportPaif) -> ImportedPaif:
-    """Import PAIF's checkpoints unchanged: those of all agents, of one agent, or one file.
+    """Import PAIF's checkpoints: those of all agents, of one agent, or one file.
 
-    Existing checkpoints stay, and importing again adds nothing. A file that is not a valid checkpoint is named; the
-    others are imported nevertheless.
+    Secrets are redacted; nothing else in a checkpoint is changed. Existing checkpoints stay, and importing again adds
+    nothing. Files that are not valid checkpoints are listed, and the others are imported nevertheless.
 
     Raises:
-        NotFound: the path does not exist, or has nothing of that agent.
-        InvalidArgument: the folder belongs to another agent.
+        NotFound: the path does not exist, or has no checkpoint of that agent.
+        InvalidArgument: all checkpoints in the folder are of another agent.
     """
     path, agent = asked.path, asked.agent
     files = checkpoint_folder.read_checkpoints(path, checkpoint_store.parse_agent(agent) if agent is not None else None)
     if not files:
-        raise NotFound("checkpoint in", show_path(path), hint=NOTHING)
+        raise NotFound("checkpoint in", show_path(path), hint=_PATH_HINT)
     drafts = [_make_draft(file) for file in track(files, ws.progress)]
     if agent is not None and path.is_dir():
         _check_agent(path, files, agent)
-    fitting = [draft for draft in drafts if isinstance(draft, CheckpointDraft)]
+    valid = [draft for draft in drafts if isinstance(draft, CheckpointDraft)]
 
     def change(tip: Revision) -> ProposedState:
-        state, _, redactions = _place_drafts(tip.state, fitting)
-        for name in sorted({draft.record.metadata.agent_id for draft in fitting}):
+        state, _, redactions = _place_drafts(tip.state, valid)
+        for name in sorted({draft.record.metadata.agent_id for draft in valid}):
             state = checkpoint_store.trim_checkpoints(state, name, now, session=ws.actor.session)
         return ProposedState(state, note="import of PAIF's checkpoints", redactions=redactions)
 
     written = ws.update("import", now, change)
-    new = _place_drafts(written.before.state, fitting).new
+    new = _place_drafts(written.before.state, valid).new
     refused = [
         RefusedCheckpoint(where=draft.where, why=draft.why)
         for draft in drafts
         if isinstance(draft, checkpoint_folder.UnusableCheckpoint)
     ]
-    return ImportedPaif.of(written, ok=not refused, new=new, known=len(fitting) - new, refused=refused)
+    return ImportedPaif.of(written, ok=not refused, new=new, known=len(valid) - new, refused=refused)
 
 
 def _check_agent(
     folder: Path, files: Iterable[checkpoint_folder.CheckpointFile | checkpoint_folder.UnusableCheckpoint], agent: str
 ) -> None:
-    """Raise InvalidArgument if a folder holds only checkpoints of another agent."""
+    """Raise InvalidArgument if all checkpoints of a folder name other agents."""
     named = {_find_agent(file.document) for file in files if isinstance(file, checkpoint_folder.CheckpointFile)}
     others = sorted(name for name in named if name is not None)
     if others and named.isdisjoint((agent, None)):
@@ -186,10 +186,11 @@ def _find_agent(document: dict[str, object]) -> str | None:
     ),
 )
 def export_paif(ws: Workspace, now: datetime, asked: ExportPaif) -> ExportedPaif:
-    """Write checkpoints, archived ones too, as PAIF stores them: FOLDER/<agent>/checkpoint-<time>.json.
+    """Write checkpoints, including archived ones, as PAIF stores them: FOLDER/<agent>/checkpoint-<time>.json.
 
-    An existing file with other content is left alone. A file that was imported is exported with the same content (equal
-    JSON values; line breaks and the order of keys may differ).
+    An existing file with other content is left alone, and the checkpoint gets another file name. A file that was
+    imported is exported with the same content, except for redacted secrets (the JSON values are equal; line breaks and
+    the order of keys may differ).
 
     Raises:
         NotFound: there are no checkpoints, or the agent is unknown.
@@ -200,7 +201,7 @@ def export_paif(ws: Workspace, now: datetime, asked: ExportPaif) -> ExportedPaif
     if agent is not None:
         check_known(state, checkpoint_store.parse_agent(agent))
     names = [agent] if agent is not None else checkpoint_store.list_agents(state)
-    leaving = [
+    outgoing = [
         checkpoint_folder.OutgoingCheckpoint(
             name,
             to_paif_document(checkpoint),
@@ -210,9 +211,9 @@ def export_paif(ws: Workspace, now: datetime, asked: ExportPaif) -> ExportedPaif
         for name in names
         for checkpoint in reversed(checkpoint_store.list_all(state, name))
     ]
-    if not leaving:
-        hint = "checkpoint saves one"
+    if not outgoing:
+        hint = "baton checkpoint saves one"
         raise NotFound("checkpoint of" if agent else "checkpoint of any agent", agent or "", hint=hint)
     is_one_agent = agent is not None and asked.folder.name == agent
-    files = checkpoint_folder.write_checkpoints(asked.folder, leaving, one_agent=is_one_agent)
+    files = checkpoint_folder.write_checkpoints(asked.folder, outgoing, one_agent=is_one_agent)
     return ExportedPaif(path=str(asked.folder), files=files)

@@ -18,10 +18,11 @@ from baton_git.systems.paif.identity_updates import find_identity, make_empty_id
 from baton_git.systems.paif.records.identity import Identity
 
 
-class Held(NamedTuple):
+class DriftResult(NamedTuple):
     """The result of a drift check.
 
     Attributes:
+        prompt: PAIF's realignment prompt for the agent, whether or not there is drift.
         written: the write that counted the check; None if it was not counted.
         uncounted: why the check could not be counted.
     """
@@ -60,10 +61,11 @@ def show_identity(ws: Workspace, agent: str) -> Identity:
     return find_identity(state, agent) or make_empty_identity(agent)
 
 
-def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bool = True) -> Held:
-    """Check whether `text` drifts from the agent's identity, and count the result for the next checkpoint.
+def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bool = True) -> DriftResult:
+    """Check whether `text` contains phrases that the agent's identity rules out.
 
-    If the result cannot be counted, it is returned nevertheless, with the reason.
+    With `count`, the result is counted in the identity, for the next checkpoint. If it cannot be counted, it is
+    returned nevertheless, with the reason.
 
     Raises:
         InvalidArgument: `text` is blank.
@@ -71,22 +73,26 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
     """
     check_not_empty(text, "text")
     identity = show_identity(ws, agent)
-    held = Held(drift.check_drift(text, identity), drift.make_realignment_prompt(identity))
+    result = DriftResult(drift.check_drift(text, identity), drift.make_realignment_prompt(identity))
     if not count:
-        return held
+        return result
 
     def change(tip: Revision) -> ProposedState:
-        now_known = find_identity(tip.state, agent) or make_empty_identity(agent)
-        state = tip.state.put(record_check(now_known, failed=bool(held.drift)))
+        current = find_identity(tip.state, agent) or make_empty_identity(agent)
+        state = tip.state.put(record_check(current, failed=bool(result.drift)))
         return ProposedState(state, note=f"drift check of {agent}")
 
     try:
-        return held._replace(written=act_as(ws, agent).update("identity-check", now, change))
+        return result._replace(written=act_as(ws, agent).update("identity-check", now, change))
     except (BatonError, OSError) as error:
-        return held._replace(uncounted=error)
+        return result._replace(uncounted=error)
 
 
-def check_words(text: str) -> Held:
-    """Check `text` against the phrases that PAIF documents as drift, without an agent. Raises as `check_text` does."""
+def check_words(text: str) -> DriftResult:
+    """Check `text` against the phrases that PAIF documents as drift, without an agent.
+
+    Raises:
+        InvalidArgument: `text` is blank.
+    """
     check_not_empty(text, "text")
-    return Held(drift.check_drift(text, None), drift.make_realignment_prompt(None))
+    return DriftResult(drift.check_drift(text, None), drift.make_realignment_prompt(None))

@@ -20,9 +20,9 @@ from baton_git.systems.paif.records.identity import Identity, Immutable
 Table = Mapping[str, Any]
 
 KNOWN = 200
-"""Maximum number of entries in each list of an identity; the newest ones are kept."""
+"""Maximum number of entries in each list of an identity; older entries are dropped."""
 FOCUS = 4000
-"""Maximum length of the focus in an identity, in characters; the checkpoint has all of it."""
+"""Maximum length of the focus in an identity, in characters. The checkpoint keeps the whole text."""
 _LISTS = ("beliefs", "skills", "relationships", "active_projects")
 _ROOM = layout.MAX_RECORD_BYTES - 16 * 1024
 """Maximum size of an identity in bytes, with room for the updates of restores and drift checks."""
@@ -67,15 +67,16 @@ def add_drift_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
 def apply_checkpoint(identity: Identity, checkpoint: Checkpoint) -> Identity:
     """Return the identity after a checkpoint: with its new entries and focus, and the drift counts reset.
 
-    Each list keeps its newest `KNOWN` entries, or fewer if the file would become too large.
+    Each list keeps its newest `KNOWN` entries, or fewer if the file would become too large. If the file would still be
+    too large, only the drift counts are reset.
     """
     counts = identity.mutable.state.drift_checks
-    taken = {"drift_checks": {**counts.as_data(), "passed": 0, "failed": 0}} if counts.passed or counts.failed else {}
+    reset = {"drift_checks": {**counts.as_data(), "passed": 0, "failed": 0}} if counts.passed or counts.failed else {}
     focus = checkpoint.context.current_focus
-    at = {} if focus is None else {"current_focus": focus if len(focus) <= FOCUS else f"{focus[: FOCUS - 1]}…"}
+    changed = {} if focus is None else {"current_focus": focus if len(focus) <= FOCUS else f"{focus[: FOCUS - 1]}…"}
     after = _apply_learned(identity, checkpoint)
-    after = _update_state(after, **taken, **at) if taken or at else after
-    return _shrink_to_fit(after) or (_update_state(identity, **taken) if taken else identity)
+    after = _update_state(after, **reset, **changed) if reset or changed else after
+    return _shrink_to_fit(after) or (_update_state(identity, **reset) if reset else identity)
 
 
 def _apply_learned(identity: Identity, checkpoint: Checkpoint) -> Identity:
@@ -137,7 +138,7 @@ def _update_state(identity: Identity, **changes: Any) -> Identity:
     return identity.replace(mutable={**mutable, "state": {**mutable.get("state", {}), **changes}})
 
 
-# --- the beginning
+# --- creating an identity
 
 
 def make_identity(
@@ -146,11 +147,12 @@ def make_identity(
     """Return the agent's identity with the immutable part from `document` (PAIF's identity file, or its immutable part
     alone).
 
-    The mutable part of `identity` stays. `created_at` and PAIF's documented taboos are filled in.
+    The mutable part of `identity` takes precedence over that of the document. If the document lacks `created_at` or
+    taboos, they are filled in with `now` and with the taboos that PAIF documents.
 
     Raises:
-        InvalidDocument: a field is not valid, the document is empty, `created_by` is neither a human nor an agent, or
-    the document is the identity of another agent.
+        InvalidDocument: a field is not valid, the document describes nothing, `created_by` is neither a human nor an
+            agent, or the document is the identity of another agent.
         NotAllowed: the agent already has an immutable part.
     """
     if identity is not None and identity.immutable is not None:
@@ -171,7 +173,11 @@ def make_identity(
 
 
 def _split_document(document: Table, agent: str, where: str) -> dict[str, Any]:
-    """Split off the immutable part of a document, and remove the name of the agent."""
+    """Return the fields of a document without the agent's name, and with the immutable part under `immutable`.
+
+    Raises:
+        InvalidDocument: the document is the identity of another agent, or describes nothing.
+    """
     data = dict(document)
     for name in ("id", "agent_id"):
         if data.pop(name, agent) != agent:

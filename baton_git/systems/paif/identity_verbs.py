@@ -12,17 +12,17 @@ from baton_git.core.verb import ADDS, READS, SETTLES, Input, Option, Result, ver
 from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.checkpoints import check_agent
-from baton_git.systems.paif.identities import Held, check_text, check_words, init_identity, show_identity
+from baton_git.systems.paif.identities import DriftResult, check_text, check_words, init_identity, show_identity
 
 HIDDEN = Option(hidden=True)
-PLACES = {
+IDENTITY_FIELDS = {
     "purpose": ("purpose", "statement"), "domain": ("purpose", "domains"), "constraint": ("purpose", "constraints"),
     "value": ("values", "primary"), "secondary": ("values", "secondary"), "never": ("values", "non_negotiables"),
     "tone": ("voice", "tone"), "quirk": ("voice", "quirks"), "taboo": ("voice", "taboo_phrases"),
     "created_by": ("origin", "created_by"), "genesis": ("origin", "genesis_event"),
     "parent_agent": ("lineage", "parent_agent"), "custodian": ("lineage", "human_custodian"),
 }  # fmt: skip
-"""By field of the input, the part of the identity and its field."""
+"""Maps each field of the input to a part of the identity, and to a field of that part."""
 
 
 class InitIdentity(Input):
@@ -30,7 +30,7 @@ class InitIdentity(Input):
 
     agent: str | None = Field(None, description="The agent.", examples=["zero"])
     purpose: str | None = Field(None, description="The purpose of the agent.")
-    domain: list[str] = Field([], description="The domain it works in.")
+    domain: list[str] = Field([], description="A domain it works in.")
     constraint: list[str] = Field([], description="A constraint it keeps to.")
     value: str | None = Field(None, description="Its most important value.")
     secondary: list[str] = Field([], description="A further value.")
@@ -48,7 +48,7 @@ class InitIdentity(Input):
     source: str = Field("", description="Source of `document`, for messages.")
 
     @model_validator(mode="after")
-    def _check_said(self) -> Self:
+    def _check_given(self) -> Self:
         """Refuse empty values: an immutable field cannot be corrected later."""
         parts = self.parts
         if not parts and self.document is None:
@@ -61,7 +61,7 @@ class InitIdentity(Input):
     @property
     def parts(self) -> dict[str, Any]:
         """The fields of the identity that are given, by name."""
-        return {name: value for name in PLACES if (value := getattr(self, name)) not in (None, [])}
+        return {name: value for name in IDENTITY_FIELDS if (value := getattr(self, name)) not in (None, [])}
 
 
 class ShowIdentity(Input):
@@ -81,10 +81,10 @@ class ShownIdentity(Result):
 
 
 class CheckIdentity(Input):
-    """A text to check against an identity."""
+    """The text to check against an identity."""
 
     agent: str | None = Field(
-        None, description="The agent. Default: PAIF's own phrases are checked.", examples=["zero"]
+        None, description="The agent. Default: none; the phrases that PAIF documents are checked.", examples=["zero"]
     )
     text: str = Field(description="The text.", examples=["How can I help you today?"])
     no_count: bool = Field(False, description="Do not count the check.")
@@ -100,26 +100,26 @@ class CheckedIdentity(Result):
     realignment: str | None = Field(description="PAIF's realignment prompt; null if there is no drift.")
     counted: bool = Field(description="Whether the check was counted.")
 
-    _held: Held = PrivateAttr()
+    _check: DriftResult = PrivateAttr()
 
     @property
-    def held(self) -> Held:
-        """The drift in the plain data, and why the check was not counted."""
-        return self._held
+    def check(self) -> DriftResult:
+        """The result before its conversion to plain data, with the reason why it could not be counted."""
+        return self._check
 
     @classmethod
-    def of(cls, agent: str | None, held: Held) -> Self:
-        """Return the result of a drift check."""
-        drift = held.drift
+    def of(cls, agent: str | None, check: DriftResult) -> Self:
+        """Return the verb's result for a drift check."""
+        drift = check.drift
         result = cls(
             agent=agent,
             drift=bool(drift),
             categories=list(drift.categories),
             phrases=list(drift.phrases),
-            realignment=held.prompt if drift else None,
-            counted=held.written is not None,
+            realignment=check.prompt if drift else None,
+            counted=check.written is not None,
         )
-        result._held = held
+        result._check = check
         return result
 
 
@@ -196,7 +196,7 @@ def _merge(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
         return dict(document)
     parts = dict(inside)
     for name, value in given.items():
-        part, field = PLACES[name]
+        part, field = IDENTITY_FIELDS[name]
         before = parts.get(part, {})
         if isinstance(before, Mapping):
             parts[part] = {**before, field: value}

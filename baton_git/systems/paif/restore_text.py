@@ -19,7 +19,11 @@ FOCUS = "Where you stopped"
 def make_restore_brief(
     identity: Identity, checkpoint: Checkpoint | None, now: datetime, mark: str, budget: int = BUDGET
 ) -> Brief:
-    """Return the text that a restore prints, at most `budget` bytes long."""
+    """Return the text that a restore prints, at most `budget` bytes long.
+
+    Args:
+        mark: a random word that frames the text, as in `compose`.
+    """
     experience = identity.mutable.state.accumulated_experience
     ended = describe_age(checkpoint.metadata.ended_at, now) if checkpoint is not None else None
     when = f"checkpoint {ended}" if ended else "no checkpoint yet"
@@ -30,11 +34,12 @@ def make_restore_brief(
 
 
 def _add_tier(part: Section) -> tuple[str, ...]:
-    """Mark each line as written by the agent itself, whatever the text claims."""
+    """Return the lines of a section, with each item marked as written by an agent, whatever the text claims."""
     return tuple(f"- [llm_derived] {line[2:]}" if line.startswith("- ") else line for line in part.lines)
 
 
 def list_sections(identity: Identity, checkpoint: Checkpoint | None) -> list[Section]:
+    """Return the sections about an agent, most urgent first. A section without content has no lines."""
     focus = identity.mutable.state.current_focus
     sections = [Section("Who you are", tuple(_list_identity_lines(identity)), "lines of identity")]
     if checkpoint is None:

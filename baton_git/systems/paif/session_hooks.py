@@ -11,17 +11,17 @@ from baton_git.systems.session_hooks import EndResult, StartResult
 
 
 def start(ws: Workspace, now: datetime) -> StartResult:
-    """Restore the agent that the settings name, if they ask for it."""
+    """Restore the agent at the start of a session, if the settings ask for it. Errors are reported in the result."""
     try:
         config = read_settings(ws.folder)
     except BatonError as error:
         return StartResult(problems=(_describe_ignored(error),))
     if config is None:
         return StartResult()
-    from baton_git.systems.paif.checkpoints import agent_at_work, restore_at_start  # few have such settings
+    from baton_git.systems.paif.checkpoints import choose_agent, restore_at_start  # late: few work trees have settings
 
     named = ws.actor.named_agent
-    return StartResult(agent_at_work(ws, config, named), restore_at_start(ws, now, config, asked=named))
+    return StartResult(choose_agent(ws, config, named), restore_at_start(ws, now, config, named=named))
 
 
 def end(ws: Workspace, now: datetime, *, summary: str | None, context: str | None) -> EndResult:
@@ -35,10 +35,10 @@ def end(ws: Workspace, now: datetime, *, summary: str | None, context: str | Non
         return EndResult(news=(_describe_ignored(error),))
     if config is None or not config.checkpoint_on_exit:
         return EndResult()
-    from baton_git.systems.paif.checkpoints import checkpoint_at_end  # few have such settings
+    from baton_git.systems.paif.checkpoints import checkpoint_at_end  # late: few work trees have settings
 
     try:
-        saved = checkpoint_at_end(ws, now, config, summary=summary, context=context, asked=ws.actor.named_agent)
+        saved = checkpoint_at_end(ws, now, config, summary=summary, context=context, named=ws.actor.named_agent)
     except (BatonError, OSError) as error:
         return EndResult(news=(f"no checkpoint was made: {error}",))
     if saved is None or saved.id is None:

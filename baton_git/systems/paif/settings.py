@@ -7,8 +7,8 @@
         restore_on_start: true
         checkpoint_interval_minutes: 30
 
-The block ends before the first line that is not indented deeper. A line that only mentions `paif_config:` is ignored,
-and so is a table without any known setting if another one has some.
+A block ends before the first line that is not indented deeper than its first line. A line of text that only mentions
+`paif_config:` is ignored. A block without any known setting is ignored too, if another block has one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from baton_git.core.records.base import Flag, Part, Text, Whole, parse
 
 KEY = "paif_config"
 MAX_BLOCKS = 50
-"""Maximum number of lines that begin with the key and are examined."""
+"""Maximum number of blocks that are examined."""
 _BEGIN = re.compile(rf"^(?P<indent>[ \t]*){KEY}[ \t]*:.*$", re.MULTILINE)
 
 
@@ -66,7 +66,7 @@ _SETTING = re.compile(
 
 
 class _Block(NamedTuple):
-    """A block that may hold settings: its first line, and its value or the error of parsing it."""
+    """A block that may hold settings: the number of its first line, its text, and its value or why it is not valid."""
 
     line: int
     text: str
@@ -75,7 +75,7 @@ class _Block(NamedTuple):
 
     @property
     def has_settings(self) -> bool:
-        """Whether the block has a known setting; if it cannot be parsed, whether it seems to have one."""
+        """Whether the block has a known setting or, if the block cannot be parsed, seems to have one."""
         if self.error is not None:
             return _SETTING.search(self.text) is not None
         return isinstance(self.value, dict) and not PaifConfig.model_fields.keys().isdisjoint(self.value)
@@ -90,10 +90,10 @@ class _Block(NamedTuple):
 
 
 def parse_config(text: str, *, where: str = "") -> PaifConfig | None:
-    """Parse the settings in a Markdown text; None if it has none.
+    """Return the settings in a Markdown text; None if it has none.
 
     Raises:
-        InvalidDocument: the block is not valid YAML, a setting is not valid, or there are two blocks.
+        InvalidDocument: the block is not valid YAML, a setting is not valid, or two blocks have settings.
     """
     blocks = [_parse_block(text, begin, where) for begin in islice(_BEGIN.finditer(text), MAX_BLOCKS)]
     chosen = _choose_block(blocks, where)
@@ -109,7 +109,11 @@ def parse_config(text: str, *, where: str = "") -> PaifConfig | None:
 
 
 def _choose_block(blocks: list[_Block], where: str) -> _Block | None:
-    """Return the block with settings, else the first one that is not prose."""
+    """Return the only block with settings, else the first block that is not prose; None if there is neither.
+
+    Raises:
+        InvalidDocument: several blocks have settings.
+    """
     own = [block for block in blocks if block.has_settings]
     if len(own) > 1:
         lines = " and ".join(str(block.line) for block in own[:2])
@@ -129,7 +133,8 @@ def _parse_block(text: str, begin: re.Match[str], where: str) -> _Block:
 
 
 def _extract_block(text: str, begin: re.Match[str]) -> str:
-    """Return the lines of a block without the indentation of the first one, keeping the line numbers of the text."""
+    """Return a block without the indentation of its first line, after as many empty lines as precede it in the text, so
+    that an error of the YAML parser names the right line."""
     indent = begin["indent"]
     before = [""] * text.count("\n", 0, begin.start())
     lines = [*before, begin[0].removeprefix(indent).rstrip()]

@@ -34,14 +34,14 @@ def read_settings(folder: Path | None) -> PaifConfig | None:
 
 
 def _read_text(folder: Path) -> str | None:
-    """Return the text of the file, if it has a block of settings."""
+    """Return the beginning of the file, `MAX_BYTES` at most, as text; None if it does not contain PAIF's key."""
     try:
-        raw = _head(folder / FILE)
+        raw = _read_beginning(folder / FILE)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise StoreError(f"{FILE}: {error.strerror or error}") from error
-    if b"paif_config" not in raw.replace(b"\0", b""):  # in UTF-16 each of its letters has a NUL beside it
+    if b"paif_config" not in raw.replace(b"\0", b""):  # in UTF-16, each letter of the key has a NUL byte beside it
         return None
     try:
         return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=len(raw) < MAX_BYTES)
@@ -50,8 +50,8 @@ def _read_text(folder: Path) -> str | None:
         raise InvalidDocument([fault], where=FILE) from None
 
 
-def _head(path: Path) -> bytes:
-    """Return the beginning of a regular file; opening anything else could block forever."""
+def _read_beginning(path: Path) -> bytes:
+    """Return the first `MAX_BYTES` of a regular file. Other files are refused: reading a pipe could block forever."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise StoreError(f"{FILE}: is not a regular file")

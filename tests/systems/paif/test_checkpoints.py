@@ -20,10 +20,10 @@ from baton_git.systems.paif import checkpoint_store
 from baton_git.systems.paif.checkpoint_verbs import SaveCheckpoint, save_agent_checkpoint
 from baton_git.systems.paif.checkpoints import (
     SessionWork,
-    agent_sessions,
     checkpoint_at_end,
-    checkpoint_on_the_way,
-    look,
+    checkpoint_during_session,
+    collect_sessions,
+    preview_restore,
     restore,
     restore_at_start,
     save_checkpoint,
@@ -83,7 +83,7 @@ def test_a_restore_returns_the_newest_checkpoint_and_counts_once(ws):
 
 def test_an_unknown_agent_is_not_restored(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
-    for verb in (restore, lambda ws, now, agent: agent_sessions(ws, agent)):
+    for verb in (restore, lambda ws, now, agent: collect_sessions(ws, agent)):
         with pytest.raises(NotFound, match="there is no agent 'claude'"):
             verb(ws, NOW, "claude")
     assert ws.branch.read().number == 1
@@ -101,7 +101,7 @@ def test_a_session_that_was_restored_and_never_saved_is_listed(ws, nameless):
     restore(ws, NOW, "zero")
     unnamed = restore(nameless, later(minutes=1), "zero").identity.mutable.state
     save_checkpoint(acting(ws, "s2"), later(minutes=2), "zero", SUMMARY)
-    listed = [session.as_data() for session in agent_sessions(ws, "zero")]
+    listed = [session.as_data() for session in collect_sessions(ws, "zero")]
     assert [(one["session_id"], len(one["checkpoints"])) for one in listed] == [
         ("s2", 1), (unnamed.session_id, 0), ("s1", 0),
     ]  # fmt: skip
@@ -174,7 +174,7 @@ def test_a_checkpoint_has_the_start_of_its_session(ws):
 def test_without_a_session_each_checkpoint_gets_a_name_of_its_own(nameless):
     first, second = (save_checkpoint(nameless, NOW, "zero", SUMMARY) for _ in range(2))
     assert first.id != second.id
-    assert len(agent_sessions(nameless, "zero")) == 2
+    assert len(collect_sessions(nameless, "zero")) == 2
 
 
 def test_checkpoints_of_one_moment_are_all_kept(ws):
@@ -241,7 +241,7 @@ def test_sessions_are_listed_newest_first_with_all_their_checkpoints(ws):
     save_checkpoint(ws, NOW, "zero", {"conversation_summary": "a"})
     save_checkpoint(acting(ws, "s2"), later(minutes=1), "zero", {"conversation_summary": "b"})
     save_checkpoint(ws, later(minutes=2), "zero", {"conversation_summary": "c"})
-    found = agent_sessions(ws, "zero")
+    found = collect_sessions(ws, "zero")
     assert [(one.metadata.session_id, len(one.ids)) for one in found] == [("s1", 2), ("s2", 1)]
     assert found[0].context.conversation_summary == "c"
 
@@ -252,7 +252,7 @@ def test_old_checkpoints_are_archived_and_still_listed(ws, monkeypatch):
         save_checkpoint(acting(ws, f"s{number}"), later(minutes=number), "zero", SUMMARY)
     state = ws.branch.read().state
     assert len(state.ids("checkpoint")) == 3
-    assert [one.metadata.session_id for one in agent_sessions(ws, "zero")] == ["s4", "s3", "s2", "s1", "s0"]
+    assert [one.metadata.session_id for one in collect_sessions(ws, "zero")] == ["s4", "s3", "s2", "s1", "s0"]
     assert restore(ws, NOW, "zero").checkpoint.metadata.session_id == "s4"
 
 
@@ -384,7 +384,7 @@ def test_pending_items_of_another_session_stay_pending_until_done(ws):
 
 def test_the_summary_that_the_agent_saved_itself_counts_more_than_one_made_of_facts(ws):
     work = SessionWork("Asked: mend it")
-    checkpoint_on_the_way(ws, NOW, "zero", work, 10)
+    checkpoint_during_session(ws, NOW, "zero", work, 10)
     first = checkpoint_at_end(ws, later(minutes=1), CONFIG, work=SessionWork("Asked: and test it"))
     assert stored(ws, "checkpoint", first.id).context.conversation_summary == "Asked: and test it"
     save_checkpoint(ws, later(minutes=2), "zero", {"conversation_summary": "Mended the parser"})
@@ -394,15 +394,15 @@ def test_the_summary_that_the_agent_saved_itself_counts_more_than_one_made_of_fa
 
 def test_a_periodic_checkpoint_keeps_pending_items_and_waits_for_its_interval(ws):
     save_checkpoint(acting(ws, "s0"), NOW, "zero", {"pending_items": ["P"]})
-    assert checkpoint_on_the_way(ws, later(minutes=5), "zero", SessionWork("Asked: a"), 10).id is None
-    saved = checkpoint_on_the_way(ws, later(minutes=20), "zero", SessionWork("Asked: a", ("b",)), 10)
+    assert checkpoint_during_session(ws, later(minutes=5), "zero", SessionWork("Asked: a"), 10).id is None
+    saved = checkpoint_during_session(ws, later(minutes=20), "zero", SessionWork("Asked: a", ("b",)), 10)
     found = stored(ws, "checkpoint", saved.id)
     assert (found.context.pending_items, found.metadata.checkpoint_type) == (("b", "P"), "periodic")
 
 
 def test_the_requested_agent_overrides_the_settings(ws):
-    assert checkpoint_at_end(ws, NOW, CONFIG, summary="x", asked="one").id.startswith("one/")
-    assert "What happened: x" in " ".join(restore_at_start(ws, NOW, CONFIG, asked="one"))
+    assert checkpoint_at_end(ws, NOW, CONFIG, summary="x", named="one").id.startswith("one/")
+    assert "What happened: x" in " ".join(restore_at_start(ws, NOW, CONFIG, named="one"))
 
 
 # --- sessions that a restore begins
@@ -419,7 +419,7 @@ def test_checkpoints_after_a_restore_belong_to_the_session_that_it_begins(namele
         assert metadata.duration_seconds == (minutes - 10) * 60
     saved = checkpoint_at_end(nameless, later(minutes=50), CONFIG, summary="x")
     assert stored(nameless, "checkpoint", saved.id).working_memory.scratchpad == "40"
-    assert [len(one.ids) for one in agent_sessions(nameless, "zero")] == [3, 1]
+    assert [len(one.ids) for one in collect_sessions(nameless, "zero")] == [3, 1]
     again = restore(nameless, later(minutes=60), "zero").identity.mutable.state
     assert again.session_id != state.session_id
 
@@ -501,12 +501,12 @@ def test_a_restore_that_cannot_be_recorded_still_returns_the_state(ws):
 def test_a_preview_of_a_restore_gives_the_same_and_writes_nothing(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     before = ws.branch.read()
-    found = look(ws, NOW, "zero")
+    found = preview_restore(ws, NOW, "zero")
     assert ws.branch.read().commit == before.commit
     assert found.identity.mutable.state.accumulated_experience == 0
     assert found.checkpoint == restore(ws, NOW, "zero").checkpoint
     with pytest.raises(NotFound):
-        look(ws, NOW, "claude")
+        preview_restore(ws, NOW, "claude")
 
 
 # --- large identities
@@ -585,4 +585,4 @@ def test_a_rollback_restores_the_mutable_and_keeps_the_immutable_part(ws):
     assert stored(ws, "identity", "zero").mutable.state.current_focus == "after"
     rollback_to(ws, later(minutes=5), then)
     assert stored(ws, "identity", "zero").immutable.purpose.statement == "p"
-    assert len(agent_sessions(ws, "zero")[0].ids) == 1
+    assert len(collect_sessions(ws, "zero")[0].ids) == 1

@@ -19,7 +19,7 @@ from baton_git.core.records.base import alike
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_store
-from baton_git.systems.paif.checkpoints import agent_sessions, restore, save_checkpoint
+from baton_git.systems.paif.checkpoints import collect_sessions, restore, save_checkpoint
 from baton_git.systems.paif.exchange import export_paif, import_paif
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -78,7 +78,7 @@ def test_imported_checkpoints_can_be_restored_and_listed(ws, folder):
     found = restore(ws, NOW, "zero").checkpoint
     assert found is not None
     assert found.metadata.ended_at == "2026-04-04T20:15:30.250Z"
-    assert [bool(session.ids) for session in agent_sessions(ws, "zero")] == [False, True, True]
+    assert [bool(session.ids) for session in collect_sessions(ws, "zero")] == [False, True, True]
 
 
 def test_one_agent_can_be_imported_by_folder_or_name(ws, folder):

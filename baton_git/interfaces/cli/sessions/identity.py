@@ -92,12 +92,12 @@ def fill_checked(app: App, values: Values) -> Values:
 
 def _render_checked(app: App, result: CheckedIdentity) -> int | None:
     """Print the result of a check; return exit status 1 on drift."""
-    held = result.held
+    check = result.check
     phrases = [f"  {flat(phrase)}" for phrase in result.phrases]
-    lines = [f"⚠️ {held.drift.alert}", *phrases, "", held.prompt] if result.drift else ["no drift"]
+    lines = [f"⚠️ {check.drift.alert}", *phrases, "", check.prompt] if result.drift else ["no drift"]
     app.answer(result.as_data(), "\n".join(lines))
-    if held.uncounted is not None:
-        app.say(f"baton: the result was not counted: {flat(str(held.uncounted))}")
+    if check.uncounted is not None:
+        app.say(f"baton: the result was not counted: {flat(str(check.uncounted))}")
         return UNKNOWN
     return FAILED if result.drift else None
 

@@ -1,8 +1,8 @@
 """PAIF's checkpoint: what an agent hands on from one session to the next.
 
-The fields are those of PAIF's session protocol, with two additions. `checkpoint_type` tells periodic checkpoints
-(`checkpoint_interval_minutes`) from those at the end of a session, which the protocol does not. `foreign` keeps what is
-needed to export an imported file unchanged.
+The fields are those of PAIF's session protocol, with two additions of baton-git. `checkpoint_type` distinguishes the
+periodic checkpoints of a session from the one at its end. `foreign` holds what is needed to export an imported file
+with the same content.
 """
 
 import re
@@ -31,7 +31,7 @@ def _fraction(value: Any) -> Any:
 
 
 Fraction = Annotated[Any, AfterValidator(_fraction), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
-"""As it was written: `1` does not become `1.0`."""
+"""A number from 0 to 1, kept as it was written: `1` does not become `1.0`."""
 PointInTime = Annotated[Text, AfterValidator(_check_date), Field(json_schema_extra={"pattern": _DATE})]
 
 
@@ -62,14 +62,14 @@ class RecentMemories(Part):
     """Memories that the session made."""
 
     memory_ids: Texts = Field((), description="Their ids.")
-    last_recall_query: Text | None = Field(None, description="The last search queries.")
+    last_recall_query: Text | None = Field(None, description="The last search query.")
 
 
 class DriftChecks(Part):
     """The number of drift checks of the agent's texts, by result."""
 
     passed: Whole = Field(0, description="Texts without a taboo phrase.")
-    failed: Whole = Field(0, description="Texts with one.")
+    failed: Whole = Field(0, description="Texts with a taboo phrase.")
 
 
 class NewBelief(Part):
@@ -111,7 +111,7 @@ class WorkingMemory(Part):
 
 
 class Foreign(Part):
-    """What is needed to export an imported file of PAIF unchanged."""
+    """What is needed to export an imported file of PAIF with the same content."""
 
     file: Text | None = Field(None, description="The name of the file.")
     wrapped: bool = Field(False, strict=True, description="Whether the document was wrapped in a `session_checkpoint`.")
@@ -131,7 +131,7 @@ class Checkpoint(Record):
     foreign: Foreign | None = Field(None, description="Only in imported checkpoints; not part of PAIF's document.")
 
     @model_validator(mode="after")
-    def _is_that_agents(self) -> "Checkpoint":
+    def _check_agent(self) -> "Checkpoint":
         agent = self.id.partition("/")[0]
         if agent != self.metadata.agent_id:
             raise ValueError(f"metadata.agent_id is {self.metadata.agent_id!r}, but the file is that of {agent!r}")

@@ -1,7 +1,7 @@
 """PAIF's identity of an agent: an immutable part, and a mutable part that its sessions extend.
 
-The fields are those of IDENTITY_SCHEMA.yaml 1.0, as far as they are known; `taboo_categories` and the place of
-`drift_checks` are additions of baton-git.
+The fields are those of PAIF's IDENTITY_SCHEMA.yaml 1.0, as far as they are known. `taboo_categories`, and
+`drift_checks` in the mutable state, are additions of baton-git.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -24,7 +24,7 @@ class Purpose(Part):
     """The purpose of the agent."""
 
     statement: Text = Field("", description="The purpose in one sentence.")
-    domains: Texts = Field((), description="The domain it works in.")
+    domains: Texts = Field((), description="The domains it works in.")
     constraints: Texts = Field((), description="Constraints it keeps to.")
 
 
@@ -32,7 +32,7 @@ class Values(Part):
     """The values of the agent."""
 
     primary: Any = Field(None, description="The most important value or values.")
-    secondary: Texts = Field((), description="Further ones.")
+    secondary: Texts = Field((), description="Further values.")
     non_negotiables: Texts = Field((), description="Values it never gives up.")
 
 
@@ -68,7 +68,7 @@ class DriftCounts(Part):
     """Drift checks that no checkpoint includes yet."""
 
     passed: Annotated[Whole, Counter()] = Field(0, description="Texts without a taboo phrase.")
-    failed: Annotated[Whole, Counter()] = Field(0, description="Texts with one.")
+    failed: Annotated[Whole, Counter()] = Field(0, description="Texts with a taboo phrase.")
 
 
 class MutableState(Part):
