@@ -53,7 +53,7 @@ def test_json_parses_back_to_the_same(data: Any) -> None:
 @given(st.dictionaries(st.sampled_from(["a", "n m"]), ANY.filter(lambda text: not re.search("[\ud800-\udfff]", text))))
 def test_a_displayed_handover_parses_to_the_same_record(state: dict[str, str]) -> None:
     data: dict[str, Any] = {"id": "run-1", **({"state": state} if state else {})}
-    shown = kairos.shown(data)
+    shown = kairos.dump_for_terminal(data)
     assert UNSAFE.findall(shown) == []
     assert kairos.loads(shown.encode()) == kairos.loads(kairos.dumps(data))
 

@@ -15,16 +15,16 @@ from baton_git.systems.seed_system import BriefRequest
 def make_sections(request: BriefRequest) -> Iterator[Section]:
     """Yield a section with the runs that can be resumed, newest first."""
     runs = list_newest_first(request.state, Handover, request.problems)
-    lines = tuple(_run_line(run, request.now) for run in runs)
+    lines = tuple(_format_run(run, request.now) for run in runs)
     title = "Protocol runs to continue (baton handover resume --session ID)"
     yield Section(title, lines, "handovers", all="baton status", rank=Rank.STANDING)
 
 
-def _run_line(run: Handover, now: datetime) -> str:
-    step, old = run.step, compute_age(run, now)
+def _format_run(run: Handover, now: datetime) -> str:
+    step, age = run.step, compute_age(run, now)
     number = f"step {step.step_index} " if step.step_index else "at "
-    since = describe_age(run.updated_at, now) if run.updated_at and old.stale is not None else "no valid time"
+    since = describe_age(run.updated_at, now) if run.updated_at and age.stale is not None else "no valid time"
     known = f" · known: {', '.join(run.state)}" if run.state else ""
-    mark = "" if old.stale is False else "STALE: " if old.stale else "age unknown: "
+    mark = "" if age.stale is False else "STALE: " if age.stale else "age unknown: "
     text = f"{mark}{number}{step.current_challenge or '?'} · {step.chain_uri or 'no URI'} · {since}{known}"
     return tier_line(run.id, CLAIMED_TIER, text)

@@ -53,12 +53,14 @@ class ExportedHandover(Result):
     examples=("baton import kairos kairos-session-handover.txt",),
 )
 def import_handover(ws: Workspace, now: datetime, asked: ImportHandover) -> ImportedHandover:
-    """Import a KAIROS handover file, and merge it with this namespace's run. An older copy of the run changes nothing.
+    """Import a KAIROS handover file, and merge it with this namespace's run of the same SESSION_ID, if there is one.
+
+    An older copy of the run changes nothing.
 
     Raises:
         NotFound: the file does not exist, or is empty.
         InvalidDocument, LimitExceeded: the file is invalid, or too large.
-        StepConflict: the run has ended.
+        StepConflict: the run has ended, and the file was changed later.
     """
     copy = Copy.at(asked.file, ws.branch.store.repository.common_dir, ws.branch.namespace)
     merged = import_kairos(ws, now, copy)
@@ -80,7 +82,8 @@ def export_handover(ws: Workspace, now: datetime, asked: ExportHandover) -> Expo
     An existing file is replaced only if it is a handover of the same run.
 
     Raises:
-        NotFound, InvalidArgument: there is no such run, or there are several.
+        NotFound: there is no such run.
+        InvalidArgument: no run is named, and several are live.
         NotAllowed: the file exists and is not a handover of this run.
         WriteFailed: the file could not be written; nothing was changed.
     """

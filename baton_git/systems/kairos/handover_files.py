@@ -1,11 +1,11 @@
 """Merge handover files outside of git into the state, and write runs to them.
 
-Another client's changes are merged key by key. The merge base is the content that git and the file last had in
-common (the mark of the `Copy`). If both sides changed a value, the side with the later `updated_at` wins, and the
-other value is stored in `conflicts/`. An older copy of text that baton wrote is not a change. A file cannot change a
-run that has ended.
+Another client's changes are merged key by key. The merge base is the content that git and the file last had in common,
+which the mark of the `Copy` holds. If both sides changed a value, the side with the later `updated_at` wins, and the
+other value is stored in `conflicts/`. Content that the branch had in an earlier revision is not a change. A file cannot
+change a run that has ended.
 
-Files are redacted before they are compared, so a client can have secrets in its file.
+Content of files is redacted before it is compared, so secrets in a client's file are not changes either.
 """
 
 from __future__ import annotations
@@ -36,14 +36,21 @@ from baton_git.core.times import parse_time_or_none
 from baton_git.git.files.atomic_files import show_path, write_all
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.kairos import codec as kairos
-from baton_git.systems.kairos.handovers import find_last_closed, find_live_run, list_closed_runs, make_ended_error, show
+from baton_git.systems.kairos import codec
+from baton_git.systems.kairos.handovers import (
+    find_last_closed,
+    find_live_run,
+    find_run,
+    list_closed_runs,
+    make_ended_error,
+)
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.work_tree_copy import Copy, StoredContent, read_copy
 
-LOOKED_BACK = 2_000
+MAX_REVISIONS = 2_000
 """Maximum number of earlier revisions that are compared with a changed file."""
-TRIES = 5
+MAX_ATTEMPTS = 5
+"""Maximum number of attempts to write a file while other clients change it."""
 
 
 class MergedCopy(NamedTuple):
@@ -51,8 +58,8 @@ class MergedCopy(NamedTuple):
 
     Attributes:
         id: the `SESSION_ID` of the run.
-        written: the revision that has the run, and whether it is new.
-        contested: the fields that both sides changed.
+        written: the result of the write, without changes if git already had the content.
+        contested: the fields that both sides changed differently.
     """
 
     id: str
@@ -70,7 +77,7 @@ def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
     text = copy.read()
     if text is None:
         return None
-    run, redactions = _without_secrets(read_text(text, show_path(copy.path)))
+    run, redactions = _redact_run(read_text(text, show_path(copy.path)))
     stored = copy.read_mark()
     unchanged = stored is not None and stored.matches(text)
     contested: list[str] = []
@@ -86,7 +93,7 @@ def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
 
     written = ws.update("handover-import", now, change)
     if not unchanged:
-        copy.write_mark(StoredContent.of(text, kairos.dumps(run.as_data())))
+        copy.write_mark(StoredContent.of(text, codec.dumps(run.as_data())))
     return MergedCopy(run.id, written, tuple(contested))
 
 
@@ -96,25 +103,25 @@ def write_copy(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_other
     If the file has content that git lacks, that content is merged first, and the write is tried again.
 
     Args:
-        over_others: whether to replace another run in the file, whose content git has.
+        over_others: whether to replace another run in the file. Without it, the file keeps the other run.
 
     Returns:
-        The id of the other run that is or was in the file, or None.
+        The id of the other run that was replaced or kept, or None if there was no other run.
 
     Raises:
         Busy: the file keeps changing.
         WriteFailed: the file cannot be written; it is unchanged.
     """
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         run = find_live_run(ws.branch.read().state, id_)
         current = _read_stored_run(copy)
         other_id = current.id if current is not None and current.id != id_ else None
         if run is None or (other_id is not None and not over_others):
             return other_id
-        if current is not None and alike(_orderless(current.as_data()), _orderless(run.as_data())):
+        if current is not None and alike(_drop_order(current.as_data()), _drop_order(run.as_data())):
             return None
         try:
-            if copy.write(kairos.dumps(run.as_data())):
+            if copy.write(codec.dumps(run.as_data())):
                 return other_id
         except WriteFailed as error:
             raise WriteFailed(
@@ -139,12 +146,12 @@ def export_kairos(
         force: whether to replace a file that is not a handover file of this run.
 
     Raises:
-        NotFound, InvalidArgument: as in `show`.
-        NotAllowed: the file has other content.
+        NotFound, InvalidArgument: as in `find_run`.
+        NotAllowed: without `force`, the file has other content.
         WriteFailed: the file cannot be written; nothing is changed.
     """
-    run = show(ws, session, at).handover
-    text = kairos.dumps(run.as_data())
+    run = find_run(ws, session, at).handover
+    text = codec.dumps(run.as_data())
     if not force and not _may_replace(path, run.id, text):
         raise NotAllowed(
             f"{show_path(path)} exists and is not a handover file of {run.id}",
@@ -156,7 +163,7 @@ def export_kairos(
 
 
 def _may_replace(path: Path, id_: str, text: bytes) -> bool:
-    """Return whether the file is missing or empty, or has `text` or a version of the same run."""
+    """Return whether the file is missing or empty, has exactly `text`, or has any content of the same run."""
     try:
         current = read_copy(path)
     except LimitExceeded:
@@ -169,7 +176,7 @@ def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy:
 
     Raises:
         NotFound: the file is missing or empty.
-        InvalidDocument: as in `merge_copy`.
+        InvalidDocument, LimitExceeded, StepConflict: as in `merge_copy`.
     """
     merged = merge_copy(ws, now, copy)
     if merged is None:
@@ -187,11 +194,11 @@ def read_text(text: bytes, where: str) -> Handover:
     if len(text) > MAX_RECORD_BYTES:
         hint = "store long texts in a file of their own, and put its name here"
         raise LimitExceeded(where or "the handover", len(text), MAX_RECORD_BYTES, "bytes", hint=hint)
-    return parse(Handover, kairos.loads(text, where=where), where=where)
+    return parse(Handover, codec.loads(text, where=where), where=where)
 
 
 def merge_run(state: State, base: Handover | None, theirs: Handover) -> tuple[State, list[str]]:
-    """Merge another client's version of a run into the state; return the new state and the fields in conflict."""
+    """Merge another client's content of a run into the state; return the new state and the fields in conflict."""
     ours = _isolate_run(state, theirs.id)
     before, after = (State() if run is None else State().put(run) for run in (base, theirs))
     decisions = decide(before, ours, after, prefer=_choose_side(find_live_run(state, theirs.id), theirs))
@@ -199,7 +206,8 @@ def merge_run(state: State, base: Handover | None, theirs: Handover) -> tuple[St
 
 
 def _choose_side(ours: Handover | None, theirs: Handover) -> Prefer:
-    """Return the side that wins conflicts: the one with the later `updated_at`, or git's if the times do not decide."""
+    """Return the side that wins conflicts: the one with the later `updated_at`, or ours if the times are equal or not
+    valid. The file's side wins if git has no live run."""
     if ours is None:
         return "theirs"
     our_time, their_time = (parse_time_or_none((run.updated_at or "").strip()) for run in (ours, theirs))
@@ -213,8 +221,8 @@ def _isolate_run(state: State, id_: str) -> State:
 
 
 def _find_base(stored: StoredContent | None, state: State, id_: str) -> Handover | None:
-    """Return the merge base: the run in the mark. None if there is no mark, it has another run, or git has no live run
-    with this id."""
+    """Return the merge base, which is the run in the mark. None if there is no mark, the mark has another run, or git
+    has no live run with this id."""
     base = None if stored is None or find_live_run(state, id_) is None else _parse_run(stored.text)
     return base if base is not None and base.id == id_ else None
 
@@ -230,13 +238,13 @@ def _check_not_ended(state: State, id_: str, copy: Copy) -> None:
         )  # fmt: skip
 
 
-def _without_secrets(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redaction], ...]]:
+def _redact_run(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redaction], ...]]:
     """Return the run as git will store it, and the redacted secrets.
 
     Raises:
         InvalidDocument: a key contains a secret; keys cannot be redacted.
     """
-    refuse_secret(kairos.SESSION, run.id)
+    refuse_secret(codec.SESSION, run.id)
     for name in run.state:
         refuse_secret("key of the partial state", name)
     data, redactions = redact(run.as_data())
@@ -264,27 +272,31 @@ def _parse_id(text: bytes) -> str | None:
 
 
 def _is_known(ws: Workspace, tip: Revision, run: Handover, *, unchanged: bool) -> bool:
-    """Return whether the branch has, or had in an earlier revision, exactly this state of the run."""
-    now, data = find_live_run(tip.state, run.id), run.as_data()
-    if now is not None:
-        return unchanged or alike(now.as_data(), data) or _was_stored(ws, tip, run)
+    """Return whether git has the content of the file already.
+
+    This is the case if the run is live or archived and the file is unchanged since it was last stored, or if the branch
+    has, or had in an earlier revision, exactly this state of the run.
+    """
+    current, data = find_live_run(tip.state, run.id), run.as_data()
+    if current is not None:
+        return unchanged or alike(current.as_data(), data) or _was_stored(ws, tip, run)
     closed = list_closed_runs(tip.state, run.id)
     if not closed:
         return False
-    same = any(alike(_orderless(run.record), _orderless(data)) for run in closed)
+    same = any(alike(_drop_order(run.record), _drop_order(data)) for run in closed)
     return unchanged or same or _was_stored(ws, tip, run)
 
 
-def _orderless(data: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_order(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name != "order"}
 
 
 def _was_stored(ws: Workspace, tip: Revision, run: Handover) -> bool:
-    """Return whether one of the last `LOOKED_BACK` revisions has exactly this state of the run."""
+    """Return whether one of the last `MAX_REVISIONS` revisions has exactly this state of the run."""
     assert tip.commit is not None
     folder, _, name = path_of(Key(Handover.kind, run.id)).rpartition("/")
     seen = set()
-    for entry in islice(ws.branch.history(tip.commit), LOOKED_BACK):
+    for entry in islice(ws.branch.history(tip.commit), MAX_REVISIONS):
         item = ws.branch.store.folder(entry.tree).folder(folder).entries().get(name)
         if item is None or item.is_folder or item.oid in seen:
             continue

@@ -18,7 +18,7 @@ from baton_git.namespace.results import (
     take_page,
 )
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.kairos.handovers import Outcome, Run, clear, resume, show, step
+from baton_git.systems.kairos.handovers import Outcome, Run, end_run, find_run, record_step, resume_run
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import STALE_AFTER, StepRequest, as_data
 
@@ -42,8 +42,8 @@ class StepHandover(Input):
         le=2**53,
         description="The number of the step, from 1. Default: the next number, if the run has one.",
     )
-    came_from: str | None = Field(None, description="Refuse unless the run is at this challenge.")
-    stay: bool = Field(False, description="Stay at the same step, and only update the partial state.")
+    came_from: str | None = Field(None, description="Refuse the step unless the run is at this challenge.")
+    stay: bool = Field(False, description="Stay at the current step, and only update the partial state.")
     state: dict[str, Any] = Field({}, description="Partial state, by key.", examples=[{"duration_minutes": 30}])
     unset: list[str] = Field([], max_length=1000, description="Remove this key from the partial state.")
 
@@ -100,8 +100,8 @@ class RunEnd(BaseModel):
     """The end of a run."""
 
     outcome: str = Field(description="`completed` or `abandoned`.", examples=["completed"])
-    at: str = Field(description="When.")
-    by: str | None = Field(description="The session that ended the run.")
+    at: str = Field(description="When the run ended.")
+    by: str | None = Field(description="The session that ended the run; null if unknown.")
 
 
 class ContestedField(BaseModel):
@@ -141,7 +141,7 @@ class HandoverRun(AtNamespace, RunState):
 class ResumedHandover(HandoverRun):
     """A run and its age."""
 
-    stale: bool | None = Field(description="Whether the last change is too old; null: unknown.")
+    stale: bool | None = Field(description="Whether the last change is too old; null if unknown.")
     age_seconds: int | None = Field(description="The time since the last change in seconds; null if unknown.")
     age_unknown: str = Field("", description="Why the age is unknown.")
     stale_after_hours: float = Field(description="The age in hours from which a run is stale.")
@@ -191,9 +191,9 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
     """Record the next step of a run, or start a run.
 
     If no run is named, the only live run is used. If no run is live, a run with a new SESSION_ID starts, except with
-    --stay or --from. The step is refused, and the current state is returned, if the run is already at that step, if its
-    index is not larger than the current one, if the run is not at the challenge of --from, if another client was
-    faster, or if the run has ended.
+    --stay or --from. The step is refused, and the run's current state is returned, if the run is already at that step,
+    if the step's index is not larger than the current one, if the run is not at the challenge of --from, if another
+    client changed the run at the same time, or if the run has ended.
 
     Raises:
         StepConflict: the step is refused.
@@ -203,7 +203,7 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
     request = StepRequest(
         asked.challenge, asked.uri, asked.index, asked.came_from, asked.stay, asked.state, tuple(asked.unset)
     )  # fmt: skip
-    done = step(ws, now, asked.session, request)
+    done = record_step(ws, now, asked.session, request)
     return SteppedHandover.of(done.written, **as_data(done.handover))
 
 
@@ -230,7 +230,7 @@ def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> Resu
         NotFound: there is no such run.
         InvalidArgument: several runs match.
     """
-    resumed = resume(ws, now, asked.session, asked.uri, timedelta(hours=asked.stale_after))
+    resumed = resume_run(ws, now, asked.session, asked.uri, timedelta(hours=asked.stale_after))
     age = resumed.age
     unknown = {"age_unknown": age.why} if age.why else {}
     return ResumedHandover.of(
@@ -254,9 +254,10 @@ def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> Cleare
     Raises:
         EndedError: the run had already ended.
         StepConflict: another client changed the run at the same time.
-        NotFound, InvalidArgument: there is no such run, or several runs match.
+        NotFound: there is no such run.
+        InvalidArgument: no run is named, and several are live.
     """
-    done = clear(ws, now, asked.session, asked.outcome)
+    done = end_run(ws, now, asked.session, asked.outcome)
     return ClearedHandover.of(done.written, SESSION_ID=done.handover.id, outcome=asked.outcome)
 
 
@@ -278,10 +279,10 @@ def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
     examples=("baton handover show", "baton handover show --session run-1 --at ~1"),
 )
 def show_handover(ws: Workspace, now: datetime, asked: ShowHandover) -> HandoverRun:
-    """Show a run, now or at an older revision; an ended run as it was at its end.
+    """Show a run, now or at an older revision. An ended run is shown as it was at its end.
 
     Raises:
         NotFound: there is no such run.
         InvalidArgument: no run is named, and several are live.
     """
-    return HandoverRun.of(show(ws, asked.session, asked.at))
+    return HandoverRun.of(find_run(ws, asked.session, asked.at))

@@ -30,7 +30,7 @@ from baton_git.systems.kairos.rules import (
 
 Outcome = Literal["completed", "abandoned"]
 
-_AGAIN = re.compile(r"(?:\.(?:\d+|[0-9a-f]{6,64}))*")
+_SUFFIX = re.compile(r"(?:\.(?:\d+|[0-9a-f]{6,64}))*")
 """Matches the suffix that the archive or a merge appends to an id that is already in use."""
 
 
@@ -56,13 +56,13 @@ class Resumed(NamedTuple):
 
 
 class Stepped(NamedTuple):
-    """A changed run, and the revision with the change."""
+    """A run after a step, or before its end, and the write that recorded the change."""
 
     handover: Handover
     written: WriteResult
 
 
-def step(ws: Workspace, now: datetime, session: str | None, request: StepRequest) -> Stepped:
+def record_step(ws: Workspace, now: datetime, session: str | None, request: StepRequest) -> Stepped:
     """Record the next step of a run, begin a run, or change the partial state of a run at its current step.
 
     Args:
@@ -76,10 +76,10 @@ def step(ws: Workspace, now: datetime, session: str | None, request: StepRequest
     """
     start = ws.branch.read()
     id_ = session or (fresh_id("run") if _starts_new_run(start.state, request) else resolve_run(start))
-    seen = find_live_run(start.state, id_)
+    expected = find_live_run(start.state, id_)
 
     def change(tip: Revision) -> State:
-        run = _check_unchanged(seen, tip.state, id_)
+        run = _check_unchanged(expected, tip.state, id_)
         if run is None and not request.stays and (closed := find_last_closed(tip.state, id_)) is not None:
             raise _make_ended_conflict(id_, closed)
         return tip.state.put(take_step(run, id_, request, now))
@@ -88,7 +88,7 @@ def step(ws: Workspace, now: datetime, session: str | None, request: StepRequest
     return Stepped(written.revision.state.get(Handover, id_), written)
 
 
-def resume(
+def resume_run(
     ws: Workspace,
     now: datetime,
     session: str | None = None,
@@ -107,10 +107,10 @@ def resume(
     """
     version = ws.branch.read()
     id_ = session if session is not None else resolve_run(version, uri)
-    return Resumed(_find_run(version, id_), compute_age(_get_live_run(version.state, id_), now, stale_after))
+    return Resumed(_make_run(version, id_), compute_age(_get_live_run(version.state, id_), now, stale_after))
 
 
-def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Run:
+def find_run(ws: Workspace, session: str | None = None, at: str | None = None) -> Run:
     """Return a run at a revision; for an ended run, its last state.
 
     Raises:
@@ -121,27 +121,27 @@ def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Ru
     id_ = session or resolve_run(version)
     if find_live_run(version.state, id_) is None and (closed := find_last_closed(version.state, id_)) is not None:
         return Run(normalize_run(closed.record), version, closed, _list_conflicts(version.state, id_))
-    return _find_run(version, id_)
+    return _make_run(version, id_)
 
 
-def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -> Stepped:
+def end_run(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -> Stepped:
     """End a live run: archive it with `outcome` as the reason.
 
     Raises:
         EndedError: the run had already ended.
         StepConflict: the run was changed concurrently.
-        NotFound, InvalidArgument: as in `resume`.
+        NotFound, InvalidArgument: as in `resume_run`.
     """
     start = ws.branch.read()
     id_ = session or resolve_run(start)
-    seen = _get_live_run(start.state, id_)
+    expected = _get_live_run(start.state, id_)
 
     def change(tip: Revision) -> State:
-        run = _check_unchanged(seen, tip.state, id_)
+        run = _check_unchanged(expected, tip.state, id_)
         assert run is not None
         return tip.state.archive(prepare_for_archive(run), at=iso(now), reason=outcome, session=ws.actor.session)
 
-    return Stepped(seen, ws.update("handover-clear", now, change))
+    return Stepped(expected, ws.update("handover-clear", now, change))
 
 
 # --- finding runs
@@ -187,7 +187,7 @@ def find_live_run(state: State, id_: str) -> Handover | None:
     """
     entry = state.entry(Key(Handover.kind, id_))
     if isinstance(entry, Unreadable):
-        raise _unreadable_error(entry)
+        raise _make_unreadable_error(entry)
     return entry if isinstance(entry, Handover) else None
 
 
@@ -197,7 +197,7 @@ def find_last_closed(state: State, id_: str) -> Archived | None:
 
 
 def list_closed_runs(state: State, id_: str) -> list[Archived]:
-    """Return the archived runs with this id: `<id>`, `<id>.2`, …; the numbers may have gaps.
+    """Return the archived runs with this id. The archive names them `<id>`, `<id>.2`, …; the numbers may have gaps.
 
     Raises:
         Corrupt: the file of an archived run cannot be read, so the answer would be incomplete.
@@ -208,20 +208,20 @@ def list_closed_runs(state: State, id_: str) -> list[Archived]:
             continue
         entry = state.entry(Key(Handover.kind, name, archived=True))
         if isinstance(entry, Unreadable):
-            raise _unreadable_error(entry)
+            raise _make_unreadable_error(entry)
         if isinstance(entry, Archived) and entry.record["id"] == id_:
             entries.append(entry)
     return entries
 
 
 def _may_be_archived_as(name: str, id_: str) -> bool:
-    """Return whether `name` may be the archive's name of a run with this id: the id with a suffix. The archive shortens
-    a long id and adds a digest."""
+    """Return whether the archive may have given this name to a run with this id: the name is the id with a suffix, or a
+    shortened id with a digest if the id is long."""
     stem = id_ if name.startswith(id_) else derive_id(id_, "z" * MAX_COMPONENT).rstrip("z.")
-    return name.startswith(stem) and _AGAIN.fullmatch(name, len(stem)) is not None
+    return name.startswith(stem) and _SUFFIX.fullmatch(name, len(stem)) is not None
 
 
-def _find_run(version: Revision, id_: str) -> Run:
+def _make_run(version: Revision, id_: str) -> Run:
     return Run(_get_live_run(version.state, id_), version, None, _list_conflicts(version.state, id_))
 
 
@@ -274,9 +274,11 @@ def _describe_end(closed: Archived) -> str:
 
 
 def _raise_ended_at(state: State, uri: str) -> None:
-    """Raise EndedError if an ended run has `uri` as its last step, or Corrupt if none has but some cannot be read.
+    """Check the archive for a run at `uri`; return if there is none.
 
-    Return if neither is the case.
+    Raises:
+        EndedError: the last step of an ended run is at `uri`.
+        Corrupt: no such run was found, but an archived run cannot be read.
     """
     entries = [
         state.entry(Key(Handover.kind, name, archived=True)) for name in sorted(state.ids(Handover.kind, archived=True))
@@ -288,21 +290,21 @@ def _raise_ended_at(state: State, uri: str) -> None:
         raise make_ended_error(str(last.record["id"]), last)
     for entry in entries:
         if isinstance(entry, Unreadable):
-            raise _unreadable_error(entry)
+            raise _make_unreadable_error(entry)
 
 
-def _unreadable_error(entry: Unreadable) -> Corrupt:
+def _make_unreadable_error(entry: Unreadable) -> Corrupt:
     return Corrupt(entry.path, entry.why, hint="the file is not changed; `baton rollback` restores an earlier version")
 
 
-def _check_unchanged(seen: Handover | None, state: State, id_: str) -> Handover | None:
-    """Return the run if it equals `seen`.
+def _check_unchanged(expected: Handover | None, state: State, id_: str) -> Handover | None:
+    """Return the run of the state if it equals `expected`; None if neither exists.
 
     Raises:
         StepConflict: the run was changed, begun or ended concurrently.
     """
     run = find_live_run(state, id_)
-    if same_fields(seen, run):
+    if same_fields(expected, run):
         return run
     if run is not None:
         raise make_step_conflict(run, "another client was faster")

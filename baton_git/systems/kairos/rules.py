@@ -17,7 +17,7 @@ from baton_git.core.output import one_line
 from baton_git.core.records.base import parse
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.times import iso, parse_time
-from baton_git.systems.kairos import codec as kairos
+from baton_git.systems.kairos import codec
 from baton_git.systems.kairos.record import Handover, Step
 
 STALE_AFTER = timedelta(hours=24)
@@ -32,8 +32,9 @@ class StepRequest:
 
     Attributes:
         index: the number of the step; None means the current number plus one, if the run has a number.
-        came_from: the challenge that the run must be at; None means any.
-        stays: whether the run remains at its step.
+        came_from: the challenge at which the run must be; None means any.
+        stays: whether the run stays at its current step. `challenge`, `uri` and `index` then state what this step must
+            be; None means any.
         values: partial state to set, by key.
         without: keys of the partial state to remove.
     """
@@ -65,7 +66,7 @@ def take_step(run: Handover | None, id_: str, request: StepRequest, now: datetim
     if run is None and request.came_from is not None:
         raise StepConflict(f"handover {id_} has not begun: it cannot continue from {request.came_from}", current=None)
     if run is not None:
-        _check_place(run, request)
+        _check_step(run, request)
     old = run.step if run is not None else Step()
     step = old.as_data() if request.stays else _next_step(old, request)
     state = {key: value for key, value in (run.state if run else {}).items() if key not in request.without}
@@ -81,7 +82,7 @@ def prepare_for_archive(run: Handover) -> Handover:
     data = run.as_data()
     if list(toml.loads(toml.dumps(data)).get("state", {})) == list(data.get("state", {})):
         return run
-    return run.replace(order=tuple(key for key in kairos.keys_of(data) if key != kairos.UPDATED))
+    return run.replace(order=tuple(key for key in codec.list_keys(data) if key != codec.UPDATED))
 
 
 def check_keys(keys: list[str]) -> None:
@@ -93,14 +94,14 @@ def check_keys(keys: list[str]) -> None:
     """
     for key in keys:
         refuse_secret("key of the partial state", key)
-        fault = kairos.key_fault(key)
+        fault = codec.find_key_fault(key)
         if fault:
             raise InvalidArgument(f"the key {key[:60]!r} {fault}", key=key, hint="choose another name for it")
 
 
 def normalize_run(data: Mapping[str, Any]) -> Handover:
-    """Return the record as it is after being written as a handover file and parsed again."""
-    return parse(Handover, kairos.loads(kairos.dumps(data)))
+    """Return the record that results when the data is written as a handover file and parsed again."""
+    return parse(Handover, codec.loads(codec.dumps(data)))
 
 
 def _check_complete(request: StepRequest) -> None:
@@ -120,12 +121,12 @@ def _next_step(old: Step, request: StepRequest) -> dict[str, Any]:
     return step if index is None else {**step, "step_index": index}
 
 
-def _check_place(run: Handover, request: StepRequest) -> None:
+def _check_step(run: Handover, request: StepRequest) -> None:
     """Raise StepConflict if the run is not at the step that `request` assumes."""
     step = run.step
     if request.came_from is not None and request.came_from != step.current_challenge:
         raise make_step_conflict(
-            run, f"it has left {request.came_from}" if not request.stays else f"it is not {request.came_from}"
+            run, f"it has left {request.came_from}" if not request.stays else f"it is not at {request.came_from}"
         )
     if request.stays:
         _check_stay(run, request)
@@ -144,7 +145,7 @@ def _check_stay(run: Handover, request: StepRequest) -> None:
 
 
 def make_step_conflict(run: Handover, why: str) -> StepConflict:
-    """Return the error for a step that assumes a wrong state of the run; it contains the current step."""
+    """Return the error for a step that does not fit the state of the run. The error contains the run's current step."""
     return StepConflict(
         f"handover {run.id} is at {describe_step(run)}: {why}",
         current=as_data(run),
@@ -165,7 +166,7 @@ def as_data(run: Handover) -> dict[str, Any]:
     """Return the run under the keys of its file; None for missing values."""
     step = run.step
     return {
-        kairos.SESSION: run.id,
+        codec.SESSION: run.id,
         "current_challenge": step.current_challenge,
         "chain_uri": step.chain_uri,
         "step_index": step.step_index,

@@ -27,7 +27,7 @@ from baton_git.git.files.durable_files import remove
 
 
 def read_copy(path: Path) -> bytes | None:
-    """Return the file's content; None if it is missing or blank. KAIROS clients may empty the file to end a run.
+    """Return the file's content; None if the file is missing or blank. KAIROS clients may empty it to end a run.
 
     Raises:
         InvalidArgument: the path is a folder, a device or a pipe.
@@ -59,6 +59,7 @@ class StoredContent(NamedTuple):
 
     @classmethod
     def of(cls, raw: bytes, text: bytes) -> StoredContent:
+        """Return the stored content of a file; `raw` is the file's content, `text` is the same content redacted."""
         return cls(sha256(raw).hexdigest(), text)
 
     def matches(self, raw: bytes) -> bool:
@@ -70,9 +71,9 @@ class StoredContent(NamedTuple):
 class Copy:
     """A handover file outside of git, and its mark.
 
-    The mark is a file in git's common directory. It has the digest and the redacted text of the content that was
-    last stored in git, and is the merge base when another client has changed the handover file. Without a mark, the
-    merge has no base.
+    The mark is a file in git's common directory. It holds the digest and the redacted text of the content that was last
+    stored in git. If another client changes the handover file, that text is the merge base. Without a mark, the merge
+    has no base.
     """
 
     path: Path
@@ -80,11 +81,12 @@ class Copy:
 
     @classmethod
     def at(cls, path: Path, common_dir: Path, namespace: Namespace) -> Copy:
+        """Return the copy at `path`, with the mark that this namespace has for it in git's common directory."""
         name = sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
         return cls(path, common_dir / "baton" / "handover" / namespace.component / name)
 
     def read(self) -> bytes | None:
-        """Return the file's content. Raises as `read_copy`."""
+        """Return the file's content; None if it is missing or blank. Raises as `read_copy` does."""
         return read_copy(self.path)
 
     def read_mark(self) -> StoredContent | None:
@@ -103,7 +105,7 @@ class Copy:
     def write_mark(self, stored: StoredContent | None) -> None:
         """Write the mark, or remove it if `stored` is None.
 
-        A failure is ignored: the next merge with the file then has no base.
+        A failure is ignored. The next merge with the file then uses the previous mark, if there is one.
         """
         with suppress(BatonError):
             if stored is None:
@@ -119,10 +121,10 @@ class Copy:
         Raises:
             InvalidArgument, WriteFailed: as in `write_all`.
         """
-        now = self.read()
-        if now is not None and not self.is_stored(now):
+        current = self.read()
+        if current is not None and not self.is_stored(current):
             return False
-        if now != text and not self._replace(text):
+        if current != text and not self._replace(text):
             return False
         self.write_mark(StoredContent.of(text, text))
         return True
@@ -135,8 +137,8 @@ class Copy:
         spare = spare_name(target.parent)
         try:
             write_all({spare: text})
-            now = self.read()  # Read again: another client may have written the file while `write_all` synced.
-            if now is not None and not self.is_stored(now):
+            current = self.read()  # Read again: another client may have written the file while `write_all` synced.
+            if current is not None and not self.is_stored(current):
                 return False
             with writing(self.path):
                 if target.exists():
@@ -153,8 +155,8 @@ class Copy:
         Raises:
             WriteFailed: the file cannot be removed.
         """
-        now = self.read()
-        if now is None or not self.is_stored(now):
+        current = self.read()
+        if current is None or not self.is_stored(current):
             return False
         with writing(self.path):
             self.path.unlink()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from machines import Machine
 
-from baton_git.systems.kairos.handovers import clear, resume, step
+from baton_git.systems.kairos.handovers import end_run, record_step, resume_run
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import StepRequest
 
 
 def go(machine: Machine, challenge: str, index: int, *gone: str, **values: object) -> None:
     going = StepRequest(challenge, f"kairos://{challenge}", index, values=values, without=gone)
-    step(machine.ws, machine.clock(), "run-1", going)
+    record_step(machine.ws, machine.clock(), "run-1", going)
 
 
 def keep(machine: Machine, **values: object) -> None:
-    step(machine.ws, machine.clock(), "run-1", StepRequest(stays=True, values=values))
+    record_step(machine.ws, machine.clock(), "run-1", StepRequest(stays=True, values=values))
 
 
 def run(machine: Machine) -> Handover:
@@ -55,7 +55,7 @@ def test_two_steps_from_the_same_step_conflict_as_a_whole(ada: Machine, bob: Mac
     found = run(ada).step
     assert (found.current_challenge, found.chain_uri, found.step_index) in steps
     assert run(ada).state == {"p": 1, "a": 1, "b": 1}
-    [conflict] = resume(ada.ws, ada.clock(), "run-1").run.contested
+    [conflict] = resume_run(ada.ws, ada.clock(), "run-1").run.contested
     assert {str(one["current_challenge"]) for one in (conflict.ours, conflict.theirs)} == {"confirm", "find_slot"}
 
 
@@ -88,7 +88,7 @@ def test_a_run_begun_on_both_machines_is_merged(ada: Machine, bob: Machine) -> N
 
 def test_a_run_ended_on_one_machine_and_stepped_on_another_is_ended_with_the_step(ada: Machine, bob: Machine) -> None:
     begun(ada, bob)
-    clear(ada.ws, ada.clock(), "run-1", "completed")
+    end_run(ada.ws, ada.clock(), "run-1", "completed")
     go(bob, "confirm", 2)
     together(ada, bob)
     assert ada.get("handover", "run-1") is None

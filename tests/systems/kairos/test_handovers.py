@@ -30,7 +30,7 @@ from baton_git.core.state import Key
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import work_tree_copy as kairos_file
 from baton_git.systems.kairos.handover_files import export_kairos, import_kairos, merge_copy, remove_copy, write_copy
-from baton_git.systems.kairos.handovers import Outcome, clear, resume, show, step
+from baton_git.systems.kairos.handovers import Outcome, end_run, find_run, record_step, resume_run
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import StepRequest
 from baton_git.systems.kairos.work_tree_copy import Copy
@@ -44,7 +44,7 @@ def to(challenge: str, index: int | None = None, **more: Any) -> StepRequest:
 
 
 def begun(ws: Workspace, id_: str = "run-1", **values: Any) -> None:
-    step(ws, NOW, id_, to("resolve", 1, values=values))
+    record_step(ws, NOW, id_, to("resolve", 1, values=values))
 
 
 def challenge(ws: Workspace, id_: str = "run-1") -> str | None:
@@ -80,9 +80,9 @@ def edited(copy: Copy, *changes: tuple[str, str], at: str = "2026-11-21T09:00:00
 
 def test_each_step_is_a_commit_and_the_history_has_them_all(ws: Workspace) -> None:
     begun(ws, participants={"Adam": None})
-    step(ws, later(minutes=1), "run-1", to("confirm", values={"participants": {"Adam": "a@x"}}))
-    assert show(ws, "run-1").handover.state == {"participants": {"Adam": "a@x"}}
-    assert show(ws, "run-1", "1").handover.step.current_challenge == "resolve"
+    record_step(ws, later(minutes=1), "run-1", to("confirm", values={"participants": {"Adam": "a@x"}}))
+    assert find_run(ws, "run-1").handover.state == {"participants": {"Adam": "a@x"}}
+    assert find_run(ws, "run-1", "1").handover.step.current_challenge == "resolve"
     assert [entry.op for entry in ws.branch.history()] == ["handover-step", "handover-step", "root"]
 
 
@@ -95,12 +95,12 @@ def test_the_second_of_two_clients_gets_a_conflict_with_the_current_state(
 
     def slow(*args: Any, **more: Any) -> Any:
         monkeypatch.undo()
-        step(one, later(minutes=1), "run-1", to("confirm"))
+        record_step(one, later(minutes=1), "run-1", to("confirm"))
         return update(*args, **more)
 
     monkeypatch.setattr(type(two.branch), "update", slow)
     with pytest.raises(StepConflict) as caught:
-        step(two, later(minutes=2), "run-1", to("find_slot"))
+        record_step(two, later(minutes=2), "run-1", to("find_slot"))
     assert caught.value.current is not None
     assert caught.value.current["current_challenge"] == "confirm"
     assert challenge(two) == "confirm"
@@ -132,27 +132,27 @@ def test_writes_of_others_to_other_runs_are_no_conflict(ws: Workspace, monkeypat
         return update(*args, **more)
 
     monkeypatch.setattr(type(ws.branch), "update", slow)
-    step(ws, later(minutes=1), "run-1", to("confirm"))
+    record_step(ws, later(minutes=1), "run-1", to("confirm"))
     assert challenge(ws) == "confirm"
 
 
 @pytest.mark.parametrize("late_request", [to("confirm"), to("other", 2), to("other", came_from="resolve")])
 def test_the_second_client_of_a_step_changes_nothing(ws: Workspace, late_request: StepRequest) -> None:
     begun(ws)
-    step(ws, later(minutes=1), "run-1", to("confirm"))
+    record_step(ws, later(minutes=1), "run-1", to("confirm"))
     before = ws.branch.read().commit
     with pytest.raises(StepConflict):
-        step(ws, later(minutes=2), "run-1", late_request)
+        record_step(ws, later(minutes=2), "run-1", late_request)
     assert ws.branch.read().commit == before
 
 
 def test_an_ended_run_cannot_be_continued(ws: Workspace) -> None:
     begun(ws)
-    clear(ws, later(minutes=1), "run-1", "completed")
+    end_run(ws, later(minutes=1), "run-1", "completed")
     with pytest.raises(StepConflict, match="was completed on 2026-11-21T08:01:00Z by session s1"):
-        step(ws, later(minutes=2), "run-1", to("confirm"))
+        record_step(ws, later(minutes=2), "run-1", to("confirm"))
     with pytest.raises(EndedError, match="was completed"):
-        clear(ws, later(minutes=2), "run-1", "abandoned")
+        end_run(ws, later(minutes=2), "run-1", "abandoned")
 
 
 def test_a_file_that_cannot_be_read_is_reported_and_never_written_over(ws: Workspace) -> None:
@@ -160,9 +160,9 @@ def test_a_file_that_cannot_be_read_is_reported_and_never_written_over(ws: Works
     broken = b"SESSION_ID: run-1\nstep_index: two\n"
     by_hand(ws, {"handover/run-1.txt": broken})
     for verb in (
-        lambda: step(ws, NOW, "run-1", to("confirm", 2)),
-        lambda: resume(ws, NOW, "run-1"),
-        lambda: clear(ws, NOW, "run-1", "completed"),
+        lambda: record_step(ws, NOW, "run-1", to("confirm", 2)),
+        lambda: resume_run(ws, NOW, "run-1"),
+        lambda: end_run(ws, NOW, "run-1", "completed"),
     ):
         with pytest.raises(Corrupt, match=r"line 2, step_index: is 'two'"):
             verb()
@@ -179,9 +179,9 @@ def test_a_run_that_is_too_large_is_refused(ws: Workspace) -> None:
 
 def test_secrets_are_redacted(ws: Workspace) -> None:
     token = "ghp_" + "a1B2" * 9
-    done = step(ws, NOW, "run-1", to("resolve", 1, values={"note": f"use {token}"}))
+    done = record_step(ws, NOW, "run-1", to("resolve", 1, values={"note": f"use {token}"}))
     assert [one.kind for _, one in done.written.redactions] == ["github token"]
-    assert token not in str(show(ws).handover.state)
+    assert token not in str(find_run(ws).handover.state)
 
 
 # --- resuming
@@ -191,69 +191,69 @@ def test_resuming_shows_the_step_and_its_age_and_changes_nothing(ws: Workspace) 
     begun(ws, n=1)
     before = ws.branch.read().commit
     for _ in range(2):
-        found = resume(ws, later(minutes=30), "run-1")
+        found = resume_run(ws, later(minutes=30), "run-1")
         assert found.run.handover.state == {"n": 1}
         assert (found.age.stale, found.age.seconds) == (False, 1800)
-    assert resume(ws, later(minutes=30), stale_after=timedelta(minutes=29)).age.stale is True
-    assert resume(ws, later(days=2), uri=f"{URI}resolve").age.stale is True
+    assert resume_run(ws, later(minutes=30), stale_after=timedelta(minutes=29)).age.stale is True
+    assert resume_run(ws, later(days=2), uri=f"{URI}resolve").age.stale is True
     assert ws.branch.read().commit == before
 
 
 def test_resuming_an_ended_run_differs_from_resuming_an_unknown_one(ws: Workspace) -> None:
     begun(ws)
-    clear(ws, later(minutes=1), None, "abandoned")
+    end_run(ws, later(minutes=1), None, "abandoned")
     for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
         with pytest.raises(EndedError, match="run-1 was abandoned on 2026-11-21T08:01:00Z") as caught:
-            resume(ws, NOW, session=how.get("session"), uri=how.get("uri"))
+            resume_run(ws, NOW, session=how.get("session"), uri=how.get("uri"))
         assert caught.value.data["outcome"] == "abandoned"
     for how in ({"session": "run-2"}, {"uri": "kairos://other"}, {}):
         with pytest.raises(NotFound):
-            resume(ws, NOW, session=how.get("session"), uri=how.get("uri"))
+            resume_run(ws, NOW, session=how.get("session"), uri=how.get("uri"))
 
 
 def again(ws: Workspace, id_: str, minutes: int, outcome: Outcome) -> None:
     """Make the run live again, as a rollback would, and end it at that minute."""
     run = parse(Handover, {"id": id_, "step": {"current_challenge": outcome, "chain_uri": f"{URI}resolve"}})
     ws.update("again", later(minutes=minutes), lambda tip: tip.state.put(run))
-    clear(ws, later(minutes=minutes), id_, outcome)
+    end_run(ws, later(minutes=minutes), id_, outcome)
 
 
 def test_a_run_that_ended_twice_shows_the_last_end(ws: Workspace) -> None:
     begun(ws)
-    clear(ws, later(minutes=1), "run-1", "completed")
+    end_run(ws, later(minutes=1), "run-1", "completed")
     again(ws, "run-1", 2, "abandoned")
     for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
         with pytest.raises(EndedError, match=r"run-1 was abandoned on 2026-11-21T08:02:00Z"):
-            resume(ws, NOW, session=how.get("session"), uri=how.get("uri"))
-    assert show(ws, "run-1").handover.step.current_challenge == "abandoned"
+            resume_run(ws, NOW, session=how.get("session"), uri=how.get("uri"))
+    assert find_run(ws, "run-1").handover.step.current_challenge == "abandoned"
     again(ws, "run-0", 3, "completed")
     with pytest.raises(EndedError, match=r"run-0 was completed on 2026-11-21T08:03:00Z"):
-        resume(ws, NOW, uri=f"{URI}resolve")
+        resume_run(ws, NOW, uri=f"{URI}resolve")
 
 
 def test_archived_runs_after_a_gap_in_the_numbers_are_found(ws: Workspace) -> None:
     begun(ws)
-    clear(ws, later(minutes=1), "run-1", "completed")
+    end_run(ws, later(minutes=1), "run-1", "completed")
     again(ws, "run-1", 2, "abandoned")
     ws.update("gone", NOW, lambda tip: tip.state.remove(Key("handover", "run-1", archived=True)))
     with pytest.raises(EndedError, match="was abandoned"):
-        resume(ws, NOW, "run-1")
+        resume_run(ws, NOW, "run-1")
     with pytest.raises(StepConflict, match="was abandoned"):
         begun(ws)
 
 
 def test_a_run_named_like_an_archive_entry_is_a_separate_run(ws: Workspace) -> None:
     begun(ws, "run-1.2")
-    clear(ws, later(minutes=3), "run-1.2", "abandoned")
+    end_run(ws, later(minutes=3), "run-1.2", "abandoned")
     with pytest.raises(NotFound):
-        resume(ws, NOW, "run-1")
+        resume_run(ws, NOW, "run-1")
     begun(ws)
-    clear(ws, later(minutes=1), "run-1", "completed")
+    end_run(ws, later(minutes=1), "run-1", "completed")
     again(ws, "run-1", 2, "completed")
     with pytest.raises(EndedError, match="was completed on 2026-11-21T08:02:00Z"):
-        resume(ws, NOW, "run-1")
+        resume_run(ws, NOW, "run-1")
     with pytest.raises(EndedError, match="was abandoned on 2026-11-21T08:03:00Z"):
-        resume(ws, NOW, "run-1.2")
+        resume_run(ws, NOW, "run-1.2")
 
 
 def test_a_long_name_that_ended_twice_is_found(ws: Workspace) -> None:
@@ -262,37 +262,37 @@ def test_a_long_name_that_ended_twice_is_found(ws: Workspace) -> None:
     for minutes, outcome in endings:
         again(ws, long, minutes, outcome)
     with pytest.raises(EndedError, match="was abandoned"):
-        resume(ws, NOW, long)
+        resume_run(ws, NOW, long)
 
 
 @pytest.mark.parametrize("name", ["run-1", "run-1.2"])
 def test_a_damaged_run_in_the_archive_is_an_error(ws: Workspace, copy: Copy, name: str) -> None:
     begun(ws)
     out(ws, copy)
-    clear(ws, later(minutes=1), "run-1", "completed")
+    end_run(ws, later(minutes=1), "run-1", "completed")
     path = path_of(Key("handover", name, archived=True))
     by_hand(ws, {path_of(Key("handover", "run-1", archived=True)): None, path: b"at = 1"})
     before = ws.branch.read().commit
     for verb in (
-        lambda: resume(ws, NOW, "run-1"),
-        lambda: resume(ws, NOW, uri=f"{URI}resolve"),
-        lambda: show(ws, "run-1"),
-        lambda: clear(ws, NOW, "run-1", "completed"),
-        lambda: step(ws, NOW, "run-1", to("resolve")),
+        lambda: resume_run(ws, NOW, "run-1"),
+        lambda: resume_run(ws, NOW, uri=f"{URI}resolve"),
+        lambda: find_run(ws, "run-1"),
+        lambda: end_run(ws, NOW, "run-1", "completed"),
+        lambda: record_step(ws, NOW, "run-1", to("resolve")),
         lambda: merge_copy(ws, NOW, copy),
     ):
         with pytest.raises(Corrupt, match=re.escape(path)):
             verb()
     assert ws.branch.read().commit == before
-    step(ws, NOW, "run-2", to("confirm"))
-    assert resume(ws, NOW, uri=f"{URI}confirm").run.handover.id == "run-2"
+    record_step(ws, NOW, "run-2", to("confirm"))
+    assert resume_run(ws, NOW, uri=f"{URI}confirm").run.handover.id == "run-2"
 
 
 def test_an_ended_run_is_shown_with_its_order_of_keys(ws: Workspace) -> None:
     begun(ws, table={"a": 1}, number=1)
     text = export_text(ws)
-    clear(ws, later(minutes=1), "run-1", "completed")
-    assert show(ws, "run-1").closed is not None
+    end_run(ws, later(minutes=1), "run-1", "completed")
+    assert find_run(ws, "run-1").closed is not None
     assert export_text(ws, "run-1") == text
 
 
@@ -306,16 +306,16 @@ def test_an_ambiguous_name_lists_the_candidates(ws: Workspace) -> None:
     begun(ws)
     begun(ws, "run-2")
     for verb in (
-        lambda: resume(ws, NOW),
-        lambda: resume(ws, NOW, uri=f"{URI}resolve"),
-        lambda: step(ws, NOW, None, to("confirm")),
-        lambda: clear(ws, NOW, None, "completed"),
-        lambda: show(ws),
+        lambda: resume_run(ws, NOW),
+        lambda: resume_run(ws, NOW, uri=f"{URI}resolve"),
+        lambda: record_step(ws, NOW, None, to("confirm")),
+        lambda: end_run(ws, NOW, None, "completed"),
+        lambda: find_run(ws),
     ):
         with pytest.raises(InvalidArgument, match="run-1, run-2"):
             verb()
-    step(ws, later(minutes=1), "run-2", to("confirm"))
-    assert resume(ws, NOW, uri=f"{URI}confirm").run.handover.id == "run-2"
+    record_step(ws, later(minutes=1), "run-2", to("confirm"))
+    assert resume_run(ws, NOW, uri=f"{URI}confirm").run.handover.id == "run-2"
 
 
 # --- the workspace copy
@@ -338,7 +338,7 @@ def test_changes_of_another_client_are_read(ws: Workspace, copy: Copy) -> None:
     merged = merge_copy(ws, later(minutes=1), copy)
     assert merged is not None
     assert (merged.id, merged.contested) == ("run-1", ())
-    run = show(ws).handover
+    run = find_run(ws).handover
     assert (run.step.current_challenge, run.step.step_index) == ("confirm", 2)
     assert run.state == {"n": 2, "slot": "a: b"}
     before = ws.branch.read().commit
@@ -346,7 +346,7 @@ def test_changes_of_another_client_are_read(ws: Workspace, copy: Copy) -> None:
     assert ws.branch.read().commit == before
     text = copy.path.read_bytes()
     assert out(ws, copy) == text  # it equals the branch: no need to write it
-    step(ws, later(minutes=3), "run-1", StepRequest(stays=True))
+    record_step(ws, later(minutes=3), "run-1", StepRequest(stays=True))
     assert b"\r" not in out(ws, copy)
 
 
@@ -354,11 +354,11 @@ def test_changes_of_different_keys_are_combined(ws: Workspace, copy: Copy) -> No
     begun(ws, a=1, b=1)
     out(ws, copy)
     edited(copy, ("a: 1", "a: 2"))
-    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
+    record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     merged = merge_copy(ws, later(minutes=2), copy)
     assert merged is not None
     assert merged.contested == ()
-    assert show(ws).handover.state == {"a": 2, "b": 2}
+    assert find_run(ws).handover.state == {"a": 2, "b": 2}
 
 
 @pytest.mark.parametrize(("at", "stands"), [("2026-11-21T09:00:00Z", "file"), ("2026-11-21T08:00:30Z", "git")])
@@ -368,15 +368,15 @@ def test_of_conflicting_values_the_later_wins_and_the_other_is_kept(
     begun(ws, a="base")
     out(ws, copy)
     edited(copy, ("a: base", "a: file"), ("resolve", "find_slot"), at=at)
-    step(ws, later(minutes=1), "run-1", to("confirm", values={"a": "git"}))
+    record_step(ws, later(minutes=1), "run-1", to("confirm", values={"a": "git"}))
     merged = merge_copy(ws, later(minutes=2), copy)
     assert merged is not None
     assert merged.contested == ("step", "state.a")
-    assert show(ws).handover.state == {"a": stands}
+    assert find_run(ws).handover.state == {"a": stands}
     assert challenge(ws) == ("find_slot" if stands == "file" else "confirm")
     [about_a] = [one for one in list_open_conflicts(ws) if one.field == "state.a"]
     assert {about_a.ours, about_a.theirs} == {"file", "git"}
-    assert len(resume(ws, NOW).run.contested) == 2
+    assert len(resume_run(ws, NOW).run.contested) == 2
 
 
 @pytest.mark.parametrize(
@@ -396,9 +396,9 @@ def test_times_are_compared_and_not_their_texts_and_one_without_an_offset_is_of_
         begun(ws, a="base")
         out(ws, copy)
         edited(copy, ("a: base", "a: file"), at=f'"{at}"')
-        step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"a": "git"}))
+        record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"a": "git"}))
         merge_copy(ws, later(minutes=2), copy)
-        assert show(ws).handover.state == {"a": stands}
+        assert find_run(ws).handover.state == {"a": stands}
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -408,7 +408,7 @@ def test_an_older_copy_that_baton_wrote_is_not_a_change(ws: Workspace, copy: Cop
     begun(ws, a=1)
     old = out(ws, copy)
     for number in (2, 3):
-        step(ws, later(minutes=number), "run-1", to(f"step{number}", values={"a": number}))
+        record_step(ws, later(minutes=number), "run-1", to(f"step{number}", values={"a": number}))
         out(ws, copy)
     before = ws.branch.read().commit
     copy.path.write_bytes(old.replace(b"\n", b"\r\n"))
@@ -428,7 +428,7 @@ def test_without_the_sync_state_of_a_copy_its_edits_are_merged(ws: Workspace, co
     edited(copy, ("a: 1", "a: 2\nb: 3"))
     merged = merge_copy(ws, later(minutes=1), copy)
     assert merged is not None
-    assert show(ws).handover.state == {"a": 2, "b": 3}
+    assert find_run(ws).handover.state == {"a": 2, "b": 3}
     assert merged.contested == ("state.a",)
 
 
@@ -449,7 +449,7 @@ def test_a_run_missing_from_the_branch_is_restored_from_its_file(ws: Workspace, 
     out(ws, copy)
     ws.update("gone", NOW, lambda tip: tip.state.remove(Key(Handover.kind, "run-1")))
     merge_copy(ws, NOW, copy)
-    assert show(ws).handover.state == {"a": 1}
+    assert find_run(ws).handover.state == {"a": 1}
 
 
 @pytest.mark.parametrize("text", [b"a: 1\n", b"SESSION_ID: run-1\nstep_index: x\n", b"\xff\n"])
@@ -489,7 +489,7 @@ def test_a_client_that_writes_while_we_do_is_not_written_over(
 ) -> None:
     begun(ws, a=1)
     out(ws, copy)
-    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
+    record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     write = Copy.write
 
     def slow(self: Copy, text: bytes) -> bool:
@@ -499,7 +499,7 @@ def test_a_client_that_writes_while_we_do_is_not_written_over(
 
     monkeypatch.setattr(Copy, "write", slow)
     assert b"a: 7\nb: 2\n" in out(ws, copy)
-    assert show(ws).handover.state == {"a": 7, "b": 2}
+    assert find_run(ws).handover.state == {"a": 7, "b": 2}
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -508,7 +508,7 @@ def test_a_client_that_writes_between_our_look_and_the_renaming_is_not_written_o
 ) -> None:
     begun(ws, a=1)
     text = out(ws, copy)
-    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
+    record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     if not is_there:
         copy.path.unlink()
     write_all = kairos_file.write_all
@@ -520,7 +520,7 @@ def test_a_client_that_writes_between_our_look_and_the_renaming_is_not_written_o
 
     monkeypatch.setattr(kairos_file, "write_all", slow)
     assert b"a: 7\nb: 2\n" in out(ws, copy)
-    assert show(ws).handover.state == {"a": 7, "b": 2}
+    assert find_run(ws).handover.state == {"a": 7, "b": 2}
     assert [path.name for path in copy.path.parent.iterdir()] == [copy.path.name]
 
 
@@ -530,7 +530,7 @@ def test_a_client_that_never_stops_writing_is_left_alone(
     begun(ws, a=1)
     out(ws, copy)
     monkeypatch.setattr(Copy, "write", lambda *_: False)
-    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
+    record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     with pytest.raises(Busy, match="keeps changing"):
         write_copy(ws, NOW, copy, "run-1")
 
@@ -540,7 +540,7 @@ def test_the_file_keeps_its_mode_and_a_link_leads_to_it(ws: Workspace, copy: Cop
     out(ws, copy)
     copy.path.chmod(0o640)
     (tmp_path / "link").symlink_to(copy.path)
-    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
+    record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     write_copy(ws, NOW, copy_of(ws, tmp_path / "link"), "run-1")
     assert (tmp_path / "link").is_symlink()
     assert b"b: 2" in copy.path.read_bytes()
@@ -561,7 +561,7 @@ def test_a_mark_of_an_older_version_is_ignored_and_removed(ws: Workspace, copy: 
 def test_the_copy_of_an_ended_run_is_removed_unless_it_was_changed(ws: Workspace, copy: Copy) -> None:
     begun(ws, a=1)
     out(ws, copy)
-    clear(ws, later(minutes=1), "run-1", "completed")
+    end_run(ws, later(minutes=1), "run-1", "completed")
     text = copy.path.read_bytes()
     edited(copy, ("a: 1", "a: 2"))
     assert not remove_copy(copy, "run-1")
@@ -580,7 +580,7 @@ def test_a_late_edit_of_a_run_that_has_ended_is_refused_and_the_archive_and_the_
 ) -> None:
     begun(ws, a=1)
     out(ws, copy)
-    clear(ws, later(minutes=1), "run-1", "completed")
+    end_run(ws, later(minutes=1), "run-1", "completed")
     if not is_marked:
         copy.mark.unlink()
     edited(copy, ("a: 1", "a: 2"), ("step_index: 1", "step_index: 2"))
@@ -595,8 +595,8 @@ def test_a_late_edit_of_a_run_that_has_ended_is_refused_and_the_archive_and_the_
 def test_an_older_copy_of_a_run_that_has_ended_is_no_edit(ws: Workspace, copy: Copy) -> None:
     begun(ws, a=1)
     old = out(ws, copy)
-    step(ws, later(minutes=1), "run-1", to("confirm"))
-    clear(ws, later(minutes=2), "run-1", "completed")
+    record_step(ws, later(minutes=1), "run-1", to("confirm"))
+    end_run(ws, later(minutes=2), "run-1", "completed")
     copy.mark.unlink()
     before = ws.branch.read().commit
     copy.path.write_bytes(old)
@@ -615,7 +615,7 @@ def test_a_folder_or_a_pipe_in_the_place_of_the_file_is_refused(ws: Workspace, t
 def test_a_failed_write_leaves_the_file_unchanged(ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
     begun(ws)
     text = out(ws, copy)
-    step(ws, later(minutes=1), "run-1", to("confirm"))
+    record_step(ws, later(minutes=1), "run-1", to("confirm"))
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -648,4 +648,4 @@ def test_importing_a_file_twice_is_one_commit_and_a_file_must_be_there(ws: Works
 
 def test_resuming_without_a_handover_is_an_error(ws: Workspace) -> None:
     with pytest.raises(NotFound, match="there is no live handover in namespace 'x'"):
-        resume(ws, NOW)
+        resume_run(ws, NOW)

@@ -27,7 +27,7 @@ updated_at: 2025-11-25T14:30:00Z
 
 KEYS = ("participants", "proposed_slot", "a b", "a:b", "a:", "#", "session_id", "é", "$null", "$$x", "{", '"q"', "=")
 keys = (st.sampled_from(KEYS) | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)).filter(
-    lambda key: kairos.key_fault(key) is None
+    lambda key: kairos.find_key_fault(key) is None
 )
 lines = st.lists(
     st.sampled_from(
@@ -102,10 +102,10 @@ def test_every_record_through_its_text_is_the_same_record(data: dict[str, Any]) 
 @given(handovers())
 def test_each_key_has_one_line_in_its_order_and_updated_at_is_last(data: dict[str, Any]) -> None:
     found = kairos.dumps(data).decode()
-    assert len(found.splitlines()) == found.count("\n") == len(kairos.keys_of(data))
+    assert len(found.splitlines()) == found.count("\n") == len(kairos.list_keys(data))
     assert "\r" not in found
     written = [line.partition(": ")[0] for line in found.splitlines()]
-    assert written == kairos.keys_of(data)
+    assert written == kairos.list_keys(data)
     if "updated_at" in data:
         assert written[-1] == "updated_at"
     wanted = [key for key in data.get("order", ()) if key in written]
@@ -137,10 +137,10 @@ def test_windows_line_ends_a_bom_and_blank_lines_mean_nothing(data: dict[str, An
 @laws
 @given(json_values)
 def test_every_value_through_its_text_is_the_same_value(value: Any) -> None:
-    text = kairos.text_of(value)
+    text = kairos.format_value(value)
     assert len(text.splitlines()) == 1
     assert text == text.strip(" \t")
-    assert alike(kairos.value_of(text), value)
+    assert alike(kairos.parse_value(text), value)
 
 
 @for_each("text", [*NASTY_TEXTS, "[" * 70, "\\ud800", '"a', "NaN", "1e999", "-0", "１", "null ", "a: b"])
@@ -160,7 +160,7 @@ def test_texts_that_look_like_other_values_stay_texts(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_value_is_quoted_only_if_necessary(value: Any, written: str) -> None:
-    assert kairos.text_of(value) == written
+    assert kairos.format_value(value) == written
 
 
 def test_unknown_keys_are_kept_in_their_order_and_new_ones_come_before_updated_at() -> None:

@@ -95,7 +95,7 @@ def test_a_run_keeps_its_own_order_of_keys() -> None:
         (run("confirm", 3), to("other", 2), "step 2 is not after its current step"),
         (run("confirm", 2), to("find_slot", came_from="resolve"), "it has left resolve"),
         (run("confirm", 2), to("find_slot", 3, came_from="resolve"), "it has left resolve"),
-        (run("confirm", 2), StepRequest(stays=True, came_from="resolve"), "it is not resolve"),
+        (run("confirm", 2), StepRequest(stays=True, came_from="resolve"), "it is not at resolve"),
         (run("confirm", 2), to("resolve", stays=True), "its current_challenge is not resolve"),
         (run("confirm", 2), StepRequest(index=1, stays=True), "its step_index is not 1"),
         (None, to(came_from="resolve"), "it cannot continue from resolve"),

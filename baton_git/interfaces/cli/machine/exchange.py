@@ -21,7 +21,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.recordings import ExportedRecordings, ImportedRecording, ImportedRecordings
 from baton_git.systems.kairos import codec as kairos
 from baton_git.systems.kairos.exchange import ExportedHandover, ExportHandover, ImportedHandover, export_handover
-from baton_git.systems.kairos.handovers import show
+from baton_git.systems.kairos.handovers import find_run
 from baton_git.systems.paif.exchange import ExportedPaif, ImportedPaif
 from baton_git.systems.session_baton.exchange import (
     ExportedBatons,
@@ -77,7 +77,7 @@ def _export_handover(app: App, ws: Workspace, asked: ExportHandover, values: Val
     """Write the handover file; for `-`, print it and return None."""
     if str(asked.file) != "-":
         return export_handover(ws, app.now, asked)
-    run = show(ws, asked.session, asked.at).handover
+    run = find_run(ws, asked.session, asked.at).handover
     text = kairos.dumps(run.as_data()).decode()
     app.answer(ExportedHandover(SESSION_ID=run.id, path="-", text=text).as_data(), file_text(run))
     return None

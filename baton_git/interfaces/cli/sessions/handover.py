@@ -57,7 +57,7 @@ def _fill_step(app: App, values: Values) -> Values:
             raise click.UsageError(f"{flat(pair)[:60]!r} is not KEY=VALUE")
         if key in state or key in values.get("unset", ()):
             raise click.UsageError(f"the key {flat(key)[:60]!r} is given twice")
-        state[key] = kairos.value_of(text)
+        state[key] = kairos.parse_value(text)
     return {**_fill_run(app, values), "state": state}
 
 
@@ -148,12 +148,12 @@ def _text(data: Any) -> str:
 
 
 def _show_value(value: Any) -> str:
-    return "-" if value is None else terminal_line(kairos.text_of(value))
+    return "-" if value is None else terminal_line(kairos.format_value(value))
 
 
 def file_text(run: Handover) -> str:
     """Return the handover file of a run as text; characters that are unsafe in a terminal are escaped as in JSON."""
-    return kairos.shown(run.as_data()).removesuffix("\n")
+    return kairos.dump_for_terminal(run.as_data()).removesuffix("\n")
 
 
 def _age_line(run: ResumedHandover) -> str:
