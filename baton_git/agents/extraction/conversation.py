@@ -21,7 +21,7 @@ _BOUND_EVERY = 32
 _LOOP = re.compile(
     r"(?:<stdin>\s*)?This is session \d+ of at most \d+ that work on one task, each with a fresh memory\.\n"
     r".*?\nbefore that, do not write this word\."
-    r"(?:\n\nThe session before [^\n]*, as data:(?:\n\|[^\n]*)*)?(?:\s*</stdin>)?\s*",
+    r"(?:\n\nThe (?:previous session|session before) [^\n]*, as data:(?:\n\|[^\n]*)*)?(?:\s*</stdin>)?\s*",
     re.DOTALL,
 )
 

@@ -192,9 +192,9 @@ class EventRunner:
         )  # fmt: skip
 
     def list_wanted_events(self) -> None:
-        from baton_git.systems.gobby.workflows import wanted_events
+        from baton_git.systems.gobby.workflows import list_wanted_events
 
-        self._remember(wants=self.attempt(lambda: wanted_events(self.ws, self.settings.folders())) or ())
+        self._remember(wants=self.attempt(lambda: list_wanted_events(self.ws, self.settings.folders())) or ())
 
     def limit_blocks(self) -> None:
         self.session, is_blocked = limit_blocks(self.session, self._block is not None)

@@ -100,12 +100,12 @@ class SessionFacts:
             InvalidDocument, InvalidArgument, StoreError, LimitExceeded: the transcript cannot be read.
         """
         from baton_git.agents.extraction.extracting import add_final_answer  # most starts extract nothing
-        from baton_git.systems.gobby.handoffs import gather
+        from baton_git.systems.gobby.handoffs import gather_facts
 
         session, path = self._session, self.transcript
         if path is None:
             raise NotFound(f"{session.cli} transcript of session", session.session)
-        extraction = gather(
+        extraction = gather_facts(
             self._ws, self._now, path, session.cli,
             memory=Path(self._settings.memory.path(session.cli, session.session, ".facts")),
             options=self._settings.options,
@@ -130,7 +130,7 @@ class SessionFacts:
         Returns:
             The facts, and the state of the session to store; None if there is no transcript.
         """
-        from baton_git.systems.gobby.handoffs import keep  # as above
+        from baton_git.systems.gobby.handoffs import store_handoff  # as above
         from baton_git.systems.gobby.session_turns import store_turns
 
         path = self.transcript
@@ -143,7 +143,7 @@ class SessionFacts:
         if extraction.misread:
             self._problems.append(f"{one_line(str(path), 300)}: {extraction.misread}")
         if any(extraction.facts.get(name) for name in LASTING_FACTS):
-            keep(self._ws, self._now, extraction, trigger=trigger, worktree=self._ws.folder, force=force)
+            store_handoff(self._ws, self._now, extraction, trigger=trigger, worktree=self._ws.folder, force=force)
         if extraction.turns:
             folder = str(self._ws.folder) if self._ws.folder is not None else None
             attempt(lambda: store_turns(self._ws, extraction, folder), "turns", self._problems)

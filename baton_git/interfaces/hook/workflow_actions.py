@@ -122,9 +122,9 @@ class SessionActions:
         return {"checks": {id_: check.result for id_, check in results.evidence.items()}}
 
     def _keep(self, trigger: str, notes: str | None = None) -> None:
-        from baton_git.systems.gobby.handoffs import keep  # not needed at a session's start
+        from baton_git.systems.gobby.handoffs import store_handoff  # not needed at a session's start
 
-        keep(
+        store_handoff(
             self._ws, self._now, self._extraction, trigger=trigger, notes=notes, worktree=self._ws.folder,
             force=True,
         )  # fmt: skip
@@ -234,12 +234,12 @@ def actions_for_session(ws: Workspace, now: datetime, session: SessionInfo) -> S
     """Return the actions for a session of which only the id is known; its transcript is searched for."""
 
     def extract() -> Extraction:
-        from baton_git.systems.gobby.handoffs import gather  # as above
+        from baton_git.systems.gobby.handoffs import gather_facts  # as above
 
         home = Path(ws.environment.get("HOME") or "/")
         path = find_transcript(session.source, session.id, home, ws.environment)
         if path is None:
             raise NotFound(f"{session.source} transcript of session", session.id)
-        return gather(ws, now, path, session.source, session=session.id)
+        return gather_facts(ws, now, path, session.source, session=session.id)
 
     return SessionActions(ws, now, session, extract)

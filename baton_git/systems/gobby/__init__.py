@@ -1,4 +1,4 @@
-"""Gobby: the facts of a session, their injection into later ones, workflows and chains of sessions."""
+"""Gobby: the facts of a session, their injection into later sessions, workflows, and chains of sessions."""
 
 from baton_git.systems.seed_system import SeedSystem
 

@@ -10,6 +10,6 @@ from baton_git.systems.seed_system import BriefRequest
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:
-    """Yield the facts of the last session, if transcripts are read."""
+    """Yield the facts of the last session, if the request includes the facts of earlier sessions."""
     if request.handoff:
         yield from make_last_handoff_sections(request.ws, request.now, request.state, request.problems)

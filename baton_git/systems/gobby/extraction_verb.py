@@ -16,7 +16,7 @@ from baton_git.core.verb import SETTLES, Input, Option, Result, Tool, verb
 from baton_git.namespace.results import RedactedValue, ResultPart, list_redactions, position, summarise
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.handoffs import gather, id_of, keep
+from baton_git.systems.gobby.handoffs import gather_facts, make_handoff_id, store_handoff
 from baton_git.systems.gobby.previous_sessions import resolve_handoff
 
 FACTS: dict[str, Any] = {
@@ -24,7 +24,7 @@ FACTS: dict[str, Any] = {
     "git_status": None, "recent_activity": [], "key_decisions": [], "latest_prompts": [], "last_answer": None,
     "open_questions": [], "next_steps": [], "files_used": [], "errors": [],
 }  # fmt: skip
-"""The facts of the result, each with the value that means that it is absent."""
+"""The facts of the result, each with the value of a fact that was not extracted."""
 OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
 """Names of facts in the settings that differ from the names in the result."""
 FactName = Literal[
@@ -39,7 +39,7 @@ class ExtractHandoff(Input):
     """The session, and the facts to extract."""
 
     transcript: Path | None = Field(
-        None, description="The path of the transcript; an interface may find the newest one."
+        None, description="The path of the transcript. The command line and MCP can find the newest one."
     )
     max_turns: int | None = Field(
         None, ge=1, le=1_000_000, description="Use only the last N turns (and the goal).  [all]"
@@ -53,7 +53,9 @@ class ExtractHandoff(Input):
     only: list[FactName] = Field([], description="Include only this fact.")
     without: list[FactName] = Field([], description="Leave out this fact.")
     memory: Path | None = Field(None, description="Store the progress in this file, and continue from it next time.")
-    folder: Path | None = Field(None, description="The session's folder, if the transcript does not name it.")
+    folder: Path | None = Field(
+        None, description="The session's folder, in which git runs. Default: the folder that the transcript names."
+    )
     keep: bool = Field(False, description="Store the facts as the session's handoff.")
     cli: str | None = Field(
         None,
@@ -129,7 +131,9 @@ class ExtractedHandoff(Result):
     compactions: int = Field(description="How often the session's context was compacted.")
     unread: int = Field(description="The number of unreadable lines in the transcript.")
     format: str = Field(description="The text format: `structured` or `narrative`.")
-    kept: KeptHandoff | None = Field(None, description="The stored handoff; null if the facts were not to be stored.")
+    kept: KeptHandoff | None = Field(
+        None, description="The stored handoff; null if the call did not ask to store the facts."
+    )
     id: str | None = Field(None, description="The id of the stored handoff.")
     handoff: dict[str, Any] | None = Field(None, description="The stored handoff.")
     verbose: ClassVar[frozenset[str]] = frozenset(
@@ -172,10 +176,10 @@ class ExtractedHandoff(Result):
         "cli": Option(hidden=True), "session": Option(hidden=True), "options": Option(hidden=True),
     },
     tool=Tool(
-        "Keep these facts of a transcript.",
+        "Store the facts of a transcript.",
         hidden=tuple(name for name in ExtractHandoff.model_fields if name != "transcript"),
         defaults={"keep": True},
-        schemas={"transcript": {"type": "string", "description": "Else the newest"}},
+        schemas={"transcript": {"type": "string", "description": "Default: the newest"}},
     ),
     examples=(
         "baton handoff extract latest",
@@ -195,15 +199,15 @@ def extract_handoff(ws: Workspace, now: datetime, asked: ExtractHandoff) -> Extr
     """
     if asked.transcript is None:
         raise InvalidArgument("no transcript is named", hint="give the path of one")
-    extraction = gather(
+    extraction = gather_facts(
         ws, now, asked.transcript, asked.cli, memory=asked.memory, options=asked.complete_options(),
         folder=asked.folder, session=asked.session,
     )  # fmt: skip
-    extraction = _leave_out(extraction, asked.list_unwanted())
+    extraction = _leave_out_facts(extraction, asked.list_unwanted())
     if not asked.keep:
         return ExtractedHandoff.of(extraction)
-    written = keep(ws, now, extraction, trigger="command")
-    handoff = resolve_handoff(ws.branch.read().state, id_of(extraction))
+    written = store_handoff(ws, now, extraction, trigger="command")
+    handoff = resolve_handoff(ws.branch.read().state, make_handoff_id(extraction))
     new = {}
     if written is not None:
         new = {**position(written.revision), "summary": summarise(written.changes)}
@@ -212,7 +216,7 @@ def extract_handoff(ws: Workspace, now: datetime, asked: ExtractHandoff) -> Extr
     return ExtractedHandoff.of(extraction, written, kept=kept, id=handoff.id, handoff=handoff.as_data())
 
 
-def _leave_out(extraction: Extraction, unwanted: set[str]) -> Extraction:
+def _leave_out_facts(extraction: Extraction, unwanted: set[str]) -> Extraction:
     facts = {name: value for name, value in extraction.facts.items() if name not in unwanted}
     facts["sources"] = {name: value for name, value in facts["sources"].items() if name not in unwanted}
     return replace(extraction, facts=facts)

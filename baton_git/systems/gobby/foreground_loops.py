@@ -46,7 +46,7 @@ _MAX_UNTRACKED = 5000
 
 @dataclass(frozen=True)
 class Loop:
-    """A task for sessions.
+    """A loop of sessions: their task, their agent CLI, and the limits.
 
     Attributes:
         cwd: the working directory of the sessions.
@@ -100,8 +100,11 @@ def run_loop(
 
     If `is_stopped` returns true, the running session is ended.
 
+    Args:
+        say: receives the messages about the progress, each of one line.
+
     Raises:
-        InvalidArgument: the prompt is empty, or the agent CLI is unknown or not installed.
+        InvalidArgument: the prompt or the marker cannot be used, or the agent CLI is unknown or not installed.
     """
     _check_loop(ws, loop)
     return _LoopRunner(ws, loop, now, say, is_stopped).run()
@@ -150,14 +153,15 @@ class _LoopRunner:
         return LoopResult(ending, tuple(self.turns), tuple(map(self._reload, self.sessions)))
 
     def _check_stop(self) -> LoopEnding | None:
-        """Return the reason not to start a session, or None. The stop file is kept: other loops may use it too."""
+        """Return the reason not to start a session, or None. The stop file is not removed, because it may stop other
+        loops too."""
         if self.is_stopped():
             return INTERRUPTED
         stop = find_stop_file(self.loop.stop_files)
         return LoopEnding("stop_file", f"{stop} exists; remove it to continue") if stop is not None else None
 
     def _run_session(self) -> LoopEnding | None:
-        """Run one session to its end."""
+        """Run one session to its end; return the reason if the loop ends with it, or None."""
         limits = self.loop.limits
         seconds = limits.total_seconds - (time.monotonic() - self.started)
         if seconds <= 0:
@@ -202,8 +206,8 @@ class _LoopRunner:
             system_prompt=write_context(len(self.turns) + 1, limits, self.turns[-1] if self.turns else None),
             cwd=loop.cwd,
             seconds=min(limits.session_seconds, seconds, MAX_SECONDS),
-            most=limits.iterations,  # a loop that a chain started continues the chain's count
-            chain_seconds=limits.total_seconds + 1,  # by the rounded wall clock; this loop checks its own limit first
+            most=limits.iterations,  # if a chain started this loop, the count includes the chain's sessions
+            chain_seconds=limits.total_seconds + 1,  # 1 s more, so that the loop's own limit is reached first
             budget_usd=limits.budget_usd,
             loop="loop-run",
         )

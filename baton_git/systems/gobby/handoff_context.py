@@ -21,6 +21,7 @@ MAX_ASKED, MAX_ANSWERED, MAX_EARLIER = 1200, 3200, 300
 EARLIER_PROMPTS = 4
 
 _LAST_STANDING_LEVEL = 2
+"""The lowest level of headings (`##`) whose sections describe the current state."""
 
 _WHEN = {
     "pre_compact": "before its context was compacted",
@@ -95,9 +96,9 @@ def _relative_to(worktree: str | None, path: str) -> str:
 
 def _order_by_last_change(facts: Facts, worktree: str | None) -> list[str]:
     """Return the files in the order of their last change, relative to the work tree if they are in it."""
-    paths, places = list(facts.files_modified), facts.sources.files_modified
-    if len(places) == len(paths):
-        pairs = sorted(zip(paths, places, strict=True), key=lambda pair: (pair[1].offset, pair[1].line))
+    paths, positions = list(facts.files_modified), facts.sources.files_modified
+    if len(positions) == len(paths):
+        pairs = sorted(zip(paths, positions, strict=True), key=lambda pair: (pair[1].offset, pair[1].line))
         paths = [path for path, _ in pairs]
     return [_relative_to(worktree, path) for path in paths]
 
@@ -128,7 +129,7 @@ def describe_origin(handoff: Handoff, now: datetime, *, machine: str | None = No
 
 
 def name_session(handoff: Handoff) -> str:
-    """Return the name of the session for the titles of its further sections."""
+    """Return the agent and the short id of the session, which precede the titles of its sections of details."""
     agent, _, session = handoff.id.partition("/")
     return f"{agent} {short_session(session)}"
 
@@ -142,7 +143,7 @@ def split_into_sections(text: str, title: str, name: str, kind: str, show: str) 
     Args:
         title: precedes the first heading; without headings, the title of the only section.
         name: precedes each heading of details, except the first heading.
-        kind: the noun in the note about lines that were omitted from the brief.
+        kind: the words before the heading in the note about omitted lines, such as `of the handoff`.
         show: the command that shows the whole text.
     """
     parts: list[tuple[int, str, list[str]]] = [(0, "", [])]
@@ -166,8 +167,8 @@ def split_into_sections(text: str, title: str, name: str, kind: str, show: str) 
 
 
 def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
-    """Return the sections with a note in each title that the project's template made them. The project comes from a
-    remote, so its template is not trusted."""
+    """Return the sections, with a note in each title that the text comes from the project's template. A project can
+    come from a remote, so its template is not trusted."""
     return tuple(
         section._replace(title=one_line(f"from this project's template · {section.title.translate(_BRACKETS)}", 300))
         for section in sections
@@ -175,8 +176,8 @@ def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
 
 
 def _quote_line(line: str) -> list[str]:
-    """Return the line in quoted pieces of at most `WIDTH` characters. Quoting prevents that a piece looks like a line
-    that baton computed (`- ID [label] text`), like a title, or like the frame of the brief."""
+    """Return the line in quoted pieces of at most `WIDTH` characters. The quote mark prevents a piece from looking
+    like a line that baton computed (`- ID [label] text`), like a title, or like the frame of the brief."""
     line = "".join(c if c == "\t" or is_safe(c) else "\ufffd" for c in line)
     line = line.removeprefix("| ")
     line = one_line(line, len(line)) if not line.startswith(" ") else line.rstrip()

@@ -61,10 +61,10 @@ class HandoffList(PageResult):
 @verb("handoff list", "GET /v1/handoffs", effect=READS, tag="sessions", examples=("baton handoff list",))
 def list_kept_handoffs(ws: Workspace, now: datetime, asked: PageInput) -> HandoffList:
     """List the stored handoffs with a summary of each, newest first."""
-    version = ws.branch.read()
-    handoffs = sorted(version.state.records(Handoff), key=extraction_time, reverse=True)
+    revision = ws.branch.read()
+    handoffs = sorted(revision.state.records(Handoff), key=extraction_time, reverse=True)
     shown, after = take_page(handoffs, asked, lambda handoff: handoff.id)
-    return HandoffList(handoffs=[_summarise(handoff) for handoff in shown], next=after, **full_position(version))
+    return HandoffList(handoffs=[_summarise(handoff) for handoff in shown], next=after, **full_position(revision))
 
 
 @verb(
@@ -74,27 +74,27 @@ def list_kept_handoffs(ws: Workspace, now: datetime, asked: PageInput) -> Handof
     tag="sessions",
     positional=("id", "at"),
     options={"id": Option(metavar="[ID|latest]"), "at": Option(metavar="[REV]")},
-    tool=Tool("Facts of a session; else of the last one here.", hidden=("at",)),
+    tool=Tool("Facts of a session. Default: the last one here.", hidden=("at",)),
     examples=("baton handoff show", "baton handoff show claude/1f0c --json", "baton handoff show 1f0c ~2"),
 )
 def show_handoff(ws: Workspace, now: datetime, asked: ShowHandoff) -> ShownHandoff:
     """Show the stored facts of a session. The default is the last session of this work tree.
 
-    If this work tree has no session, the default is the newest of another machine. Sessions of other work trees of this
-    machine are shown only by id.
+    If this work tree has no session, the default is the newest session of another machine. Sessions of other work trees
+    of this machine are shown only by id.
 
     Raises:
         NotFound: there is no such handoff.
         Ambiguous: several ids begin with this text.
     """
-    version = ws.branch.read(asked.at)
-    handoff = resolve_handoff(version.state, asked.id) if asked.id else find_last_handoff(ws, version.state)
+    revision = ws.branch.read(asked.at)
+    handoff = resolve_handoff(revision.state, asked.id) if asked.id else find_last_handoff(ws, revision.state)
     if handoff is None:
-        others = sorted(version.state.records(Handoff), key=extraction_time, reverse=True)
+        others = sorted(revision.state.records(Handoff), key=extraction_time, reverse=True)
         whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
         raise NotFound(f"handoff of the {whose}", hint=_name_others(others))
     handoff = follow_rewritten(handoff, ws.branch.store.repository.common_dir)
-    return ShownHandoff(handoff=handoff.as_data(), **full_position(version))
+    return ShownHandoff(handoff=handoff.as_data(), **full_position(revision))
 
 
 def _summarise(handoff: Handoff) -> HandoffSummary:
@@ -110,4 +110,4 @@ def _name_others(others: Sequence[Handoff]) -> str:
         return "baton handoff extract latest --keep makes one"
     named = [f"{handoff.id} ({handoff.worktree or 'no work tree'})" for handoff in others[:NAMED]]
     more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
-    return f"other work trees left {', '.join(named)}{more}; name one to see it"
+    return f"handoffs of other work trees: {', '.join(named)}{more}; to see one, give its id"

@@ -33,8 +33,8 @@ MAX_ENTRIES = {
     "todo_state": 200, "files_modified": 500, "git_commits": 100, "recent_activity": 100, "key_decisions": 10,
     "latest_prompts": 5, "files_used": 60,
 }  # fmt: skip
-"""Maximum number of entries of each list: the first todos and files used, and the newest entries of other lists.
-`left_out` counts the omitted entries."""
+"""Maximum number of entries of each list. `todo_state` and `files_used` keep their first entries, the other lists their
+newest. `left_out` counts the omitted entries."""
 _FIRST_KEPT = ("todo_state", "files_used")
 CUT = "… [cut: {} bytes in all]"
 
@@ -42,23 +42,23 @@ _PASSING = ("recent_activity", "git_status", "files_used", "sources", "unknown")
 """Facts that change with every tool call. If only these have changed, nothing is written."""
 
 
-def gather(
+def gather_facts(
     ws: Workspace, now: datetime, path: Path, agent: str | None = None, *, memory: Path | None = None,
     options: Options | None = None, folder: Path | None = None, session: str | None = None,
 ) -> Extraction:  # fmt: skip
-    """Return the facts of a session, completed from git and from the session's todo list.
+    """Return the facts of a session, completed from git and from the session's to-do list.
 
     Args:
         path: the transcript.
         memory: a file that stores the position up to which the transcript was read.
         folder: the session's working directory; None means the one named in its transcript.
-        session: the session's name in the namespace, which selects its todo list.
+        session: the session's name in the namespace, which selects its to-do list.
 
     Raises:
         InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript cannot be read.
     """
-    read = extract(path, agent, memory=memory, options=options, folder=folder)
-    extraction = with_git(read, now, ws.environment, folder)
+    extraction = extract(path, agent, memory=memory, options=options, folder=folder)
+    extraction = with_git(extraction, now, ws.environment, folder)
     name = session or extraction.session
     state = ws.branch.read().state
     extraction = _drop_commits_of_others(extraction, state, name)
@@ -113,10 +113,10 @@ def _find_active_task(todos: list[dict[str, Any]]) -> dict[str, Any]:
     return {}
 
 
-# --- keeping
+# --- storing
 
 
-def keep(
+def store_handoff(
     ws: Workspace, now: datetime, extraction: Extraction, *, trigger: str, notes: str | None = None,
     worktree: Path | None = None, force: bool = False,
 ) -> WriteResult | None:  # fmt: skip
@@ -132,7 +132,7 @@ def keep(
         InvalidName: the session id cannot be used as a file name.
         InvalidDocument: the session id contains a secret.
     """
-    key = Key(Handoff.kind, id_of(extraction))
+    key = Key(Handoff.kind, make_handoff_id(extraction))
     refuse_secret("id of the session", key.id)
     body, redactions = build_body(ws, key, extraction, notes, worktree)
 
@@ -141,7 +141,7 @@ def keep(
         before = read_handoff(state, key.id)
         new = {"notes": before.notes, **body} if before is not None and before.notes is not None else body
         new = {**new, "facts": _keep_received_answer(new["facts"], before)} if before is not None else new
-        is_known = before is not None and alike(comparable(new, force), comparable(before.as_data(), force))
+        is_known = before is not None and alike(select_compared(new, force), select_compared(before.as_data(), force))
         return None if is_known else (new, before)
 
     def change(tip: Revision) -> State | ProposedState:
@@ -149,7 +149,7 @@ def keep(
         if changed is None:
             return tip.state
         new, before = changed
-        record = parse(Handoff, {**new, "extracted_at": _extraction_time(now, before), "trigger": trigger})
+        record = parse(Handoff, {**new, "extracted_at": _choose_extraction_time(now, before), "trigger": trigger})
         state = tip.state.remove(key._replace(archived=True)).put(record)
         state = put_turns(ws, archive_oldest(ws, state, now, key.id), extraction.turns, record)
         return ProposedState(state, redactions=redactions)
@@ -179,7 +179,7 @@ def _keep_received_answer(facts: dict[str, Any], before: Handoff) -> dict[str, A
     return others | {name: kept[name] for name in names if name in kept}
 
 
-def id_of(extraction: Extraction) -> str:
+def make_handoff_id(extraction: Extraction) -> str:
     """Return the id of a session's handoff."""
     return f"{extraction.agent}/{extraction.session or 'unknown'}"
 
@@ -187,7 +187,10 @@ def id_of(extraction: Extraction) -> str:
 def build_body(
     ws: Workspace, key: Key, extraction: Extraction, notes: str | None, worktree: Path | None
 ) -> tuple[dict[str, Any], Redactions]:
-    """Return the record within the size limits and redacted, without its times, so that equal facts compare equal."""
+    """Return the data of the record, within the size limits and redacted, and the redactions.
+
+    The data has no `extracted_at` and no `trigger`: the caller adds them if the record is stored.
+    """
     started = parse_time_or_none(extraction.started) if extraction.started else None
     optional = {
         "started": iso(started) if started is not None else None,
@@ -201,8 +204,12 @@ def build_body(
     return data, tuple((key, redaction) for redaction in redactions)
 
 
-def comparable(record: Mapping[str, Any], everything: bool) -> dict[str, Any]:
-    """Return the part of a record that is compared with the stored record; a record is written if this part differs."""
+def select_compared(record: Mapping[str, Any], everything: bool) -> dict[str, Any]:
+    """Return the part of a record that is compared with the stored record; a record is written if this part differs.
+
+    Args:
+        everything: include the passing facts.
+    """
     facts = record["facts"] if everything else _remove_passing(record["facts"])
     return {**{name: record.get(name) for name in ("notes", "branch", "worktree")}, "facts": facts}
 
@@ -214,7 +221,7 @@ def _remove_passing(value: Any) -> Any:
     return [_remove_passing(item) for item in value] if isinstance(value, list) else value
 
 
-def _extraction_time(now: datetime, earlier: Handoff | None) -> str:
+def _choose_extraction_time(now: datetime, earlier: Handoff | None) -> str:
     """Return `now`, or the time of the replaced record if that is later because the clock was set back."""
     before = parse_time_or_none(earlier.extracted_at) if earlier is not None else None
     return earlier.extracted_at if earlier is not None and before is not None and before > now else iso(now)

@@ -38,9 +38,9 @@ FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"
 """The shipped template for each `injection_format`."""
 TEMPLATES = ".baton/templates"
 """The folder of a project's own templates, relative to the top level of the work tree."""
-MAX_TEMPLATE = 64 * 1024
 MAX_SHOWN = 4
 """Maximum number of sessions described with their facts; further sessions are only named."""
+MAX_TEMPLATE = 64 * 1024
 MAX_TEXT = 64 * 1024
 """Maximum size of a template, and of its rendered text, in bytes."""
 
@@ -139,9 +139,10 @@ def render_handoff(
     ws: Workspace, now: datetime, handoff: Handoff, problems: list[str], injection_format: str = "structured",
     how: str = "Handed off by",
 ) -> tuple[Section, ...]:  # fmt: skip
-    """Return the facts of one session as sections; `how` is part of their title.
+    """Return the facts of one session as sections.
 
     Args:
+        how: the words before the session in the title of the first section.
         problems: receives the reason if the project's template cannot be used and the shipped one replaces it.
     """
     file = FORMATS.get(injection_format, FORMATS["structured"])

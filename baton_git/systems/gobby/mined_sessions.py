@@ -18,10 +18,10 @@ from baton_git.core.state import Key, State
 from baton_git.core.times import iso, parse_time_or_none
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.handoffs import archive_oldest, build_body, comparable, gather, id_of
+from baton_git.systems.gobby.handoffs import archive_oldest, build_body, gather_facts, make_handoff_id, select_compared
 from baton_git.systems.gobby.previous_sessions import read_handoff
 from baton_git.systems.gobby.record import Handoff
-from baton_git.systems.gobby.session_turns import put_turns, store_turns, turn_store
+from baton_git.systems.gobby.session_turns import open_turn_store, put_turns, store_turns
 
 TRIGGER = "mine"
 HOOK_LAG = timedelta(seconds=60)
@@ -35,7 +35,7 @@ class MinedSession(NamedTuple):
     """A session read from its transcript, ready to be stored.
 
     Attributes:
-        body: the record without its times, within the size limits and redacted.
+        body: the data of the record without `extracted_at` and `trigger`, within the size limits and redacted.
         ended: the time of the last event.
         secrets: the number of redacted secrets.
         unread: the number of lines that could not be read.
@@ -51,8 +51,8 @@ class MinedSession(NamedTuple):
 
     @property
     def has_facts(self) -> bool:
-        """Return whether the session has a goal, a task, to-dos, changed files, commits or decisions. Others are not
-        stored."""
+        """Return whether the session has a goal, a task, to-dos, changed files, commits or decisions. A session without
+        any of them is not stored."""
         facts = self.body["facts"]
         return any(facts.get(name) for name in ("initial_goal", "active_task", "todo_state", "files_modified",
                                                 "git_commits", "key_decisions"))  # fmt: skip
@@ -80,7 +80,7 @@ def read_session(
         InvalidName: the session id is not a valid name.
         NotFound, InvalidArgument, StoreError, LimitExceeded: the file cannot be read, or the turns cannot be stored.
     """
-    extraction = gather(
+    extraction = gather_facts(
         ws, now, candidate.path, candidate.agent, options=_OPTIONS, folder=_find_folder(ws, candidate),
         session=candidate.session,
     )  # fmt: skip
@@ -95,7 +95,7 @@ def read_session(
 def has_turns(ws: Workspace, candidate: Candidate) -> bool:
     """Return whether the turns of a session are stored on this machine."""
     try:
-        return turn_store(ws).path(candidate.agent, candidate.session).exists()
+        return open_turn_store(ws).path(candidate.agent, candidate.session).exists()
     except (InvalidName, OSError):
         return False
 
@@ -103,14 +103,14 @@ def has_turns(ws: Workspace, candidate: Candidate) -> bool:
 def _find_folder(ws: Workspace, candidate: Candidate) -> Path | None:
     """Return the folder in which git looks up the session's commits: the session's own folder, otherwise this
     repository."""
-    there = Path(candidate.cwd) if candidate.cwd else None
-    return there if there is not None and is_folder(str(there)) else ws.folder or there
+    folder = Path(candidate.cwd) if candidate.cwd else None
+    return folder if folder is not None and is_folder(str(folder)) else ws.folder or folder
 
 
 def _build_session(
     ws: Workspace, now: datetime, candidate: Candidate, extraction: Extraction, work_tree: str | None
 ) -> MinedSession:
-    key = Key(Handoff.kind, id_of(extraction))
+    key = Key(Handoff.kind, make_handoff_id(extraction))
     refuse_secret("id of the session", key.id)
     body, redactions = build_body(ws, key, extraction, None, Path(work_tree) if work_tree else None)
     return MinedSession(
@@ -158,7 +158,7 @@ def _put_stored_turns(ws: Workspace, state: State, sessions: Sequence[MinedSessi
     for session in sessions if ws.shares_turns else ():
         handoff = state.entry(Key(Handoff.kind, session.id))
         agent, _, name = session.id.partition("/")
-        stored = turn_store(ws).load(agent, name) if isinstance(handoff, Handoff) else None
+        stored = open_turn_store(ws).load(agent, name) if isinstance(handoff, Handoff) else None
         if isinstance(handoff, Handoff) and stored is not None:
             state = put_turns(ws, state, stored.turns, handoff)
     return state
@@ -172,7 +172,7 @@ def _put_session(state: State, session: MinedSession) -> State:
     body = session.body
     if before is not None:
         body = {"notes": before.notes, **body} if before.notes is not None else body
-        if alike(comparable(body, False), comparable(before.as_data(), False)):
+        if alike(select_compared(body, False), select_compared(before.as_data(), False)):
             return state
     record = parse(Handoff, {**body, "extracted_at": iso(session.ended), "trigger": TRIGGER})
     return state.remove(Key(Handoff.kind, session.id, archived=True)).put(record)

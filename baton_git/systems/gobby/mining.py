@@ -44,9 +44,8 @@ from baton_git.systems.gobby.mined_sessions import (
 from baton_git.systems.gobby.record import Handoff
 
 LOOK_AGAIN = timedelta(minutes=1)
-"""Time after a complete run in which runs are skipped, because listing transcripts takes longer than a search."""
-
-"""Receives the number of bytes that were read so far, and their total."""
+"""After a complete run of `keep_local_turns`, runs are skipped for this time: listing the transcripts takes longer than
+a search."""
 
 
 class Mine(Input):
@@ -131,9 +130,9 @@ class MineResult(AtNamespace):
 def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
     """Import earlier sessions of this repository from transcripts on this machine.
 
-    Each session becomes a handoff like those that the hooks store: without secrets, and with its sources. All are
-    stored in one commit. Sessions that were already imported are not changed. Transcripts of deleted folders are
-    imported only if they name commits of this repository, or if the folder was one of its work trees.
+    Each session becomes a handoff like those that the hooks store, without secrets. All handoffs are stored in one
+    commit. A session that is already stored is updated only if its transcript has newer facts. A session in a folder
+    that no longer exists is imported only if git or the transcript shows that it worked in this repository.
 
     Raises:
         InvalidArgument: there is no such agent, or a time cannot be parsed.
@@ -145,8 +144,8 @@ def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
         raise InvalidArgument("no home directory is named", hint="give home")
     since = parse_moment(asked.since) if asked.since is not None else None
     with _hold_lock(ws, needed=not asked.dry_run):
-        run = _Run(ws, now, asked)
-        run.sort_candidates(since)
+        run = _MiningRun(ws, now, asked)
+        run.select_transcripts(since)
         run.read_all(ws.progress)
         return run.finish()
 
@@ -154,10 +153,11 @@ def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
 def count_new(ws: Workspace, now: datetime, asked: Mine) -> int:
     """Return the number of sessions that `mine` would read; only the first lines of transcripts are read.
 
-    Sessions of deleted folders count only if git knows the folder, because anything else needs the whole transcript.
+    Sessions of deleted folders count only if git knows the folder: other evidence is found only in the whole
+    transcript.
     """
-    run = _Run(ws, now, asked.model_copy(update={"dry_run": True}), looks_inside=False)
-    run.sort_candidates(None)
+    run = _MiningRun(ws, now, asked.model_copy(update={"dry_run": True}), looks_inside=False)
+    run.select_transcripts(None)
     return len(run.to_read)
 
 
@@ -165,18 +165,18 @@ def keep_local_turns(ws: Workspace, now: datetime, asked: Mine, seconds: float) 
     """Store the turns of sessions that no hook and no `mine` has read yet, newest first, without a commit.
 
     A later `mine` continues from there. If a run reads all transcripts, runs in the following `LOOK_AGAIN` do
-    nothing.
+    nothing. A run also does nothing while another process mines this namespace.
 
     Args:
         seconds: the time limit.
 
     Returns:
-        The number of transcripts that were not read.
+        The number of transcripts that remain to be read; 0 if the run did nothing.
 
     Raises:
         WriteFailed: writing to disk failed.
     """
-    folder = _folder(ws)
+    folder = _mining_folder(ws)
     looked = folder / f"{ws.branch.namespace.component}.looked"
     before = parse_time_or_none(_read_text(looked))
     if before is not None and before <= now < before + LOOK_AGAIN:
@@ -184,8 +184,8 @@ def keep_local_turns(ws: Workspace, now: datetime, asked: Mine, seconds: float) 
     with hold_flock(folder / f"{ws.branch.namespace.component}.lock", 0) as is_alone:
         if is_alone is False:
             return 0
-        run = _Run(ws, now, asked, looks_inside=False)
-        run.sort_candidates(None)
+        run = _MiningRun(ws, now, asked, looks_inside=False)
+        run.select_transcripts(None)
         unread = run.keep_turns(time.monotonic() + seconds)
         if not unread:
             write_all({looked: iso(now).encode()}, mode=0o600)
@@ -199,7 +199,7 @@ def _read_text(path: Path) -> str | None:
         return None
 
 
-def _folder(ws: Workspace) -> Path:
+def _mining_folder(ws: Workspace) -> Path:
     return ws.branch.store.repository.common_dir / "baton" / "mining"
 
 
@@ -209,48 +209,47 @@ def _hold_lock(ws: Workspace, *, needed: bool) -> Iterator[None]:
     if not needed:
         yield
         return
-    with hold_flock(_folder(ws) / f"{ws.branch.namespace.component}.lock", 0) as is_alone:
+    with hold_flock(_mining_folder(ws) / f"{ws.branch.namespace.component}.lock", 0) as is_alone:
         if is_alone is False:
             raise Busy("another process mines this namespace", hint="wait until it has ended")
         yield
 
 
-class _Sorted(NamedTuple):
+class _SelectedTranscript(NamedTuple):
     """A transcript to read, and the work tree of its session."""
 
     candidate: Candidate
     work_tree: str | None
 
 
-class _Run:
-    """One run of `mine`: it sorts the transcripts, reads them, and stores the sessions."""
+class _MiningRun:
+    """One run of `mine`: it selects transcripts, reads them, and stores the sessions."""
 
     def __init__(self, ws: Workspace, now: datetime, asked: Mine, *, looks_inside: bool = True) -> None:
         self._ws, self._now, self._asked, self._looks_inside = ws, now, asked, looks_inside
         self._home = Path(asked.home)
         self._state: State = ws.branch.read().state
-        self._progress = MiningProgress(_folder(ws) / f"{ws.branch.namespace.component}.jsonl")
+        self._progress = MiningProgress(_mining_folder(ws) / f"{ws.branch.namespace.component}.jsonl")
         self._writes = not asked.dry_run
         self._count: Counter[str] = Counter()
         self._unclear_folders: set[str] = set()
         self._problems: list[str] = []
         self._ours: list[Candidate] = []
-        self._seen: list[Candidate] = []
         self._sessions: dict[str, tuple[Candidate, MinedSession]] = {}
         self._bytes = 0
-        self.to_read: list[_Sorted] = []
+        self.to_read: list[_SelectedTranscript] = []
 
     # --- choosing transcripts
 
-    def sort_candidates(self, since: datetime | None) -> None:
+    def select_transcripts(self, since: datetime | None) -> None:
         """Find the transcripts of this repository that the namespace lacks, and count the others by reason."""
         agents = [self._asked.agent] if self._asked.agent is not None else list(AGENTS)
         listed = list_candidates(agents, self._home, self._asked.variables, self._problems.append)
-        self._seen = list(_drop_older_copies(listed))
-        belongs = self._judge_all(self._seen)
+        candidates = list(_drop_older_copies(listed))
+        belongs = self._judge_all(candidates)
         is_at_work = make_running_check(str(self._ws.branch.store.repository.common_dir), self._asked.variables)
         ids = self._stored_ids()
-        for candidate in self._seen:
+        for candidate in candidates:
             belonging = belongs[candidate.path]
             outcome = self._known_outcome(candidate, ids)
             if belonging.verdict != "ours":
@@ -269,7 +268,7 @@ class _Run:
             if outcome is not None:
                 self._count[outcome] += 1
             else:
-                self.to_read.append(_Sorted(candidate, belonging.work_tree))
+                self.to_read.append(_SelectedTranscript(candidate, belonging.work_tree))
         if self._asked.project is not None and not self._ours:
             self._problems.append(f"{show_path(Path(self._asked.project))}: no session worked in this folder")
 
@@ -277,7 +276,7 @@ class _Run:
         return {*self._state.ids(Handoff.kind), *self._state.ids(Handoff.kind, archived=True)}
 
     def _known_outcome(self, candidate: Candidate, ids: set[str]) -> str | None:
-        """Return the result for a transcript that need not be read again, else None."""
+        """Return why a transcript need not be read again (`empty` or `known`), or None if it must be read."""
         note = self._progress.note(candidate)
         if note.get("empty"):
             return "empty"
@@ -290,27 +289,27 @@ class _Run:
     def _judge_all(self, candidates: Sequence[Candidate]) -> dict[Path, Belonging]:
         if self._asked.all_projects:
             return {candidate.path: Belonging("ours") for candidate in candidates}
-        folders = self._folders()
-        places = {item.path: item.cwd or folders.resolve_digest(item.cwd_digest) for item in candidates}
-        judged = {path: folders.judge(place) for path, place in places.items()}
+        folders = self._open_project_folders()
+        cwds = {item.path: item.cwd or folders.resolve_digest(item.cwd_digest) for item in candidates}
+        judged = {path: folders.judge(cwd) for path, cwd in cwds.items()}
         unclear = [item for item in candidates if self._looks_inside and judged[item.path].verdict == "unclear"]
         proven = self._find_proven(folders, unclear)
         for item in unclear:
-            place = places[item.path]
+            cwd = cwds[item.path]
             if item.path in proven:
-                judged[item.path] = Belonging("ours", place)
-            elif place is not None:
-                judged[item.path] = folders.judge(place)
-        return {path: self._at_new_place(belonging) for path, belonging in judged.items()}
+                judged[item.path] = Belonging("ours", cwd)
+            elif cwd is not None:
+                judged[item.path] = folders.judge(cwd)
+        return {path: self._follow_move(belonging) for path, belonging in judged.items()}
 
-    def _folders(self) -> ProjectFolders:
+    def _open_project_folders(self) -> ProjectFolders:
         ws, project = self._ws, self._asked.project and os.path.normpath(self._asked.project)
         repository = ws.branch.store.repository
         if project is None:
             return ProjectFolders(repository, ws.folder, ws.environment)
-        there = Repository.discover(Path(project)) if is_folder(project) else None
-        if there is not None:
-            return ProjectFolders(there, there.work_tree, ws.environment)
+        other = Repository.discover(Path(project)) if is_folder(project) else None
+        if other is not None:
+            return ProjectFolders(other, other.work_tree, ws.environment)
         return ProjectFolders(repository, Path(project), ws.environment, [project])
 
     def _find_proven(self, folders: ProjectFolders, candidates: Sequence[Candidate]) -> set[Path]:
@@ -338,7 +337,7 @@ class _Run:
             self._progress.add(candidate, **evidence._asdict())
         return evidence
 
-    def _at_new_place(self, belonging: Belonging) -> Belonging:
+    def _follow_move(self, belonging: Belonging) -> Belonging:
         """Return `belonging` with the current folder as the work tree if the repository was moved here, otherwise
         unchanged."""
         folder, work_tree = self._ws.folder, belonging.work_tree
@@ -371,7 +370,7 @@ class _Run:
             else:
                 self._sessions[session.id] = (item.candidate, session)
 
-    def _read(self, item: _Sorted) -> MinedSession | None:
+    def _read(self, item: _SelectedTranscript) -> MinedSession | None:
         candidate = item.candidate
         try:
             data = self._progress.note(candidate).get("session")
@@ -405,7 +404,7 @@ class _Run:
                 self._read(item)
         return 0
 
-    # --- the end
+    # --- storing
 
     def finish(self) -> MineResult:
         """Store the sessions, and return the result."""

@@ -52,7 +52,8 @@ def list_concurrent(
 ) -> list[Handoff]:
     """Return the handoffs of sessions that worked at the same time as `anchor` or ended after it began, newest first.
 
-    They can belong to any work tree and machine. Handoffs of `live` sessions, which are active now, are included.
+    They can belong to any work tree and machine. Handoffs of `live` sessions, which are active now, are included. If
+    `anchor` is None, only these are returned.
 
     Args:
         other_than: a session whose own handoff is left out.
@@ -125,8 +126,8 @@ def list_unfinished(
         started = sessions[id_].started if id_ in sessions else " "  # an unknown session counts as the earliest
         new = [todo for todo in handoff.facts.todo_state if todo.content not in seen]
         seen |= {todo.content for todo in new}
-        is_open = [todo for todo in new if todo.status in OPEN and closed.get(todo.content, "") < started]
-        unfinished += [UnfinishedItem(todo, id_) for todo in is_open if handoff.id not in shown]
+        open_todos = [todo for todo in new if todo.status in OPEN and closed.get(todo.content, "") < started]
+        unfinished += [UnfinishedItem(todo, id_) for todo in open_todos if handoff.id not in shown]
     return unfinished
 
 

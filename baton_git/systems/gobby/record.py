@@ -71,7 +71,7 @@ class CommitMade(Part):
     )
 
 
-def _is_boolean(value: Any) -> Any:
+def _check_boolean(value: Any) -> Any:
     """Return the value if it is a boolean; a `Literal[True]` alone would accept `1`."""
     if type(value) is not bool:
         raise ValueError(f"must be true, not {value!r:.40}")
@@ -86,7 +86,7 @@ class KeyDecision(Part):
         description="How the decision was found: `answer` (the user answered a question of the agent), `plan` (the "
         "user accepted a plan), `summary` (in the summary of a compaction), or `wording` (the words of a sentence)."
     )
-    heuristic: Annotated[Literal[True], BeforeValidator(_is_boolean)] = Field(
+    heuristic: Annotated[Literal[True], BeforeValidator(_check_boolean)] = Field(
         True, description="Always true: the decision was inferred, and nobody recorded it as one."
     )
     source: Source | None = Field(None, description="The decision's position in the transcript.")
@@ -225,7 +225,7 @@ class Handoff(Record):
     notes: Text | None = Field(None, description="Notes for the next session.")
 
     @model_validator(mode="after")
-    def _names_its_agent(self) -> "Handoff":
+    def _check_id(self) -> "Handoff":
         if not all(self.id.partition("/")):
             raise ValueError(f"{self.id!r} is not AGENT/SESSION")
         return self

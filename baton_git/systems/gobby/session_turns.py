@@ -18,7 +18,7 @@ TOPIC = 200
 """Maximum length of a turns record's topic, the beginning of the first prompt, in characters."""
 
 
-def turn_store(ws: Workspace) -> TurnStore:
+def open_turn_store(ws: Workspace) -> TurnStore:
     """Return the store of the session turns of the workspace's repository."""
     return TurnStore(turns_folder(ws.branch.store.repository.common_dir))
 
@@ -35,7 +35,7 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
     """
     folder = work_tree or extraction.home or extraction.cwd
     session, namespace = extraction.session or "unknown", str(ws.branch.namespace)
-    store = turn_store(ws)
+    store = open_turn_store(ws)
     turns = _keep_received_answer(extraction.turns, store.load(extraction.agent, session))
     store.save(SessionTurns(extraction.agent, session, extraction.started, folder, extraction.branch, namespace, turns))
 
@@ -51,18 +51,18 @@ def _keep_received_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) 
 def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: Handoff) -> State:
     """Return the state with a turns record for the handoff's session, and without turns records of archived handoffs.
 
-    The state is returned unchanged if there are no turns, or unless the user shares turns
+    The state is returned unchanged if there are no turns, or if the user does not share turns
     (`git config baton.shareTurns true`).
     """
     if not ws.shares_turns or not all_turns:
         return state
     turns = bound_turns(all_turns)
-    beside = {name: getattr(handoff, name) for name in ("started", "machine", "worktree", "branch")}
+    optional = {name: getattr(handoff, name) for name in ("started", "machine", "worktree", "branch")}
     record = {
         "id": handoff.id, "recorded_at": handoff.extracted_at,
-        **{name: value for name, value in beside.items() if value is not None},
+        **{name: value for name, value in optional.items() if value is not None},
         "topic": one_line(turns[0].prompt, TOPIC),
-        "conversation": {"count": turns[-1].number, "turns": [_to_data(turn._asdict()) for turn in turns]},
+        "conversation": {"count": turns[-1].number, "turns": [_drop_nulls(turn._asdict()) for turn in turns]},
     }  # fmt: skip
     state = state.put(parse(SharedTurns, redact(record)[0]))
     for id_ in state.ids(SharedTurns.kind) - state.ids(Handoff.kind):
@@ -70,5 +70,5 @@ def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: H
     return state
 
 
-def _to_data(turn: dict[str, object]) -> dict[str, object]:
+def _drop_nulls(turn: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in turn.items() if value is not None}

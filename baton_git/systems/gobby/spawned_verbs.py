@@ -23,7 +23,7 @@ class StopSession(Input):
 class StoppedSession(Result):
     """A session that a workflow or a loop started, and its current state."""
 
-    id: str = Field(description="Its id.", examples=["SP-7k3f9q"])
+    id: str = Field(description="The id of the session.", examples=["SP-7k3f9q"])
     status: str = Field(description="The status of the session.", examples=["stopped"])
     was_running: bool = Field(description="Whether this call stopped it; false if it had already ended.")
     session: dict[str, Any] = Field(description="The stored record of the started session.")
@@ -42,7 +42,7 @@ def stop_session(ws: Workspace, now: datetime, asked: StopSession) -> StoppedSes
     To list the ids of started sessions: baton session list --spawned.
 
     Raises:
-        NotFound: no session with this id was started here.
+        NotFound: no session with this id was started in this repository.
         Ambiguous: several ids begin with this text.
     """
     records = open_spawned_sessions(ws)

@@ -19,7 +19,7 @@ from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
-MOST = 200
+MAX_ITEMS = 200
 """Maximum number of items in a list."""
 
 
@@ -28,7 +28,7 @@ class NumberedTodo(BaseModel):
 
     number: int = Field(description="The number of the item in the list, from 1.", examples=[1])
     content: str = Field(description="The text of the item.", examples=["Write the parser"])
-    status: Status = Field(description="How it stands.")
+    status: Status = Field(description="The status of the item.")
 
 
 class TodoList(AtRevision):
@@ -53,8 +53,8 @@ class SetTodos(Input):
     """The new to-do list."""
 
     items: list[str | dict[str, Any]] = Field(
-        description="One line for each item; a mark sets its status: [ ], [>], [x] or [-]. Or a table with "
-        "`content` and `status`, which may have further keys.",
+        description="The items. Each is a line of text or a table with `content`, `status` and any further keys. A "
+        "mark before the text sets the status: [ ] pending, [>] in progress, [x] completed, [-] cancelled.",
         examples=[["Write the parser", "[>] Test it", "[x] Read the paper"]],
     )
 
@@ -90,6 +90,7 @@ def set_todos(ws: Workspace, now: datetime, asked: SetTodos) -> ChangedTodos:
     Raises:
         NotFound: there is no active session.
         InvalidArgument: an item is empty, or is given twice.
+        InvalidDocument: an item has another mark, or its table is not valid.
         LimitExceeded: there are too many items.
     """
     todos = [
@@ -104,10 +105,10 @@ def replace_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> Change
     for todo in todos:
         check_not_empty(todo.content, "item")
     texts = [todo.content for todo in todos]
-    double = next((text for text in texts if texts.count(text) > 1), None)
-    if double is not None:
-        raise InvalidArgument(f"{double!r} is in the list twice", hint="each item needs its own text")
-    return _update(ws, now, "todo-set", lambda _: tuple(todos))
+    duplicate = next((text for text in texts if texts.count(text) > 1), None)
+    if duplicate is not None:
+        raise InvalidArgument(f"{duplicate!r} is in the list twice", hint="each item needs its own text")
+    return _update_list(ws, now, "todo-set", lambda _: tuple(todos))
 
 
 @verb(
@@ -136,7 +137,7 @@ def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
             raise InvalidArgument(f"{item.content!r} is in the list already", hint="to see the list: baton todo list")
         return (*todos, item)
 
-    return _update(ws, now, "todo-add", change)
+    return _update_list(ws, now, "todo-add", change)
 
 
 @verb(
@@ -200,10 +201,10 @@ def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:
     Raises:
         NotFound: there is no active session.
     """
-    version = ws.branch.read()
-    items = _items(_acting_session(ws, version.state).todos)
+    revision = ws.branch.read()
+    items = _number_items(_acting_session(ws, revision.state).todos)
     shown = [item for item in items if asked.all or item.status in OPEN]
-    return TodoList(todos=shown, **position(version))
+    return TodoList(todos=shown, **position(revision))
 
 
 def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> ChangedTodos:
@@ -220,40 +221,40 @@ def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> Chang
 
     def change(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
         try:
-            at = _find_index(todos, which)
+            index = _find_index(todos, which)
         except NotFound:
             if which.isdecimal():
                 raise
-            earlier = _list_undone(ws)
+            earlier = _list_unfinished_todos(ws)
             return (*todos, earlier[_find_index(earlier, which)].replace(status=status))
-        return (*todos[:at], todos[at].replace(status=status), *todos[at + 1 :])
+        return (*todos[:index], todos[index].replace(status=status), *todos[index + 1 :])
 
-    return _update(ws, now, f"todo-{status.replace('_', '-')}", change)
+    return _update_list(ws, now, f"todo-{status.replace('_', '-')}", change)
 
 
-def _update(
+def _update_list(
     ws: Workspace, now: datetime, op: str, change: Callable[[tuple[Todo, ...]], tuple[Todo, ...]]
 ) -> ChangedTodos:
-    def on(tip: Revision) -> State:
+    def change_state(tip: Revision) -> State:
         session = _acting_session(ws, tip.state)
         todos = change(session.todos)
-        if len(todos) > MOST:
-            raise LimitExceeded("the list", len(todos), MOST, "items")
+        if len(todos) > MAX_ITEMS:
+            raise LimitExceeded("the list", len(todos), MAX_ITEMS, "items")
         if todos == session.todos:
             return tip.state
-        return tip.state.put(session.replace(todos=[one.as_data() for one in todos]))
+        return tip.state.put(session.replace(todos=[todo.as_data() for todo in todos]))
 
-    written = ws.update(op, now, on)
-    return ChangedTodos.of(written, todos=_items(_acting_session(ws, written.revision.state).todos))
+    written = ws.update(op, now, change_state)
+    return ChangedTodos.of(written, todos=_number_items(_acting_session(ws, written.revision.state).todos))
 
 
-def _items(todos: Sequence[Todo]) -> list[NumberedTodo]:
+def _number_items(todos: Sequence[Todo]) -> list[NumberedTodo]:
     return [
         NumberedTodo(number=number, content=todo.content, status=todo.status) for number, todo in enumerate(todos, 1)
     ]
 
 
-def _list_undone(ws: Workspace) -> tuple[Todo, ...]:
+def _list_unfinished_todos(ws: Workspace) -> tuple[Todo, ...]:
     from baton_git.systems.gobby.previous_sessions import (
         list_handoffs,
         list_unfinished,
@@ -265,7 +266,7 @@ def _list_undone(ws: Workspace) -> tuple[Todo, ...]:
 
 
 def _acting_session(ws: Workspace, state: State) -> Session:
-    """Return the acting session's record; an ended or archived session is not active."""
+    """Return the acting session's record. Raises NotFound if there is none, or if it is archived."""
     hint = "baton boot begins a session; --session or BATON_SESSION names one"
     name = ws.actor.session
     if name is None:
@@ -283,12 +284,12 @@ def _find_index(todos: tuple[Todo, ...], which: str) -> int:
     if which.isdecimal() and len(which) < 10 and 1 <= int(which) <= len(todos):
         return int(which) - 1
     wanted = which.strip().casefold()
-    near = [index for index, text in enumerate(texts) if wanted and text.casefold().startswith(wanted)]
-    if len(near) > 1:
-        raise Ambiguous("item", which, [texts[index] for index in near])
-    if not near:
+    matches = [index for index, text in enumerate(texts) if wanted and text.casefold().startswith(wanted)]
+    if len(matches) > 1:
+        raise Ambiguous("item", which, [texts[index] for index in matches])
+    if not matches:
         raise NotFound("item", which, hint="to list the items with their numbers: baton todo list")
-    return near[0]
+    return matches[0]
 
 
 # --- a list as text
@@ -302,7 +303,7 @@ def parse_list(text: str, *, where: str = "") -> list[Todo]:
     mark.
 
     Raises:
-        InvalidDocument: there is another mark.
+        InvalidDocument: an item has another mark.
     """
     lines = (line.strip() for line in text.splitlines())
     return [parse_line(line, where=where) for line in lines if line]

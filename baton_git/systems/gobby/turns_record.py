@@ -22,7 +22,8 @@ class SharedTurn(Part):
 class Conversation(Part):
     """The turns of a session in at most 64 KiB.
 
-    Larger conversations are shortened: first the turns in the middle, starting with the oldest.
+    In a longer conversation, prompts and answers are cut: first those in the middle, starting with the oldest. If this
+    is not enough, the oldest turns after the first one are left out.
     """
 
     count: Whole = Field(description="The total number of turns, including omitted ones.")
@@ -46,7 +47,7 @@ class SharedTurns(Record):
     )
 
     @model_validator(mode="after")
-    def _names_its_agent(self) -> "SharedTurns":
+    def _check_id(self) -> "SharedTurns":
         if not all(self.id.partition("/")):
             raise ValueError(f"{self.id!r} is not AGENT/SESSION")
         return self

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from baton_git.agents.sessions.records import SpawnedSessions
 
 MAX_NOTICES = 1024 * 1024
-"""Maximum size of the file of notices in bytes; a larger file is replaced by an empty one."""
+"""Maximum size of the file of notices in bytes; a larger file is renamed to `notices.old`."""
 
 
 def list_workflows(ws: Workspace, folders: WorkflowFolders) -> tuple[list[WorkflowFile], list[str]]:
@@ -45,7 +45,7 @@ def list_workflows(ws: Workspace, folders: WorkflowFolders) -> tuple[list[Workfl
 
 
 def find_project_workflow(ws: Workspace, folders: WorkflowFolders, name: str) -> WorkflowFile:
-    """Return the project's workflow with this name, and the text that `allow_workflow` approves.
+    """Return the file of the project's workflow with this name; `allow_workflow` approves its text.
 
     Raises:
         NotFound: the project has no workflow with that name.
@@ -63,7 +63,7 @@ def allow_workflow(ws: Workspace, now: datetime, shown: WorkflowFile) -> bool:
 
     Raises InvalidArgument: the workspace has no approvals.
     """
-    return _approvals(ws).allow_workflow(shown.digest, iso(now))
+    return _require_approvals(ws).allow_workflow(shown.digest, iso(now))
 
 
 def disallow_workflow(ws: Workspace, shown: WorkflowFile) -> bool:
@@ -71,10 +71,10 @@ def disallow_workflow(ws: Workspace, shown: WorkflowFile) -> bool:
 
     Raises InvalidArgument: the workspace has no approvals.
     """
-    return _approvals(ws).disallow_workflow(shown.digest)
+    return _require_approvals(ws).disallow_workflow(shown.digest)
 
 
-def wanted_events(ws: Workspace, folders: WorkflowFolders) -> tuple[str, ...]:
+def list_wanted_events(ws: Workspace, folders: WorkflowFolders) -> tuple[str, ...]:
     """Return the events for which a running workflow has a trigger."""
     files = list_workflow_files(folders, _load_approvals(ws)[0], is_checked=False)
     return tuple(sorted({trigger.event for workflow in list_running(files) for trigger in workflow.triggers}))
@@ -124,14 +124,14 @@ def list_stop_files(ws: Workspace) -> tuple[Path, ...]:
     return tuple(folder / "baton" / "stop" for folder in folders)
 
 
-# --- what surrounds an event
+# --- approvals, variables and notices
 
 
 def _own_path(ws: Workspace, name: str) -> Path:
     return ws.branch.store.repository.common_dir / "baton" / name
 
 
-def _approvals(ws: Workspace) -> Approvals:
+def _require_approvals(ws: Workspace) -> Approvals:
     if ws.approvals is None:
         raise InvalidArgument("this interface cannot approve workflows")
     return ws.approvals

@@ -167,7 +167,7 @@ def test_the_handoff_of_another_work_tree_is_not_shown_by_default(baton, transcr
     refused = baton("handoff", "show", code=None)
     assert refused.code != 0
     assert refused.out == ""
-    assert "other work trees left claude/c-1 (/work/shop)" in refused.err
+    assert "handoffs of other work trees: claude/c-1 (/work/shop)" in refused.err
     shown = baton("handoff", "show", "c-1", "--format", "narrative").out
     assert "in /work/shop" in shown
     assert f"The session was asked: {GOAL}" in shown

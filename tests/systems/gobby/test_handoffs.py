@@ -15,7 +15,7 @@ from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.core.lifecycle import Policy
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Todo
-from baton_git.systems.gobby.handoffs import gather, keep
+from baton_git.systems.gobby.handoffs import gather_facts, store_handoff
 from baton_git.systems.gobby.previous_sessions import find_last_handoff, read_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.todos import replace_todos
@@ -34,7 +34,7 @@ def facts_of(extraction: Extraction, **changes: Any) -> Extraction:
 
 
 def test_facts_are_stored_by_agent_and_session(ws, transcript):
-    written = keep(ws, NOW, gather(ws, NOW, transcript), trigger="pre_compact", notes="Go on")
+    written = store_handoff(ws, NOW, gather_facts(ws, NOW, transcript), trigger="pre_compact", notes="Go on")
     assert written is not None
     kept = read_handoff(ws.branch.read().state, "claude/c-1")
     assert kept is not None
@@ -45,19 +45,19 @@ def test_facts_are_stored_by_agent_and_session(ws, transcript):
 
 def test_passing_facts_alone_cause_no_write_unless_forced(ws, transcript):
     found = extract(transcript)
-    keep(ws, NOW, found, trigger="stop", notes="Go on")
+    store_handoff(ws, NOW, found, trigger="stop", notes="Go on")
     passing = facts_of(found, recent_activity=["Ran: ls"], git_status=" M a", unknown={"git_commits": "x"})
-    assert keep(ws, later(minutes=1), passing, trigger="stop") is None
-    assert keep(ws, later(minutes=1), found, trigger="stop", force=True) is None
-    assert keep(ws, later(minutes=2), passing, trigger="stop", force=True) is not None
-    assert keep(ws, later(minutes=3), facts_of(found, files_modified=["/x"]), trigger="stop") is not None
+    assert store_handoff(ws, later(minutes=1), passing, trigger="stop") is None
+    assert store_handoff(ws, later(minutes=1), found, trigger="stop", force=True) is None
+    assert store_handoff(ws, later(minutes=2), passing, trigger="stop", force=True) is not None
+    assert store_handoff(ws, later(minutes=3), facts_of(found, files_modified=["/x"]), trigger="stop") is not None
     assert stored(ws, "handoff", "claude/c-1").notes == "Go on"
 
 
 def test_a_clock_that_was_set_back_does_not_make_a_handoff_older(ws, transcript):
     found = extract(transcript)
-    keep(ws, later(minutes=5), found, trigger="stop")
-    keep(ws, NOW, facts_of(found, files_modified=["/x"]), trigger="stop")
+    store_handoff(ws, later(minutes=5), found, trigger="stop")
+    store_handoff(ws, NOW, facts_of(found, files_modified=["/x"]), trigger="stop")
     assert stored(ws, "handoff", "claude/c-1").extracted_at == "2026-11-21T08:05:00Z"
 
 
@@ -68,7 +68,9 @@ def test_facts_beyond_the_limits_are_cut_and_the_write_does_not_fail(ws, transcr
         "files_modified": [f"/{number}/" + "x" * 500 for number in range(5000)],
         "git_commits": [{"hash": "a", "message": "\x02" * 9000, "verified": None, "stat": "y" * 9000}] * 400,
     }
-    assert keep(ws, NOW, facts_of(extract(transcript), **huge), trigger="stop", notes="n" * 100_000) is not None
+    assert (
+        store_handoff(ws, NOW, facts_of(extract(transcript), **huge), trigger="stop", notes="n" * 100_000) is not None
+    )
     kept = stored(ws, "handoff", "claude/c-1").facts
     assert kept.initial_goal.startswith("\x01ü")
     assert kept.initial_goal.endswith("bytes in all]")
@@ -80,17 +82,17 @@ def test_facts_beyond_the_limits_are_cut_and_the_write_does_not_fail(ws, transcr
 
 def test_omissions_are_reported_only_if_there_are_any(ws, transcript):
     todos = [{"content": f"{number}", "status": "pending"} for number in range(203)]
-    keep(ws, NOW, facts_of(extract(transcript), todo_state=todos), trigger="stop")
+    store_handoff(ws, NOW, facts_of(extract(transcript), todo_state=todos), trigger="stop")
     assert stored(ws, "handoff", "claude/c-1").facts.left_out == {"todo_state": 3}
-    keep(ws, later(minutes=1), extract(transcript), trigger="stop")
+    store_handoff(ws, later(minutes=1), extract(transcript), trigger="stop")
     assert "left_out" not in stored(ws, "handoff", "claude/c-1").facts.as_data()
 
 
 def test_secrets_are_redacted_and_equal_facts_still_compare_equal(ws, transcript):
     secret = facts_of(extract(transcript), initial_goal="use AKIAIOSFODNN7EXAMPLE")
-    keep(ws, NOW, secret, trigger="stop")
+    store_handoff(ws, NOW, secret, trigger="stop")
     assert "AKIA" not in stored(ws, "handoff", "claude/c-1").facts.initial_goal
-    assert keep(ws, later(minutes=1), secret, trigger="stop") is None
+    assert store_handoff(ws, later(minutes=1), secret, trigger="stop") is None
 
 
 def test_the_oldest_records_are_archived_and_can_be_restored(open_workspace, tmp_path):
@@ -98,11 +100,11 @@ def test_the_oldest_records_are_archived_and_can_be_restored(open_workspace, tmp
     for number, name in enumerate(("one", "two", "three")):
         path = tmp_path / name
         path.write_bytes(SESSIONS["claude-2.1"][1].replace(b'"c-1"', f'"{name}"'.encode()))
-        keep(ws, later(minutes=number), extract(path), trigger="stop")
+        store_handoff(ws, later(minutes=number), extract(path), trigger="stop")
     state = ws.branch.read().state
     assert state.ids("handoff") == {"claude/two", "claude/three"}
     assert resolve_handoff(state, "one").id == "claude/one"
-    keep(ws, later(minutes=9), facts_of(extract(tmp_path / "one"), files_modified=[]), trigger="stop")
+    store_handoff(ws, later(minutes=9), facts_of(extract(tmp_path / "one"), files_modified=[]), trigger="stop")
     assert ws.branch.read().state.ids("handoff") == {"claude/three", "claude/one"}
 
 
@@ -115,13 +117,13 @@ def test_the_sessions_own_todos_are_added_to_the_agents(ws, tmp_path):
     replace_todos(ws, NOW, [Todo(content=text, status=status) for text, status in own])
     path = tmp_path / "session"
     path.write_bytes(SESSIONS["claude-2.0"][1])
-    facts = gather(ws, NOW, path, session="s1").facts
+    facts = gather_facts(ws, NOW, path, session="s1").facts
     assert [(one["content"], one["status"], one["origin"]) for one in facts["todo_state"]] == [
         ("Fix README", "completed", "agent"), ("Report", "completed", "baton"), ("Ask", "in_progress", "baton"),
     ]  # fmt: skip
     assert facts["active_task"]["title"] == "Ask"
     off = Options.model_validate({"extract": {"todowrite": False}})
-    assert "todo_state" not in gather(ws, NOW, path, session="s1", options=off).facts
+    assert "todo_state" not in gather_facts(ws, NOW, path, session="s1", options=off).facts
 
 
 def test_a_session_without_any_todos_of_its_agent_has_its_own(ws, tmp_path):
@@ -131,7 +133,7 @@ def test_a_session_without_any_todos_of_its_agent_has_its_own(ws, tmp_path):
     made.user("Go")
     path = tmp_path / "session"
     path.write_bytes(lines(made.records))
-    assert gather(ws, NOW, path, session="s1").facts["todo_state"] == [
+    assert gather_facts(ws, NOW, path, session="s1").facts["todo_state"] == [
         {"content": "Ask", "status": "pending", "origin": "baton"}
     ]
 

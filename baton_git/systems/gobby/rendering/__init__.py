@@ -26,7 +26,7 @@ _TEXT = re.compile(r"'([\w-]*)'")
 _TEXTS = re.compile(r"\('[\w-]*'(?:, '[\w-]*')+\)")
 MAX_CONDITION = 8 * 1024
 MAX_TEMPLATE = 64 * 1024
-"""Maximum length of a template's source in characters."""
+"""Maximum length of a condition and of a template's source, in characters."""
 
 
 def evaluate_condition(text: str, names: Mapping[str, Any]) -> bool:
@@ -61,7 +61,7 @@ def check_condition(text: str) -> None:
 
 
 def find_names(text: str) -> frozenset[str]:
-    """Return the undefined names that an expression uses. Raises InvalidArgument if it is not an expression."""
+    """Return the names that an expression uses, except the sandbox's own. Raises InvalidArgument if it is not one."""
     return _open_condition(text).find_names(text) if text.strip() else frozenset()
 
 

@@ -44,7 +44,7 @@ class EvaluationGuard:
         self.until = time.monotonic() + SECONDS
 
     def step(self) -> None:
-        """Count a step."""
+        """Count a step. Raises EvaluationLimit if it exceeds the limit of steps or of time."""
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise EvaluationLimit(f"it takes more than {MAX_STEPS:,} steps")
@@ -56,7 +56,7 @@ class EvaluationGuard:
             raise EvaluationLimit(f"it takes longer than {SECONDS:g} seconds")
 
     def admit(self, value: Any) -> Any:
-        """Return the value if it is small enough.
+        """Return the value. Raises EvaluationLimit if it, or all values together, are too large.
 
         An item that occurs several times counts each time, as it does when the value is printed or compared.
         """
@@ -120,7 +120,7 @@ class EvaluationGuard:
         return str(self.admit(comma.join(pieces)))
 
     def to_text(self, value: Any) -> str:
-        """Return `str(value)`, if the value is small enough."""
+        """Return `str(value)`. Raises EvaluationLimit if the value is too large."""
         return value if isinstance(value, str) else str(self.admit(value))
 
 

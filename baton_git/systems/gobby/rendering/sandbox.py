@@ -55,7 +55,7 @@ EXPRESSIONS = (nodes.Expr, nodes.Pair, nodes.Keyword, nodes.Operand)
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """One evaluation of one text.
+    """The Jinja2 environment of one condition or one template, with the counters of its evaluation.
 
     Args:
         is_strict: whether an undefined name is an error, rather than false and empty.
@@ -99,7 +99,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an item of a value, never an attribute."""
-        self.guard.check_time()  # the path that a filter receives can have a million parts
+        self.guard.check_time()  # the path in `map(attribute=…)` can have a million parts
         try:
             return obj[argument]
         except (LookupError, TypeError):

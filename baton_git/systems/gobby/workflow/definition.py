@@ -112,7 +112,7 @@ class Workflow(BaseModel):
     settings: dict[str, Any] = Field(default_factory=dict, description="Constant values for conditions and templates.")
     variables: dict[str, Any] = Field(default_factory=dict, description="The initial values of a session's variables.")
     priority: int = Field(100, description="Workflows with a lower number run first.")
-    triggers: tuple[Trigger, ...] = Field((), description="What happens when.")
+    triggers: tuple[Trigger, ...] = Field((), description="The actions for each event.")
     warnings: tuple[str, ...] = Field((), description="Warnings about parts of the file that have no effect.")
 
     def triggers_of(self, event: str) -> tuple[Trigger, ...]:

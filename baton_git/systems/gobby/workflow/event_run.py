@@ -77,7 +77,7 @@ class EventRun:
     summary: str | None = None
 
     def get_variable(self, name: str, default: Any = None) -> Any:
-        """Return a variable of the session, else the variable of the workflow."""
+        """Return a variable of the session, else its initial value in the workflow, else `default`."""
         return self.outcome.variables.get(name, self.workflow.variables.get(name, default))
 
     def collect_names(self, text: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class EventRun:
         return {**names, SUMMARY: self.summarize()} if SUMMARY in text else names
 
     def summarize(self) -> str:
-        """Return a summary of the session's facts; it is made once."""
+        """Return a summary of the session's facts; it is computed once."""
         if self.summary is None:
             self.summary = "(a summary of the transcript)" if self.is_dry else self.effects.summarize()
         return self.summary

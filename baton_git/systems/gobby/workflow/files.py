@@ -31,7 +31,7 @@ class WorkflowFolders:
         user: `<config home>/baton/workflows`.
         shipped: the workflows of this package.
         enabled, disabled: names, from git's untracked configuration.
-        notify: a command that runs for each notice, with the message as an additional argument.
+        notify: a command that runs for each notice, with the title and the message as additional arguments.
         arguments: additional arguments for every new session, by agent CLI.
     """
 
@@ -48,11 +48,11 @@ class WorkflowFile(NamedTuple):
     """A workflow file.
 
     Attributes:
-        state: `on`, `off` (switched off), `not allowed` (here), `hidden` (another workflow with this name runs), or
-            `broken`.
+        state: `on`, `off` (switched off), `not allowed` (not approved on this machine), `hidden` (another workflow with
+            this name takes precedence), or `broken`.
         workflow: the parsed file; None if it is broken.
         problem: why it is broken.
-        text: the bytes from which `digest` was computed.
+        text: the content; `digest` was computed from its bytes.
     """
 
     name: str

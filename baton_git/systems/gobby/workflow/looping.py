@@ -77,7 +77,7 @@ def decide_ending(
 
 def says_done(answer: str, marker: str, prompt: str) -> bool:
     """Return whether the last line of the answer is the marker or ends with it. A last line that is also in `prompt`
-    does not count."""
+    does not count, unless it is the marker alone."""
     last = last_line(answer)
     if last in {line.strip() for line in prompt.splitlines()} - {marker}:
         return False
@@ -148,7 +148,7 @@ def write_context(number: int, limits: LoopLimits, last: LoopTurn | None) -> str
     ]
     if last is not None:
         how = {"exited": "ended", "timed_out": "was ended at its time limit"}.get(last.status, "failed")
-        lines += ["", f"The session before {how}. The end of its answer, as data:"]
+        lines += ["", f"The previous session {how}. The end of its answer, as data:"]
         words = redact_text(last.answer)[0].strip()[-MAX_LAST_WORDS:] or "(nothing)"
         lines += [f"| {line}" for line in words.splitlines()]
     return "\n".join(lines)
