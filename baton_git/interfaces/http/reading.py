@@ -46,8 +46,8 @@ class Readings:
         with self._site.work(namespace) as ws:
             state = read_document(ws, foreign=True)
         body = compact(state.as_data())
-        reading = Reading(body, state.version.commit)
-        if state.version.commit is not None and len(body) <= KEPT_BYTES // 4:
+        reading = Reading(body, state.revision.commit)
+        if state.revision.commit is not None and len(body) <= KEPT_BYTES // 4:
             self._kept.put(namespace, reading, len(body))
         return reading
 

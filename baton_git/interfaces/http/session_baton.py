@@ -135,7 +135,7 @@ def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
                 if not _is_current(if_match, current):
                     return _answer_conflict(body.namespace, expected, current, 412)
                 if expected is None and if_match.strip() != "*":
-                    expected = current.version.number
+                    expected = current.revision.number
             try:
                 done = write_document(ws, site.now(), body.baton, expected_revision=expected)
             except Stale:
@@ -153,7 +153,7 @@ def _is_current(if_match: str, current: DocumentRead) -> bool:
     """Return whether If-Match allows a write: it has the ETag of the current revision, or it is `*` and the namespace
     exists."""
     tags = [value.strip() for value in if_match.split(",")]
-    return tag(current.version.commit) in tags or (tags == ["*"] and current.version.commit is not None)
+    return tag(current.revision.commit) in tags or (tags == ["*"] and current.revision.commit is not None)
 
 
 def _json_response(data: dict[str, Any], status: int, commit: Oid | None) -> Response:
@@ -162,7 +162,7 @@ def _json_response(data: dict[str, Any], status: int, commit: Oid | None) -> Res
 
 def _answer_conflict(namespace: str, expected: int | None, current: DocumentRead, status: int) -> Response:
     """Return memory-hall's response to a stale write: the current state; nothing was written."""
-    return _json_response({"detail": describe_conflict(namespace, expected, current)}, status, current.version.commit)
+    return _json_response({"detail": describe_conflict(namespace, expected, current)}, status, current.revision.commit)
 
 
 def _refuse_name(error: InvalidName) -> Response:

@@ -1,4 +1,4 @@
-"""session-baton: its document, the cache of its clients, and its storages."""
+"""session-baton: its document, the cache of its clients, and its storage formats."""
 
 from baton_git.core.kinds import load_from
 from baton_git.systems.seed_system import ForeignDocument, SeedSystem

@@ -55,9 +55,9 @@ class CacheOutcome(NamedTuple):
         answer: the server's document; None if the server was not reached or no request was needed.
         sent: whether the server accepted a document, or had it already.
         is_replaced: whether the server's document replaced the cached one.
-        offline: why the server could not be reached, or None.
+        offline: why the server or the lock was not available; otherwise empty.
         refused: the server's reason to reject a document, other than a stale write; or None.
-        clash: the conflict, or None.
+        conflict: the conflict, or None.
         contested: after a merge, the conflicting values for which ours was chosen.
         kept: the replaced files, with the reasons.
     """
@@ -68,20 +68,20 @@ class CacheOutcome(NamedTuple):
     is_replaced: bool = False
     offline: str = ""
     refused: RemoteError | None = None
-    clash: CacheConflict | None = None
+    conflict: CacheConflict | None = None
     contested: tuple[tuple[Key, ContestedValue], ...] = ()
     kept: tuple[KeptFile, ...] = ()
 
 
 def read_baton(cache: BatonCache, name: str) -> CacheOutcome:
-    """Send the pending document, then read the server's baton into the cache; offline, return the cached one.
+    """Send the pending document, then read the server's baton into the cache.
 
-    This never delays the start of a session: if the server or the lock is not available, the cached baton is
-    returned.
+    A session can always start: if the server or the lock is not available within the server's time limit, the cached
+    baton is returned.
 
     Raises:
-        AccessDenied, RemoteError: the server's answer is not a baton. The rejection of a pending document is not an
-            error.
+        AccessDenied, RemoteError: the server refuses to be read, or its answer is not a baton. The rejection of a
+            pending document is not an error.
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written.
     """
     namespace = Namespace(name)
@@ -94,36 +94,36 @@ def read_baton(cache: BatonCache, name: str) -> CacheOutcome:
 
 def _read_locked(cache: BatonCache, namespace: Namespace) -> CacheOutcome:
     entry = cache.folder.read_entry(namespace)
-    is_elsewhere = _is_of_another(cache, entry)
+    is_of_another_server = _belongs_to_another_server(cache, entry)
     is_sent, kept = False, entry.aside
-    if entry.note.local is not None and not entry.unclaimed and not is_elsewhere:
+    if entry.sync_state.local is not None and not entry.unclaimed and not is_of_another_server:
         try:
-            outcome = _send(cache, entry, entry.note.local)
+            outcome = _send(cache, entry, entry.sync_state.local)
         except AccessDenied:
             raise
         except RemoteError as error:
-            return _read_refused(cache, entry, error)
-        if outcome.offline or outcome.clash:
+            return _read_after_refusal(cache, entry, error)
+        if outcome.offline or outcome.conflict:
             return outcome
         entry, is_sent = outcome.entry, True
     try:
         answer = cache.server.read(namespace.text)
     except Unreachable as error:
         return CacheOutcome(entry, sent=is_sent, offline=str(error))
-    is_waiting = entry.note.local is not None and is_elsewhere
-    if is_waiting and (answer.baton is None or _has_seen(entry, answer)):
+    is_pending_elsewhere = entry.sync_state.local is not None and is_of_another_server
+    if is_pending_elsewhere and (answer.baton is None or _has_seen_document(entry, answer)):
         return CacheOutcome(entry)
-    is_lost = answer.baton is None and entry.copy is not None  # a server that lost it must not empty the cache
-    if is_waiting or is_lost:
+    is_lost = answer.baton is None and entry.copy is not None  # a server that lost its baton must not empty the cache
+    if is_pending_elsewhere or is_lost:
         return CacheOutcome(entry, answer)
-    note = SyncState(namespace.text, cache.url, answer)
-    return CacheOutcome(cache.folder.save(entry, note), answer, sent=is_sent, kept=kept)
+    sync_state = SyncState(namespace.text, cache.url, answer)
+    return CacheOutcome(cache.folder.save(entry, sync_state), answer, sent=is_sent, kept=kept)
 
 
-def _read_refused(cache: BatonCache, entry: CacheEntry, refused: RemoteError) -> CacheOutcome:
+def _read_after_refusal(cache: BatonCache, entry: CacheEntry, refused: RemoteError) -> CacheOutcome:
     """Read the server's baton after it rejected the pending document; if that fails, return the cached one."""
     try:
-        answer = cache.server.read(entry.note.namespace)
+        answer = cache.server.read(entry.sync_state.namespace)
     except AccessDenied:
         raise
     except RemoteError:
@@ -135,69 +135,74 @@ def write_baton(
     cache: BatonCache,
     name: str,
     baton: dict[str, Any],
-    tell: Callable[[tuple[Redaction, ...]], None] = lambda redactions: None,
+    report_redactions: Callable[[tuple[Redaction, ...]], None] = lambda redactions: None,
 ) -> CacheOutcome:
     """Write the document to the cache and the server; a pending document is sent first, and kept if it is rejected.
 
     Args:
-        tell: called with the redactions, before anything is stored or sent.
+        report_redactions: called with the redactions, before anything is stored or sent.
 
     Raises:
         AccessDenied, RemoteError: the server refuses; the document stays pending in the cache.
+        InvalidArgument: another document is pending for another server.
         Busy: another process holds the lock for too long.
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written; nothing was sent then.
     """
     namespace = Namespace(name)
     baton, redactions = redact(baton)
-    tell(redactions)
+    report_redactions(redactions)
     with cache.folder.lock(namespace, cache.wait):
         entry = _read_entry(cache, namespace)
-        entry, keep, why = _send_waiting_first(cache, entry, baton)
-        staged = cache.folder.save(entry, replace(entry.note, url=cache.url, local=baton), keep)
+        entry, keep, error = _send_pending_first(cache, entry, baton)
+        staged = cache.folder.save(entry, replace(entry.sync_state, url=cache.url, local=baton), keep)
         keep = (*entry.aside, *keep)
-        if isinstance(why, Unreachable):
-            return CacheOutcome(staged, offline=str(why), kept=keep)
-        if why is not None:
-            raise why
+        if isinstance(error, Unreachable):
+            return CacheOutcome(staged, offline=str(error), kept=keep)
+        if error is not None:
+            raise error
         outcome = _send(cache, staged, baton)
         return outcome._replace(kept=(*keep, *outcome.kept))
 
 
-def _send_waiting_first(
+def _send_pending_first(
     cache: BatonCache, entry: CacheEntry, baton: dict[str, Any]
 ) -> tuple[CacheEntry, tuple[KeptFile, ...], RemoteError | None]:
-    """Send the pending document before `baton`; return what must be kept of it, and why nothing can be sent now."""
-    name, waits = entry.note.namespace, entry.note.local
-    if waits is None or alike(waits, baton) or entry.unclaimed:
+    """Send the pending document, if there is one other than `baton`, before `baton` replaces it.
+
+    Return the entry after that, the files to keep (such as a pending document that was not sent), and the error if
+    `baton` cannot be sent now.
+    """
+    name, pending = entry.sync_state.namespace, entry.sync_state.local
+    if pending is None or alike(pending, baton) or entry.unclaimed:
         return entry, (), None
-    lost = make_kept_document(name, waits, "a newer document replaced it before it was sent")
+    unsent = make_kept_document(name, pending, "a newer document replaced it before it was sent")
     try:
-        result = _write_if_unchanged(cache.server, name, waits, entry.note.seen)
+        result = _write_if_unchanged(cache.server, name, pending, entry.sync_state.seen)
     except (Unreachable, AccessDenied) as error:
-        return entry, (lost,), error
+        return entry, (unsent,), error
     except RemoteError:  # it rejected the pending document; `baton` may correct the fault
-        return entry, (lost,), None
+        return entry, (unsent,), None
     if isinstance(result, StaleWrite):
-        return entry, (lost,), None
+        return entry, (unsent,), None
     return cache.folder.save(entry, SyncState(name, cache.url, result)), entry.aside, None
 
 
-def send_waiting(cache: BatonCache, name: str) -> CacheOutcome:
-    """Send the pending document, even one that waited for another server.
+def send_pending(cache: BatonCache, name: str) -> CacheOutcome:
+    """Send the pending document, even if it was to be sent to another server.
 
     Raises:
         NotFound: the namespace is not in the cache.
-        Busy, WriteFailed, StoreError, LimitExceeded: as `write`.
+        Busy, WriteFailed, StoreError, LimitExceeded: as `write_baton`.
     """
     namespace = Namespace(name)
     with cache.folder.lock(namespace, cache.wait):
         known = cache.folder.read_entry(namespace)
         if known.status == "nothing":
-            raise NotFound("baton in the cache of namespace", name)
-        if known.note.local is None:
+            raise NotFound("cached baton of namespace", name)
+        if known.sync_state.local is None:
             return CacheOutcome(known)
         try:
-            return _send(cache, _read_entry(cache, namespace, forced=True), known.note.local)
+            return _send(cache, _read_entry(cache, namespace, forced=True), known.sync_state.local)
         except RemoteError as error:
             return CacheOutcome(known, refused=error)
 
@@ -211,45 +216,46 @@ def resolve_conflict(cache: BatonCache, name: str, choice: Choice) -> CacheOutco
     Raises:
         NotFound: the cache has no baton, or for `theirs` the server has none.
         InvalidDocument: for `merge`, one of the documents is not valid.
-        BatonError: as `write`; and Unreachable.
+        Unreachable: the server is needed to resolve the conflict.
+        BatonError: as `write_baton`.
     """
     namespace = Namespace(name)
     with cache.folder.lock(namespace, cache.wait):
         entry = _read_entry(cache, namespace, forced=True)
-        ours = entry.note.local if entry.note.local is not None else entry.copy
+        ours = entry.sync_state.local if entry.sync_state.local is not None else entry.copy
         if ours is None:
-            raise NotFound("baton in the cache of namespace", name)
-        shown = entry.note.theirs
+            raise NotFound("cached baton of namespace", name)
+        shown = entry.sync_state.theirs
         try:
-            now = cache.server.read(name)
+            current = cache.server.read(name)
         except Unreachable:
             if shown is None or choice == "theirs":
                 raise
-            now = shown  # apply the decision now; the documents are compared again when ours is sent
-        if _has_document(now, ours):
-            return _save_settled(cache, entry, now)
-        if now.baton is not None and not (shown is not None and _has_document(shown, now.baton)):
-            return _save_conflict(cache, entry, ours, now)
+            current = shown  # apply the decision now; the documents are compared again when ours is sent
+        if _has_document(current, ours):
+            return _save_synced(cache, entry, current)
+        if current.baton is not None and not (shown is not None and _has_document(shown, current.baton)):
+            return _save_conflict(cache, entry, ours, current)
         if choice == "theirs":
-            return _take_theirs(cache, entry, ours, now)
-        if choice == "ours" or now.baton is None:
-            return _replace_theirs(cache, entry, ours, now)
-        return _merge_both(cache, entry, ours, now.baton, now)
+            return _take_theirs(cache, entry, ours, current)
+        if choice == "ours" or current.baton is None:
+            return _replace_theirs(cache, entry, ours, current)
+        return _merge_both(cache, entry, ours, current.baton, current)
 
 
-def _save_settled(cache: BatonCache, entry: CacheEntry, now: ServerAnswer) -> CacheOutcome:
+def _save_synced(cache: BatonCache, entry: CacheEntry, current: ServerAnswer) -> CacheOutcome:
     """Save the state of a namespace whose server has the same document."""
     return CacheOutcome(
-        cache.folder.save(entry, SyncState(entry.note.namespace, cache.url, now)), now, kept=entry.aside
+        cache.folder.save(entry, SyncState(entry.sync_state.namespace, cache.url, current)), current, kept=entry.aside
     )
 
 
-def _take_theirs(cache: BatonCache, entry: CacheEntry, ours: dict[str, Any], now: ServerAnswer) -> CacheOutcome:
-    if now.baton is None:
-        raise NotFound("baton on the server of namespace", entry.note.namespace, hint="send yours with --ours")
-    keep = make_kept_document(entry.note.namespace, ours, "the server's document replaced it")
-    saved = cache.folder.save(entry, SyncState(entry.note.namespace, cache.url, now), [keep])
-    return CacheOutcome(saved, now, is_replaced=True, kept=(*entry.aside, keep))
+def _take_theirs(cache: BatonCache, entry: CacheEntry, ours: dict[str, Any], current: ServerAnswer) -> CacheOutcome:
+    if current.baton is None:
+        raise NotFound("baton on the server for namespace", entry.sync_state.namespace, hint="send yours with --ours")
+    keep = make_kept_document(entry.sync_state.namespace, ours, "the server's document replaced it")
+    saved = cache.folder.save(entry, SyncState(entry.sync_state.namespace, cache.url, current), [keep])
+    return CacheOutcome(saved, current, is_replaced=True, kept=(*entry.aside, keep))
 
 
 def _replace_theirs(
@@ -259,7 +265,7 @@ def _replace_theirs(
 
     The replaced document counts as seen, so the decision holds even if the document can only be sent later.
     """
-    name = entry.note.namespace
+    name = entry.sync_state.namespace
     if shown.baton is not None:
         keep = (*keep, make_kept_document(name, shown.baton, "yours replaced it on the server"))
     staged = cache.folder.save(entry, SyncState(name, cache.url, shown, baton), keep)
@@ -271,10 +277,10 @@ def _merge_both(
     cache: BatonCache, entry: CacheEntry, ours: dict[str, Any], theirs: dict[str, Any], shown: ServerAnswer
 ) -> CacheOutcome:
     """Merge both documents, and send the result."""
-    base = entry.note.seen
-    made, contested = merge_documents(base.baton if base is not None else None, ours, theirs)
-    keep = make_kept_document(entry.note.namespace, ours, "it was merged with the server's")
-    return _replace_theirs(cache, entry, made, shown, (keep,))._replace(contested=contested)
+    base = entry.sync_state.seen
+    merged, contested = merge_documents(base.baton if base is not None else None, ours, theirs)
+    keep = make_kept_document(entry.sync_state.namespace, ours, "it was merged with the server's")
+    return _replace_theirs(cache, entry, merged, shown, (keep,))._replace(contested=contested)
 
 
 # --- requests to the server
@@ -284,37 +290,39 @@ def _read_entry(cache: BatonCache, namespace: Namespace, *, forced: bool = False
     """Read the cache entry, without the sync state of another server.
 
     Raises:
-        InvalidArgument: a document waits for another server, and `forced` is not set.
+        InvalidArgument: a document is pending for another server, and `forced` is not set.
         RemoteError: this server refuses (with `forced`).
     """
     entry = cache.folder.read_entry(namespace)
-    if not _is_of_another(cache, entry):
+    if not _belongs_to_another_server(cache, entry):
         return entry
-    if entry.note.local is not None and not forced:
+    if entry.sync_state.local is not None and not forced:
         raise InvalidArgument(
-            f"the baton of {namespace} in the cache waits to be sent to {entry.note.url}, not to {cache.url}",
+            f"the baton of {namespace} in the cache waits to be sent to {entry.sync_state.url}, not to {cache.url}",
             hint=f"send it there, or compare and send it here: {make_send_command(cache, namespace.text)}",
         )
-    return replace(entry, note=replace(entry.note, seen=_find_seen_here(cache, entry) if forced else None, theirs=None))
+    return replace(
+        entry, sync_state=replace(entry.sync_state, seen=_find_seen_here(cache, entry) if forced else None, theirs=None)
+    )
 
 
 def _find_seen_here(cache: BatonCache, entry: CacheEntry) -> ServerAnswer | None:
-    """Return this server's baton if it equals the one last seen elsewhere: the same server at another URL."""
-    if entry.note.local is None or entry.note.seen is None:
+    """Return this server's baton if it equals the one that another server had, as when a server has a new URL."""
+    if entry.sync_state.local is None or entry.sync_state.seen is None:
         return None
     try:
-        answer = cache.server.read(entry.note.namespace)
+        answer = cache.server.read(entry.sync_state.namespace)
     except Unreachable:
         return None
-    return answer if _has_seen(entry, answer) else None
+    return answer if _has_seen_document(entry, answer) else None
 
 
-def _has_seen(entry: CacheEntry, answer: ServerAnswer) -> bool:
+def _has_seen_document(entry: CacheEntry, answer: ServerAnswer) -> bool:
     """Return whether the server still has the document that was seen last."""
     return (
-        entry.note.seen is not None
-        and entry.note.seen.baton is not None
-        and _has_document(answer, entry.note.seen.baton)
+        entry.sync_state.seen is not None
+        and entry.sync_state.seen.baton is not None
+        and _has_document(answer, entry.sync_state.seen.baton)
     )
 
 
@@ -323,17 +331,17 @@ def make_send_command(cache: BatonCache, namespace: str) -> str:
     return f"baton cache send {namespace} --url {cache.url}"
 
 
-def _is_of_another(cache: BatonCache, entry: CacheEntry) -> bool:
+def _belongs_to_another_server(cache: BatonCache, entry: CacheEntry) -> bool:
     """Return whether the sync state belongs to another server."""
-    return entry.note.url not in ("", cache.url)
+    return entry.sync_state.url not in ("", cache.url)
 
 
 def _send(cache: BatonCache, entry: CacheEntry, baton: dict[str, Any]) -> CacheOutcome:
     """Send a pending document; it may replace only the server's document that was seen last."""
-    name = entry.note.namespace
+    name = entry.sync_state.namespace
     try:
-        result = _write_if_unchanged(cache.server, name, baton, entry.note.seen)
-        theirs = result if isinstance(result, ServerAnswer) else result.now or cache.server.read(name)
+        result = _write_if_unchanged(cache.server, name, baton, entry.sync_state.seen)
+        theirs = result if isinstance(result, ServerAnswer) else result.current or cache.server.read(name)
     except Unreachable as error:
         return CacheOutcome(entry, offline=str(error))
     if isinstance(result, ServerAnswer):
@@ -344,53 +352,57 @@ def _send(cache: BatonCache, entry: CacheEntry, baton: dict[str, Any]) -> CacheO
 
 def _save_conflict(cache: BatonCache, entry: CacheEntry, baton: dict[str, Any], theirs: ServerAnswer) -> CacheOutcome:
     """Save the conflict with the server's document in the sync state, and return it."""
-    name = entry.note.namespace
-    saved = cache.folder.save(entry, replace(entry.note, url=cache.url, local=baton, theirs=theirs))
-    base = entry.note.seen
+    name = entry.sync_state.namespace
+    saved = cache.folder.save(entry, replace(entry.sync_state, url=cache.url, local=baton, theirs=theirs))
+    base = entry.sync_state.seen
     differs = compare_documents(base.baton if base else None, baton, theirs.baton or {})
-    return CacheOutcome(saved, theirs, clash=CacheConflict(name, baton, theirs, base, differs), kept=entry.aside)
+    return CacheOutcome(saved, theirs, conflict=CacheConflict(name, baton, theirs, base, differs), kept=entry.aside)
 
 
 def _write_if_unchanged(
     server: BatonServer, namespace: str, baton: dict[str, Any], seen: ServerAnswer | None
 ) -> ServerAnswer | StaleWrite:
-    """Write with compare-and-swap if the server counts revisions; else compare documents first."""
+    """Write with compare-and-swap if the server has revisions; else compare the documents first.
+
+    Return the server's baton after the write, or a `StaleWrite` if the server's baton has changed since `seen`.
+    """
     if seen is not None and seen.revision is not None:
-        now = seen
+        current = seen
     else:
-        now = server.read(namespace)
-        if not _may_replace(now, seen) or _has_document(now, baton):
-            return now if _has_document(now, baton) else StaleWrite(now)
-    result = server.write(namespace, baton, now.revision)
+        current = server.read(namespace)
+        if not _may_replace(current, seen) or _has_document(current, baton):
+            return current if _has_document(current, baton) else StaleWrite(current)
+    result = server.write(namespace, baton, current.revision)
     if isinstance(result, ServerAnswer):
         return result
-    now = result.now or server.read(namespace)
-    if not _may_replace(now, seen) or _has_document(now, baton):
-        return now if _has_document(now, baton) else StaleWrite(now)
-    return server.write(namespace, baton, now.revision or None)  # memory-hall does not accept 0 for a missing baton
+    current = result.current or server.read(namespace)
+    if not _may_replace(current, seen) or _has_document(current, baton):
+        return current if _has_document(current, baton) else StaleWrite(current)
+    return server.write(namespace, baton, current.revision or None)  # memory-hall does not accept 0 for a missing baton
 
 
-def _has_document(now: ServerAnswer, baton: dict[str, Any]) -> bool:
-    """Return whether the server already has the document, as after a lost answer."""
-    return now.baton is not None and alike(now.baton, baton)
+def _has_document(answer: ServerAnswer, baton: dict[str, Any]) -> bool:
+    """Return whether the server already has the document, for example because the answer to its write was lost."""
+    return answer.baton is not None and alike(answer.baton, baton)
 
 
-def _may_replace(now: ServerAnswer, seen: ServerAnswer | None) -> bool:
-    """Return whether the server's document `now` may be replaced by a writer that last saw `seen`."""
-    if now.baton is None:
+def _may_replace(current: ServerAnswer, seen: ServerAnswer | None) -> bool:
+    """Return whether a writer that last saw `seen` may replace the server's document `current`."""
+    if current.baton is None:
         return True
     if seen is None or seen.baton is None:
         return False
-    if now.revision is not None and seen.revision is not None:
-        return now.revision == seen.revision or alike(now.baton, seen.baton)
-    return (now.updated_at == seen.updated_at and now.updated_at is not None) or alike(now.baton, seen.baton)
+    if current.revision is not None and seen.revision is not None:
+        return current.revision == seen.revision or alike(current.baton, seen.baton)
+    has_seen_time = current.updated_at is not None and current.updated_at == seen.updated_at
+    return has_seen_time or alike(current.baton, seen.baton)
 
 
 # --- list the entries
 
 
 class CacheListing(NamedTuple):
-    """One line of the overview."""
+    """A namespace in the cache, or a file whose namespace is unknown; `why` explains why there is no entry."""
 
     namespace: str
     file: str
@@ -410,19 +422,23 @@ def list_entries(folder: CacheFolder) -> Iterator[CacheListing]:
         yield CacheListing("", name, why="its namespace is unknown: several namespaces have this file name")
 
 
-def list_waiting(cache: BatonCache) -> list[str]:
+def list_pending(cache: BatonCache) -> list[str]:
     """List the namespaces with a document pending for this server, or for an unknown one."""
     return [
         entry.namespace
         for entry in list_entries(cache.folder)
-        if entry.entry is not None and entry.entry.note.local is not None and not _is_of_another(cache, entry.entry)
+        if entry.entry is not None
+        and entry.entry.sync_state.local is not None
+        and not _belongs_to_another_server(cache, entry.entry)
     ]
 
 
-def list_waiting_elsewhere(cache: BatonCache) -> list[tuple[str, str]]:
-    """List the namespaces with a document pending for another server, and its url."""
+def list_pending_elsewhere(cache: BatonCache) -> list[tuple[str, str]]:
+    """List the namespaces with a document pending for another server, each with that server's URL."""
     return [
-        (entry.namespace, entry.entry.note.url)
+        (entry.namespace, entry.entry.sync_state.url)
         for entry in list_entries(cache.folder)
-        if entry.entry is not None and entry.entry.note.local is not None and _is_of_another(cache, entry.entry)
+        if entry.entry is not None
+        and entry.entry.sync_state.local is not None
+        and _belongs_to_another_server(cache, entry.entry)
     ]

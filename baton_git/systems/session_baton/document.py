@@ -21,7 +21,7 @@ EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in DOCUMENT_LISTS.valu
 
 
 class BatonDocument(NamedTuple):
-    """A validated document: its head, its records, and its shape."""
+    """A validated document: its head, its records, and its shape (its lists, and the order of their records)."""
 
     head: Head
     records: tuple[Record, ...]
@@ -46,7 +46,7 @@ def parse_document(data: Any, *, where: str = "") -> BatonDocument:
         raise InvalidDocument([Fault("", "a baton is an object with session_id, open_loops, …")], where=where)
     if "baton" in data and "session_id" not in data:
         fault = Fault(
-            "session_id", "is missing; this looks like the answer of a read, of which `baton` is the document"
+            "session_id", "is missing; this looks like the answer to a read; the document is in its field `baton`"
         )
         raise InvalidDocument([fault], where=where, hint="baton read | jq .baton")
     strict_json.check(data, where=where)
@@ -98,8 +98,8 @@ def _is_sorted(records: Sequence[Record]) -> bool:
 def to_document(state: State, updated_at: str | None = None) -> dict[str, Any]:
     """Convert a state to a document with the fields that are set, in their order.
 
-    Unreadable records are left out; `EXPORTED` has the kinds of records. A state that was not written as a document
-    gets a head with the fields that session-baton's models require.
+    The document has the records of the kinds in `EXPORTED`; unreadable ones are left out. A state that was not written
+    as a document gets a head with the fields that session-baton's models require.
 
     Args:
         updated_at: the time when the state was written, for the head of a state that was not written as a document.
@@ -128,14 +128,14 @@ def _sort_records(records: Sequence[Record], order: Sequence[str]) -> list[Recor
     """Sort records in the document's order; other records come after, by date."""
     if not order:
         return list(records)
-    place = {id_: number for number, id_ in enumerate(order)}
-    return sorted(records, key=lambda record: place.get(record.id, len(place)))
+    positions = {id_: number for number, id_ in enumerate(order)}
+    return sorted(records, key=lambda record: positions.get(record.id, len(positions)))
 
 
 def hold_back_claims(base: State, document: BatonDocument, judge: Judge) -> tuple[BatonDocument, list[HeldClaim]]:
-    """Remove the claims from a document that only a person may make (graduation, trust).
+    """Remove from a document the claims that only a person may make: graduation and trust.
 
-    `judge` decides whether the tier of a known record counts.
+    Return the document without the claims, and the claims. `judge` decides whether the tier of a known record counts.
     """
     claimed = {
         record.id: _limit_tier(base, record) for record in document.records if isinstance(record, ActiveDecision)
@@ -171,9 +171,12 @@ def _find_record(base: State, model: type[Record], id_: str) -> Record | None:
 
 
 def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
-    """Apply a document to `base`; archive the records that it leaves out.
+    """Return `base` with the document applied; the records that the document leaves out are archived.
 
-    A record without anchors in the document keeps those it has, because session-baton's clients do not know anchors.
+    A record that has no anchors in the document keeps its anchors, because session-baton's clients do not know anchors.
+
+    Args:
+        at: the time for the archived records, in ISO 8601.
     """
     state = base
     for record in document.records:
@@ -181,10 +184,10 @@ def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
     names = {(record.kind, record.id) for record in document.records}
     for model in DOCUMENT_LISTS.values():
         for id_ in sorted(base.ids(model.kind)):
-            gone = base.entry(Key(model.kind, id_))
-            if (model.kind, id_) not in names and isinstance(gone, Record):
+            omitted = base.entry(Key(model.kind, id_))
+            if (model.kind, id_) not in names and isinstance(omitted, Record):
                 reason = f"not in the document of session {document.session}"
-                state = state.archive(gone, at=at, reason=reason, session=document.session)
+                state = state.archive(omitted, at=at, reason=reason, session=document.session)
     return state.put(document.head, HEAD).put(document.shape, SHAPE)
 
 

@@ -61,13 +61,13 @@ class DocumentResult(NamedTuple):
 
     def as_data(self) -> dict[str, Any]:
         """Return session-baton's response to a write, with baton's additional fields."""
-        version = self.written.revision
+        revision = self.written.revision
         data: dict[str, Any] = {
             "ok": True,
-            "updated_at": format_update_time(version),
-            "namespace": str(version.namespace),
-            "revision": version.number,
-            "commit": version.commit,
+            "updated_at": format_update_time(revision),
+            "namespace": str(revision.namespace),
+            "revision": revision.number,
+            "commit": revision.commit,
         }
         extras = {
             "held": [claim._asdict() for claim in self.held],
@@ -131,7 +131,7 @@ def write_document(
 class WriteStart(NamedTuple):
     """The base of a document write: the revision, and the state that the writer knew."""
 
-    version: Revision
+    revision: Revision
     state: State
 
 
@@ -141,7 +141,7 @@ def _propose(
     at = iso(now)
     seen = _add_seen_records(start.state, tip, document)
     known, held = hold_back_claims(seen, document, ws.judgement(tip))
-    base = start.version
+    base = start.revision
     if base.commit == tip.commit:
         state = apply_document(tip.state, known, at=at)
         return ProposedState(_record_writer(ws, now, state, document, op, tip.number + 1)), held, []
@@ -154,26 +154,26 @@ def _propose(
     ]
     state = _take_writer_fields(apply(tip.state, decisions), known)
     side = apply_document(base.state, known, at=at)
-    noted = _record_writer(ws, now, state, document, op, base.number + 1)
-    return ProposedState(noted, side=(base, side), redactions=tuple(redactions)), held, decisions
+    recorded = _record_writer(ws, now, state, document, op, base.number + 1)
+    return ProposedState(recorded, side=(base, side), redactions=tuple(redactions)), held, decisions
 
 
 def _add_seen_records(state: State, tip: Revision, document: BatonDocument) -> State:
-    """Add the newer records to the base that the writer must have seen, because the document continues them or has
-    their graduation."""
+    """Return the base with those newer records that the writer must have seen: the document continues them, or it also
+    has them as graduated."""
     for record in document.records:
         key = Key(record.kind, record.id)
         newer = tip.state.entry(key)
         if not isinstance(newer, Record):
             continue
-        is_known = _is_absent(state, key) and _is_further(newer, record)
+        is_known = _is_absent(state, key) and _continues(newer, record)
         if is_known or (_is_graduated(newer) and _is_graduated(record)):
             state = state.put(newer)
     return state
 
 
-def _is_further(newer: Record, record: Record) -> bool:
-    """Return whether a record continues another: all fields without a merge rule are equal, not only the id."""
+def _continues(newer: Record, record: Record) -> bool:
+    """Return whether `record` continues `newer`: all fields that have no merge rule of their own are equal."""
     old, new = newer.as_data(), record.as_data()
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return all(merge_rule(type(record), name) is not CHANGED_SIDE for name in changed)
@@ -223,8 +223,8 @@ def _find_start(ws: Workspace, tip: Revision, document: BatonDocument, op: str, 
     if document.parent and find_session(tip.state, document.parent) is not None:
         position = last_seen(ws.branch, tip.commit, document.parent) if tip.commit else None
         if position is not None and position.last is not None:
-            version = ws.branch.revision_at(position.last)
-            return WriteStart(version, version.state)
+            revision = ws.branch.revision_at(position.last)
+            return WriteStart(revision, revision.state)
     return WriteStart(tip, tip.state)
 
 
@@ -234,8 +234,8 @@ def _is_import(entry: LogEntry, source: str) -> bool:
 
 
 def _start_at(ws: Workspace, entry: LogEntry) -> WriteStart:
-    version = ws.branch.revision_at(entry.commit)
-    return WriteStart(version, version.state)
+    revision = ws.branch.revision_at(entry.commit)
+    return WriteStart(revision, revision.state)
 
 
 def _find_own_start(ws: Workspace, tip: Revision, session: str) -> WriteStart | None:
@@ -245,8 +245,8 @@ def _find_own_start(ws: Workspace, tip: Revision, session: str) -> WriteStart | 
         return None
     if not seen.others:
         return WriteStart(tip, tip.state)
-    version = ws.branch.revision_at(seen.base)
-    return WriteStart(version, _apply_own_commits(ws, version.state, seen.own))
+    revision = ws.branch.revision_at(seen.base)
+    return WriteStart(revision, _apply_own_commits(ws, revision.state, seen.own))
 
 
 def _apply_own_commits(ws: Workspace, state: State, own: Sequence[Oid]) -> State:
@@ -255,9 +255,9 @@ def _apply_own_commits(ws: Workspace, state: State, own: Sequence[Oid]) -> State
         before = ws.branch.revision_at(ws.branch.store.commit(commit).parents[0]).state
         after = ws.branch.revision_at(commit).state
         for key in sorted(before.differing(after)):
-            left = after.entry(key)
-            if not isinstance(left, Unreadable):
-                state = State(state.source, {**state.edits, key: left})
+            changed = after.entry(key)
+            if not isinstance(changed, Unreadable):
+                state = State(state.source, {**state.edits, key: changed})
     return state
 
 

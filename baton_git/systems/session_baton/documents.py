@@ -19,19 +19,19 @@ from baton_git.systems.session_baton.foreign_checks import to_foreign_checks
 class DocumentRead(NamedTuple):
     """The document of a namespace, in session-baton's format; `baton` is None if the namespace does not exist."""
 
-    version: Revision
+    revision: Revision
     baton: dict[str, Any] | None
     unreadable: tuple[Unreadable, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
-        """Return session-baton's answer to a read, with the revision, the commit, and what could not be read."""
-        version = self.version
+        """Return session-baton's answer to a read, with the revision, the commit, and the unreadable files."""
+        revision = self.revision
         data: dict[str, Any] = {
             "baton": self.baton,
-            "namespace": str(version.namespace),
-            "updated_at": format_update_time(version),
-            "revision": version.number if version.commit else None,
-            "commit": version.commit,
+            "namespace": str(revision.namespace),
+            "updated_at": format_update_time(revision),
+            "revision": revision.number if revision.commit else None,
+            "commit": revision.commit,
         }
         if self.unreadable:
             data["unreadable"] = [{"path": file.path, "why": file.why} for file in self.unreadable]
@@ -44,28 +44,28 @@ def read_document(ws: Workspace, at: str | None = None, *, foreign: bool = False
     Args:
         foreign: whether a client of session-baton reads it; checks that such clients do not support become `manual`.
     """
-    version = ws.branch.read(at)
-    if version.commit is None:
-        return DocumentRead(version, None)
-    damaged = tuple(version.state.unreadable(EXPORTED))
-    document = to_document(version.state, format_update_time(version))
-    return DocumentRead(version, to_foreign_checks(document) if foreign else document, damaged)
+    revision = ws.branch.read(at)
+    if revision.commit is None:
+        return DocumentRead(revision, None)
+    damaged = tuple(revision.state.unreadable(EXPORTED))
+    document = to_document(revision.state, format_update_time(revision))
+    return DocumentRead(revision, to_foreign_checks(document) if foreign else document, damaged)
 
 
-def format_update_time(version: Revision) -> str | None:
+def format_update_time(revision: Revision) -> str | None:
     """Return the time of a revision in session-baton's format, in whole seconds, the precision of commits."""
-    return version.time.astimezone(UTC).replace(microsecond=0).isoformat() if version.time else None
+    return revision.time.astimezone(UTC).replace(microsecond=0).isoformat() if revision.time else None
 
 
 def describe_conflict(namespace: str, expected: int | None, current: DocumentRead) -> dict[str, Any]:
-    """Return the body of session-baton's (memory-hall's) answer to a stale write: the current state."""
+    """Return the body of the answer to a stale write: the current state, in the format of the project memory-hall."""
     return {
         "error": "baton_revision_conflict",
         "namespace": namespace,
         "expected_revision": expected,
         "current_baton": current.baton,
-        "current_updated_at": format_update_time(current.version),
-        "current_revision": current.version.number if current.version.commit else None,
+        "current_updated_at": format_update_time(current.revision),
+        "current_revision": current.revision.number if current.revision.commit else None,
     }
 
 
@@ -80,12 +80,16 @@ class StateDocument(Result):
 
     baton: dict[str, Any] | None = Field(description="The document; null where the namespace does not exist.")
     namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
-    updated_at: str | None = Field(description="When it was written, ISO 8601 with `+00:00`.")
-    revision: int | None = Field(description="Its number; null where the namespace does not exist.", examples=[12])
-    commit: str | None = Field(description="Its commit; null where the namespace does not exist.", examples=[COMMIT])
+    updated_at: str | None = Field(description="The time of the revision: ISO 8601 with `+00:00`.")
+    revision: int | None = Field(
+        description="The number of the revision; null where the namespace does not exist.", examples=[12]
+    )
+    commit: str | None = Field(
+        description="The commit of the revision; null where the namespace does not exist.", examples=[COMMIT]
+    )
     unreadable: list[UnreadableFile] = Field([], description="Records that cannot be read, and are left out.")
     provenance: dict[str, dict[str, dict[str, Any]]] = Field(
-        {}, description="By kind and id, who vouches for each record, computed from history."
+        {}, description="Who vouches for each record, by kind and id; computed from the history."
     )
 
     @property
@@ -95,10 +99,10 @@ class StateDocument(Result):
     @classmethod
     def of(cls, ws: Workspace, document: DocumentRead) -> Self:
         """Return the result for a document, with who vouches for its records."""
-        version = document.version
-        if version.commit is None:
+        revision = document.revision
+        if revision.commit is None:
             return cls(**document.as_data())
-        return cls(**document.as_data(), provenance=ws.judgement(version).labels_as_data(version.state))
+        return cls(**document.as_data(), provenance=ws.judgement(revision).labels_as_data(revision.state))
 
 
 @verb(

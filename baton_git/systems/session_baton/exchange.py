@@ -1,4 +1,4 @@
-"""The verbs that import batons from session-baton's storages, and export them."""
+"""The verbs that import and export batons in session-baton's storage formats."""
 
 from __future__ import annotations
 
@@ -39,18 +39,20 @@ Storage = Literal["sqlite", "cache", "json"]
 
 
 class BatonImport(NamedTuple):
-    """The import of one baton: its write, or why it could not be imported, and the rows that were quarantined."""
+    """The import of one baton: the result of its write, or why it was not imported; and the quarantined rows."""
 
     namespace: str
     where: str
-    done: DocumentResult | None = None
+    result: DocumentResult | None = None
     why: str = ""
     quarantined: tuple[QuarantinedRow, ...] = ()
 
     @property
     def approved(self) -> list[str]:
-        """The ids of the patterns that a person made a rule according to the document, but nobody on this machine."""
-        claims = [(claim.id, claim.field, claim.claimed) for claim in (self.done.held if self.done is not None else ())]
+        """The ids of the patterns that a person approved as rules, according only to the document."""
+        claims = [
+            (claim.id, claim.field, claim.claimed) for claim in (self.result.held if self.result is not None else ())
+        ]
         graduated = [id_ for id_, field, claimed in claims if (field, claimed) == ("status", "graduated")]
         return [id_ for id_ in graduated if (id_, "source_tier", "human_confirmed") in claims]
 
@@ -74,7 +76,7 @@ class ImportedBatons(Result):
 
     imports: list[dict[str, Any]] = Field(
         description="One entry for each baton: `ok`, `namespace`, `where`, and the result of `write`, or `why` it was "
-        "not imported; `quarantined` has the rows that did not fit."
+        "not imported; `quarantined` has the invalid rows."
     )
 
     _batons: list[BatonImport] = PrivateAttr()
@@ -123,9 +125,9 @@ class ExportedBatons(Result):
 def import_session_baton(ws: Workspace, now: datetime, asked: ImportBatons) -> ImportedBatons:
     """Import batons of session-baton from its SQLite database, its cache folder, or a JSON file.
 
-    Imported records are merged with those here. Importing again applies the changes since: records of an earlier import
-    that the new one does not contain are archived. The namespace to import is the one named with --from, else the one
-    of the same name, else the only one. Invalid rows are quarantined: baton import quarantine.
+    Imported records are merged with those of this namespace. A later import of the same source applies what changed
+    there: records that the source no longer has are archived. If PATH has several namespaces and none is named with
+    --from, the one with the name of this namespace is imported. Invalid rows are quarantined: baton import quarantine.
 
     Raises:
         NotFound: there is no baton, or none of that name.
@@ -148,9 +150,9 @@ def import_session_baton(ws: Workspace, now: datetime, asked: ImportBatons) -> I
 
 def _describe_import(imported: BatonImport) -> dict[str, Any]:
     kept = {"quarantined": [row._asdict() for row in imported.quarantined]} if imported.quarantined else {}
-    if imported.done is None:
+    if imported.result is None:
         return {"ok": False, "namespace": imported.namespace, "where": imported.where, "why": imported.why} | kept
-    return {**imported.done.as_data(), "where": imported.where} | kept
+    return {**imported.result.as_data(), "where": imported.where} | kept
 
 
 def _choose_batons(
@@ -181,16 +183,16 @@ def _import_baton(ws: Workspace, now: datetime, entry: ImportedBaton | UnusableE
     try:
         screened = _screen(ws, now, entry)
         kept = quarantine.replace(entry.where, screened.refused, iso(now))
-        done = write_document(ws, now, screened.data, where=entry.where, op="import")
+        result = write_document(ws, now, screened.data, where=entry.where, op="import")
     except (InvalidDocument, LimitExceeded) as error:
         return refuse(str(error), entry.baton)
     except BatonError as error:
         return BatonImport(target, entry.where, why=str(error))
-    return BatonImport(target, entry.where, done._replace(filled=screened.filled), quarantined=tuple(kept))
+    return BatonImport(target, entry.where, result._replace(filled=screened.filled), quarantined=tuple(kept))
 
 
 def _screen(ws: Workspace, now: datetime, entry: ImportedBaton) -> ScreenedDocument:
-    """Return a baton with its missing fields and the time of its storage, without the rows that do not fit."""
+    """Return a baton without its invalid rows, with its missing fields and the time of its storage filled in."""
     stored = {"updated_at": entry.updated_at} if entry.updated_at is not None else {}
     whole = fill_document(from_foreign_checks(stored | entry.baton), now, cache(lambda: ws.branch.read().state))
     screened = screen_document(whole.data)
@@ -215,15 +217,17 @@ def export_session_baton(ws: Workspace, now: datetime, asked: ExportBatons) -> E
 
     Raises:
         NotFound: the namespace does not exist.
-        InvalidArgument: the type of the path is unknown, or it cannot hold all namespaces.
+        InvalidArgument: the type of the path is unknown, or all namespaces cannot be exported in this way.
         WriteFailed: the storage cannot be written; nothing was changed.
     """
     path, everything, at = asked.path, asked.everything, asked.at
     storage = asked.to or _guess_storage(path)
     if everything and (storage == "json" or at is not None):
-        raise InvalidArgument("all namespaces go into a database or a cache folder, and only as they are now")
-    spaces = list_namespaces(ws.branch.store, ws.branch.prefix) if everything else [ws.branch.namespace]
-    batons = [_read_baton(replace(ws, branch=replace(ws.branch, namespace=name)), at) for name in spaces]
+        raise InvalidArgument(
+            "all namespaces can be exported only to a database or a cache folder, and only at their newest revision"
+        )
+    namespaces = list_namespaces(ws.branch.store, ws.branch.prefix) if everything else [ws.branch.namespace]
+    batons = [_read_baton(replace(ws, branch=replace(ws.branch, namespace=name)), at) for name in namespaces]
     if storage == "sqlite":
         write_database(path, batons)
     elif storage == "cache":
@@ -244,8 +248,8 @@ def _guess_storage(path: Path) -> Storage:
 
 
 def _read_baton(ws: Workspace, at: str | None) -> ImportedBaton:
-    there = read_document(ws, at, foreign=True)
-    if there.baton is None or there.version.time is None:
+    document = read_document(ws, at, foreign=True)
+    if document.baton is None or document.revision.time is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="to create it: baton init")
-    moment = there.version.time.astimezone(UTC).isoformat(timespec="microseconds")
-    return ImportedBaton(str(ws.branch.namespace), there.baton, moment)
+    moment = document.revision.time.astimezone(UTC).isoformat(timespec="microseconds")
+    return ImportedBaton(str(ws.branch.namespace), document.baton, moment)

@@ -1,4 +1,4 @@
-"""Fill in the fields that records require and a session-baton document may leave out; its own server requires none.
+"""Fill in the fields that baton's records require, but session-baton's server does not.
 
 For instance, the example in session-baton's README ("Baton Schema") has no dates and no expected outcome.
 """
@@ -38,7 +38,7 @@ class FilledField(NamedTuple):
 
 
 class FilledDocument(NamedTuple):
-    """A document with its missing fields, and a list of them."""
+    """A document whose missing fields are filled in, and the list of these fields."""
 
     data: Any
     filled: tuple[FilledField, ...] = ()

@@ -1,4 +1,4 @@
-"""Remove the rows of a document that do not fit, so that the rest can be imported."""
+"""Remove the invalid rows of a document, so that the rest can be imported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SESSIONS = ("session_id", "parent_session")
 
 
 class ScreenedDocument(NamedTuple):
-    """A document without the rows that do not fit, the removed rows, and the filled-in fields."""
+    """A document without its invalid rows and fields, what was removed, and the filled-in fields."""
 
     data: dict[str, Any]
     refused: tuple[RefusedRow, ...] = ()
@@ -29,7 +29,7 @@ class ScreenedDocument(NamedTuple):
 
 
 def screen_document(data: Mapping[str, Any]) -> ScreenedDocument:
-    """Remove the records and fields that do not fit. An object without any field of a baton is returned unchanged."""
+    """Remove the invalid records and fields. An object without any field of a baton is returned unchanged."""
     if not any(name in data for name in _PARTS):
         return ScreenedDocument(dict(data))
     kept: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def screen_document(data: Mapping[str, Any]) -> ScreenedDocument:
 
 
 def _screen_rows(section: str, rows: list[Any], refused: list[RefusedRow]) -> Iterator[Any]:
-    """Yield the rows that fit, and add the others to `refused`."""
+    """Yield the valid rows, and add the others to `refused`."""
     seen: set[str] = set()
     for number, row in enumerate(rows):
         why = _find_row_fault(DOCUMENT_LISTS[section], row)

@@ -41,15 +41,19 @@ class WrittenDocument(Result):
     ok: Literal[True] = Field(description="Always true: the document was written.")
     updated_at: str | None = Field(description="The time of the write, ISO 8601 with `+00:00`.")
     namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
-    revision: int = Field(description="The revision of the write.", examples=[12])
-    commit: str | None = Field(description="Its commit.", examples=[COMMIT])
+    revision: int = Field(description="The number of the new revision.", examples=[12])
+    commit: str | None = Field(description="The commit of the new revision.", examples=[COMMIT])
     held: list[dict[str, Any]] = Field(
         [], description="The claims that only a person may make, which were not written."
     )
     filled: list[FilledValue] = Field([], description="The fields that records lacked, with their new values.")
     archived: list[str] = Field([], description="The ids of the records that the document left out; they are archived.")
-    conflicts: list[str] = Field([], description="The ids of the records in conflict with changes of others.")
-    renamed: dict[str, str] = Field({}, description="The ids that others had used meanwhile, with the new ones.")
+    conflicts: list[str] = Field(
+        [], description="The ids of the records in which a value conflicts with a change by others."
+    )
+    renamed: dict[str, str] = Field(
+        {}, description="The new ids of records whose id others had used meanwhile, by the id in the document."
+    )
     redacted: list[RedactedValue] = Field([], description="The redacted secrets.")
 
     _written: WriteResult = PrivateAttr()
@@ -64,10 +68,10 @@ class WrittenDocument(Result):
         return self._written
 
     @classmethod
-    def of(cls, done: DocumentResult) -> Self:
+    def of(cls, outcome: DocumentResult) -> Self:
         """Return the result for a written document."""
-        result = cls(**done.as_data())
-        result._written = done.written
+        result = cls(**outcome.as_data())
+        result._written = outcome.written
         return result
 
 
@@ -78,7 +82,7 @@ class WrittenDocument(Result):
     tool=Tool(
         "Write the whole document; it is merged.",
         hidden=("source",),
-        schemas={"baton": {"type": "object", "description": "As read gives it; what it lacks is archived"}},
+        schemas={"baton": {"type": "object", "description": "As read returns it; omitted records are archived"}},
     ),
     examples=(
         "baton write --file baton.json",
@@ -88,12 +92,12 @@ class WrittenDocument(Result):
 def write(ws: Workspace, now: datetime, asked: NewDocument) -> WrittenDocument:
     """Write a whole session-baton document, merged with what others wrote since its session last read.
 
-    Records that it leaves out are archived. Dates and outcomes that its records lack are filled in.
+    Records that the document leaves out are archived. Missing dates and expected outcomes are filled in.
 
     Raises:
         InvalidDocument: there are faults, each with its path; nothing is written.
         Stale: the newest revision is not the expected one.
         LimitExceeded: the document has too many records, or one is too large.
     """
-    done = write_document(ws, now, asked.baton, expected_revision=asked.expected_revision, where=asked.source)
-    return WrittenDocument.of(done)
+    outcome = write_document(ws, now, asked.baton, expected_revision=asked.expected_revision, where=asked.source)
+    return WrittenDocument.of(outcome)

@@ -31,7 +31,7 @@ def source(tmp_path):
 def test_importing_a_file_keeps_existing_records(ws, source):
     made = add_loop(ws, NOW, action="a", expect="b")
     (found,) = import_session_baton(ws, NOW, source).batons
-    assert found.done is not None
+    assert found.result is not None
     assert set(ids(ws, "open_loops")) == {made.id, "OL-1"}
     assert current(ws)["extra"] == {"a": [None]}
 
@@ -57,7 +57,7 @@ def test_a_claimed_graduation_of_another_system_is_held(ws, source):
     claim = {**PATTERN, "status": "graduated", "source_tier": "human_confirmed"}
     source.write_text(json.dumps(document("foreign", patterns=[claim], active_decisions=[DECISION])))
     (found,) = import_session_baton(ws, NOW, source).batons
-    assert {one.field for one in found.done.held} == {"status", "source_tier"}
+    assert {one.field for one in found.result.held} == {"status", "source_tier"}
     assert current(ws)["patterns"][0]["status"] == "rule_candidate"
     assert ids(ws, "active_decisions") == ["DEC-1"]
 
@@ -73,7 +73,7 @@ def test_a_json_file_without_an_object_is_rejected(ws, source, text):
 def test_an_import_that_fails_names_the_cause_and_writes_nothing(ws, source, text):
     source.write_text(text)
     (found,) = import_session_baton(ws, NOW, source).batons
-    assert found.done is None
+    assert found.result is None
     assert found.why
     assert [(row.path, row.row) for row in list_quarantined(ws)] == [("", json.loads(text))]
     assert ws.branch.read().commit is None
@@ -88,7 +88,7 @@ def test_invalid_rows_stay_in_quarantine_until_they_fit(ws, source):
     (found,) = import_session_baton(ws, NOW, source).batons
     assert (ids(ws, "open_loops"), ids(ws, "patterns")) == (["OL-1"], ["PAT-1"])
     assert current(ws)["session_id"] == "imported"
-    assert ("session_id", "imported") in found.done.filled
+    assert ("session_id", "imported") in found.result.filled
     kept = list_quarantined(ws)
     assert [row.path for row in kept] == ["open_loops[1]", "open_loops[2]", "open_loops[3]", "follow_ups", "context"]
     assert kept == list(found.quarantined)

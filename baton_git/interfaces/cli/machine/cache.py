@@ -27,12 +27,12 @@ from baton_git.systems.session_baton.caching import (
     CacheOutcome,
     Choice,
     list_entries,
-    list_waiting,
-    list_waiting_elsewhere,
+    list_pending,
+    list_pending_elsewhere,
     make_send_command,
     read_baton,
     resolve_conflict,
-    send_waiting,
+    send_pending,
     write_baton,
 )
 from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer
@@ -120,12 +120,12 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
             f"baton: {outcome.offline}",
             f"offline: {_describe_offline(source, answer)}{_describe_owner(cache, outcome)}",
         )
-        if outcome.entry.note.local is not None and _describe_owner(cache, outcome):
+        if outcome.entry.sync_state.local is not None and _describe_owner(cache, outcome):
             app.say(f"       {_suggest_send(cache, namespace)}")
     elif _describe_owner(cache, outcome):
         words = "the server's baton, not stored in the cache" if source == "server" else "baton from the local cache"
         app.say(
-            f"{words}: the cache has a document that waits for {outcome.entry.note.url}",
+            f"{words}: the cache has a document that waits for {outcome.entry.sync_state.url}",
             f"       {_suggest_send(cache, namespace)}",
         )
     elif outcome.answer is not None and outcome.answer.baton is None and outcome.entry.copy is not None:
@@ -147,8 +147,8 @@ def _choose_answer(outcome: CacheOutcome) -> tuple[str, ServerAnswer]:
     entry = outcome.entry
     if entry.copy is None:
         return "none", ServerAnswer(None, None)
-    seen = entry.note.seen
-    if entry.note.local is None and seen is not None:
+    seen = entry.sync_state.seen
+    if entry.sync_state.local is None and seen is not None:
         return "cache", ServerAnswer(entry.copy, seen.updated_at, seen.revision)
     date = entry.copy.get("updated_at")
     return "cache", ServerAnswer(entry.copy, date if isinstance(date, str) else None)
@@ -160,7 +160,7 @@ def _suggest_send(cache: BatonCache, namespace: str) -> str:
 
 def _describe_owner(cache: BatonCache, outcome: CacheOutcome) -> str:
     """Return ` of URL` if the cached baton is of another server; else an empty text."""
-    url = outcome.entry.note.url
+    url = outcome.entry.sync_state.url
     return f" of {url}" if url not in ("", cache.url) else ""
 
 
@@ -209,7 +209,7 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
             f"baton: {outcome.offline}", "offline: the document waits in the local cache; the next command sends it"
         )
     tell_rest(app, outcome)
-    return CONFLICT if outcome.clash else None
+    return CONFLICT if outcome.conflict else None
 
 
 def _keep_refused(call: Callable[[], CacheOutcome]) -> CacheOutcome:
@@ -255,8 +255,8 @@ def send_command(
     if choice is not None:
         outcomes = [resolve_conflict(cache, namespaces[0], cast("Choice", choice))]
     else:
-        outcomes = list(_send_all(cache, list(namespaces) or list_waiting(cache)))
-    elsewhere = [] if namespaces else list_waiting_elsewhere(cache)
+        outcomes = list(_send_all(cache, list(namespaces) or list_pending(cache)))
+    elsewhere = [] if namespaces else list_pending_elsewhere(cache)
     app.answer([outcome_data(outcome) for outcome in outcomes], "")
     if not outcomes:
         app.say(f"no document waits for {cache.url}" if elsewhere else "no document waits to be sent")
@@ -265,7 +265,7 @@ def send_command(
         tell_rest(app, outcome)
     for name, url in elsewhere:
         app.say(f"{flat(name)}: the document waits for {flat(url)}", f"       {_suggest_send(cache, name)}")
-    if any(outcome.clash for outcome in outcomes):
+    if any(outcome.conflict for outcome in outcomes):
         return CONFLICT
     return FAILED if elsewhere or any(outcome.offline or outcome.refused for outcome in outcomes) else None
 
@@ -273,20 +273,20 @@ def send_command(
 def _send_all(cache: BatonCache, names: list[str]) -> Iterator[CacheOutcome]:
     """Send the waiting documents one after the other; stop if the server is unreachable."""
     for name in names:
-        outcome = send_waiting(cache, name)
+        outcome = send_pending(cache, name)
         yield outcome
         if outcome.offline:
             return
 
 
 def _describe_sent(outcome: CacheOutcome, choice: str | None) -> list[str]:
-    name = flat(outcome.entry.note.namespace)
+    name = flat(outcome.entry.sync_state.namespace)
     if outcome.offline:
         return [f"baton: {outcome.offline}", f"{name}: the document still waits in the local cache"]
     if outcome.refused is not None:
         hint = [f"       {outcome.refused.hint}"] if outcome.refused.hint else []
         return [f"baton: {outcome.refused}", *hint, f"{name}: the document still waits in the local cache"]
-    if outcome.clash:
+    if outcome.conflict:
         return []
     if outcome.is_replaced:
         return [f"{name}: the server's document replaced yours in the cache"]
@@ -318,8 +318,13 @@ def _describe_listing(listing: CacheListing) -> dict[str, Any]:
     data: dict[str, Any] = {"namespace": listing.namespace or None, "file": listing.file}
     if listing.entry is None:
         return {**data, "status": "unknown", "why": listing.why}
-    note, seen = listing.entry.note, listing.entry.note.seen
-    data |= {"status": listing.entry.status, "url": note.url or None, "updated_at": seen.updated_at if seen else None}
+    sync_state = listing.entry.sync_state
+    seen = sync_state.seen
+    data |= {
+        "status": listing.entry.status,
+        "url": sync_state.url or None,
+        "updated_at": seen.updated_at if seen else None,
+    }
     data |= {"revision": seen.revision if seen else None}
     if listing.entry.rival is not None:
         data["file"], data["shared_with"] = None, listing.entry.rival

@@ -14,14 +14,14 @@ from baton_git.systems.session_baton.caching import CacheConflict, CacheOutcome
 
 def outcome_data(outcome: CacheOutcome) -> dict[str, Any]:
     """Return the outcome of a write as data for --json: the server's answer, and the state of the cache."""
-    note = outcome.entry.note
-    seen = note.seen if outcome.clash is None else outcome.clash.theirs
+    sync_state = outcome.entry.sync_state
+    seen = sync_state.seen if outcome.conflict is None else outcome.conflict.theirs
     data: dict[str, Any] = {
-        "ok": outcome.entry.status == "synced", "namespace": note.namespace, "status": outcome.entry.status,
+        "ok": outcome.entry.status == "synced", "namespace": sync_state.namespace, "status": outcome.entry.status,
         "updated_at": seen.updated_at if seen else None, "revision": seen.revision if seen else None,
     }  # fmt: skip
-    if outcome.clash is not None:
-        data["conflict"] = _describe_conflict(outcome.clash)
+    if outcome.conflict is not None:
+        data["conflict"] = _describe_conflict(outcome.conflict)
     if outcome.answer is not None and outcome.answer.archived:
         data["archived"] = list(outcome.answer.archived)
     if outcome.contested:
@@ -33,18 +33,18 @@ def outcome_data(outcome: CacheOutcome) -> dict[str, Any]:
     return data
 
 
-def _describe_conflict(clash: CacheConflict) -> dict[str, Any]:
+def _describe_conflict(conflict: CacheConflict) -> dict[str, Any]:
     return {
-        "ours": clash.ours, "theirs": clash.theirs.baton, "differ": list(clash.compared.sections),
-        "here": [change.as_data() for change in clash.compared.here],
-        "there": [change.as_data() for change in clash.compared.there],
+        "ours": conflict.ours, "theirs": conflict.theirs.baton, "differ": list(conflict.compared.sections),
+        "here": [change.as_data() for change in conflict.compared.here],
+        "there": [change.as_data() for change in conflict.compared.there],
     }  # fmt: skip
 
 
 def tell_rest(app: App, outcome: CacheOutcome) -> None:
     """Print the conflict, if any, and notes on archived records, contested fields, and files of the cache."""
-    if outcome.clash is not None:
-        app.say(*_clash_words(outcome.clash))
+    if outcome.conflict is not None:
+        app.say(*_conflict_lines(outcome.conflict))
     if outcome.answer is not None and outcome.answer.archived:
         app.say(f"archived, because the document does not contain them: {flat(', '.join(outcome.answer.archived))}")
     for key, conflict in outcome.contested:
@@ -55,20 +55,20 @@ def tell_rest(app: App, outcome: CacheOutcome) -> None:
     if not outcome.kept:
         app.say(*(f"baton: the cache: {file.name}: {file.why}" for file in outcome.entry.aside))
     if outcome.entry.rival is not None:
-        name, rival = flat(outcome.entry.note.namespace), flat(outcome.entry.rival)
+        name, rival = flat(outcome.entry.sync_state.namespace), flat(outcome.entry.rival)
         app.say(
             f"{name} is stored in .baton, which only baton reads, because {rival} has the same file name in the cache"
         )
 
 
-def _clash_words(clash: CacheConflict) -> Iterator[str]:
-    name = flat(clash.namespace)
+def _conflict_lines(conflict: CacheConflict) -> Iterator[str]:
+    name = flat(conflict.namespace)
     yield f"baton: conflict: the server has a newer baton of {name}; yours was not sent, and waits in the cache"
-    for side, changes in (("here", clash.compared.here), ("server", clash.compared.there)):
+    for side, changes in (("here", conflict.compared.here), ("server", conflict.compared.there)):
         yield from (f"       {side}: {words}" for change in changes for words in _change_words(change))
-    if not clash.compared.here and not clash.compared.there:
-        yield f"       they differ in: {flat(', '.join(clash.compared.sections))}"
-    yield f"       {go_on(clash.namespace)}"
+    if not conflict.compared.here and not conflict.compared.there:
+        yield f"       they differ in: {flat(', '.join(conflict.compared.sections))}"
+    yield f"       {go_on(conflict.namespace)}"
 
 
 def _change_words(change: RecordChange) -> Iterator[str]:

@@ -135,19 +135,19 @@ def _import_batons(app: App, ws: Workspace, asked: ImportBatons, values: Values)
 def _render_batons_import(app: App, result: ImportedBatons) -> int | None:
     app.answer(result.as_data()["imports"], "")
     for baton in result.batons:
-        if baton.done is None:
+        if baton.result is None:
             app.say(_describe_refusal(baton.where, baton.why))
             continue
         app.say(f"{baton.namespace}:")
-        filled = Counter(field.path.rpartition(".")[2] for field in baton.done.filled)
+        filled = Counter(field.path.rpartition(".")[2] for field in baton.result.filled)
         if filled:
             app.say(f"filled in: {', '.join(f'{name} of {number}' for name, number in filled.items())}")
         app.say(*(flat(f"does not fit: {row.path}: {row.why}") for row in baton.quarantined))
         if baton.quarantined:
             app.say(f"quarantined: {len(baton.quarantined)}; see: baton import quarantine -n {flat(baton.namespace)}")
-        app.tell_write(baton.done.written)
-        app.say(*(f"not accepted: {held.id} {held.field} {held.claimed!r} ({held.why})" for held in baton.done.held))
-    return None if all(baton.done is not None for baton in result.batons) else FAILED
+        app.tell_write(baton.result.written)
+        app.say(*(f"not accepted: {held.id} {held.field} {held.claimed!r} ({held.why})" for held in baton.result.held))
+    return None if all(baton.result is not None for baton in result.batons) else FAILED
 
 
 def _render_batons_export(app: App, result: ExportedBatons) -> None:

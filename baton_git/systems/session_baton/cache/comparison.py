@@ -13,7 +13,7 @@ from baton_git.systems.session_baton.document import apply_document, parse_docum
 
 Document = dict[str, Any]
 
-_OF_WRITER = ("schema_version", "session_id", "parent_session", "updated_at")
+_WRITER_FIELDS = ("schema_version", "session_id", "parent_session", "updated_at")
 """Fields of the head that name the last writer; the writing side always sets them."""
 
 
@@ -32,7 +32,7 @@ class Comparison(NamedTuple):
 
 
 class MergedDocument(NamedTuple):
-    """The merged document, and the values that both sides changed, where ours was kept."""
+    """The merged document, and the values that both sides changed; of these, the document has ours."""
 
     document: Document
     contested: tuple[tuple[Key, ContestedValue], ...]
@@ -44,13 +44,15 @@ def compare_documents(base: Document | None, ours: Document, theirs: Document) -
         name for name in {**ours, **theirs} if not alike(_find_field(ours, name), _find_field(theirs, name))
     )
     try:
-        mine, theirs_state = _parse_state(ours), _parse_state(theirs)
-        was = _parse_state(base)
+        our_state, their_state = _parse_state(ours), _parse_state(theirs)
+        base_state = _parse_state(base)
     except InvalidDocument:
         return Comparison(sections=sections)
     if base is None:
-        return Comparison(tuple(_list_changes(theirs_state, mine)), tuple(_list_changes(mine, theirs_state)), sections)
-    return Comparison(tuple(_list_changes(was, mine)), tuple(_list_changes(was, theirs_state)), sections)
+        here, there = _list_changes(their_state, our_state), _list_changes(our_state, their_state)
+    else:
+        here, there = _list_changes(base_state, our_state), _list_changes(base_state, their_state)
+    return Comparison(tuple(here), tuple(there), sections)
 
 
 def merge_documents(base: Document | None, ours: Document, theirs: Document) -> MergedDocument:
@@ -59,20 +61,23 @@ def merge_documents(base: Document | None, ours: Document, theirs: Document) -> 
     Raises:
         InvalidDocument: one of the three is not a valid document.
     """
-    mine = _parse_state(ours)
+    our_state = _parse_state(ours)
     decisions = [
         decision
-        for decision in decide(_parse_state(base), mine, _parse_state(theirs), prefer="ours")
+        for decision in decide(_parse_state(base), our_state, _parse_state(theirs), prefer="ours")
         if decision.key != SHAPE
     ]
-    state = apply(mine, decisions, record_conflicts=False)
+    state = apply(our_state, decisions, record_conflicts=False)
     contested = [
-        (decision.key, value) for decision in decisions for value in decision.contested if value.field not in _OF_WRITER
+        (decision.key, value)
+        for decision in decisions
+        for value in decision.contested
+        if value.field not in _WRITER_FIELDS
     ]
-    own = {name: ours[name] for name in _OF_WRITER if name in ours}
-    made = {**to_document(state), **own}
-    ordered = {name: made[name] for name in ours if name in made}
-    return MergedDocument({**ordered, **made}, tuple(contested))
+    own = {name: ours[name] for name in _WRITER_FIELDS if name in ours}
+    merged = {**to_document(state), **own}
+    ordered = {name: merged[name] for name in ours if name in merged}
+    return MergedDocument({**ordered, **merged}, tuple(contested))
 
 
 def _parse_state(document: Document | None) -> State:
@@ -80,11 +85,11 @@ def _parse_state(document: Document | None) -> State:
 
 
 def _list_changes(before: State, after: State) -> list[RecordChange]:
-    return [change for change in diff(before, after) if change.kind != SHAPE.kind and not _is_of_writer(change)]
+    return [change for change in diff(before, after) if change.kind != SHAPE.kind and not _names_writer(change)]
 
 
-def _is_of_writer(change: RecordChange) -> bool:
-    return {field.field for field in change.fields} <= set(_OF_WRITER) and change.kind == "head"
+def _names_writer(change: RecordChange) -> bool:
+    return {field.field for field in change.fields} <= set(_WRITER_FIELDS) and change.kind == "head"
 
 
 def _find_field(document: Document, name: str) -> tuple[Any, ...]:

@@ -41,7 +41,8 @@ from baton_git.systems.session_baton.importers import (
     remove_mark,
 )
 
-BESIDE, KEPT = ".baton", "kept"
+SIDECARS, KEPT = ".baton", "kept"
+"""The folder of baton's own files in the cache, and the folder of replaced documents in it."""
 
 
 class KeptFile(NamedTuple):
@@ -57,7 +58,8 @@ class CacheEntry:
     """One namespace of the cache folder.
 
     Attributes:
-        note: the sync state; its `local` includes a document that another client left pending in the cache file.
+        sync_state: the state of the namespace; its `local` can be a document that another client left pending in the
+            cache file.
         copy: the document to read offline, or None.
         raw: the content of the cache file, if this namespace owns it; None if there is no file.
         rival: the other namespace that owns the cache file, or None.
@@ -65,7 +67,7 @@ class CacheEntry:
         aside: the files to keep in `kept` before the next save.
     """
 
-    note: SyncState
+    sync_state: SyncState
     copy: dict[str, Any] | None = None
     raw: bytes | None = None
     rival: str | None = None
@@ -75,8 +77,8 @@ class CacheEntry:
     @property
     def status(self) -> str:
         """`synced`, `pending_upload`, `conflict`, or `nothing`."""
-        if self.note.local is not None:
-            return "conflict" if self.note.theirs is not None else PENDING
+        if self.sync_state.local is not None:
+            return "conflict" if self.sync_state.theirs is not None else PENDING
         return "nothing" if self.copy is None else "synced"
 
 
@@ -86,7 +88,7 @@ class CacheFolder:
 
     path: Path
 
-    # --- looking
+    # --- reading
 
     def file(self, namespace: Namespace) -> Path:
         """Return the path of the cache file. Raises InvalidName if the namespace cannot be a file name."""
@@ -97,25 +99,29 @@ class CacheFolder:
 
         Raises:
             InvalidName: the namespace cannot be a file name.
-            InvalidArgument: the path of a file is something else.
+            InvalidArgument: the path of a file is not a regular file.
             StoreError, LimitExceeded: a file cannot be read, or is too large.
         """
-        note, aside = self._read_state(namespace)
+        sync_state, aside = self._read_state(namespace)
         rival = self._find_rival(namespace)
         if rival is not None:
-            return CacheEntry(note or SyncState(namespace.text), _find_document(note), rival=rival, aside=aside)
+            return CacheEntry(
+                sync_state or SyncState(namespace.text), _find_document(sync_state), rival=rival, aside=aside
+            )
         file = self.file(namespace)
         raw = _read_content(file)
-        if raw is None or (note is not None and sha256(raw).hexdigest() in note.digests):
-            return CacheEntry(note or SyncState(namespace.text), _find_document(note), raw, aside=aside)
+        if raw is None or (sync_state is not None and sha256(raw).hexdigest() in sync_state.digests):
+            return CacheEntry(sync_state or SyncState(namespace.text), _find_document(sync_state), raw, aside=aside)
         try:
             baton, mark = remove_mark(parse_object(raw, where=show_path(file)), cached=True)
         except (InvalidDocument, LimitExceeded) as error:
             bad = KeptFile(f"{file.name}.{_shorten_digest(raw)}.bad", raw, f"cannot be read ({error})")
-            return CacheEntry(note or SyncState(namespace.text), _find_document(note), raw, aside=(*aside, bad))
-        if note is None:
+            return CacheEntry(
+                sync_state or SyncState(namespace.text), _find_document(sync_state), raw, aside=(*aside, bad)
+            )
+        if sync_state is None:
             return _make_unknown_entry(namespace, baton, mark == PENDING, raw, aside)
-        return _make_changed_entry(note, baton, mark == PENDING, raw, aside)
+        return _make_changed_entry(sync_state, baton, mark == PENDING, raw, aside)
 
     def _read_state(self, namespace: Namespace) -> tuple[SyncState | None, tuple[KeptFile, ...]]:
         path = self._make_state_path(namespace)
@@ -128,16 +134,17 @@ class CacheFolder:
             return None, (KeptFile(f"{path.name}.{_shorten_digest(raw)}.bad", raw, str(error)),)
 
     def _make_state_path(self, namespace: Namespace) -> Path:
-        return self.path / BESIDE / f"{namespace.component}{SUFFIX}"
+        return self.path / SIDECARS / f"{namespace.component}{SUFFIX}"
 
     def _find_rival(self, namespace: Namespace) -> str | None:
-        """Return the other namespace that owns the cache file; of several claims, the one that wrote it."""
+        """Return the other namespace that owns the cache file, or None. If several claim it, the one that wrote it owns
+        it."""
         claims = []
         for name in self._list_recorded_names():
             if _fold_name(name) == _fold_name(namespace):
-                note, damaged = self._read_state(name)
-                if damaged or (note is not None and note.owns):
-                    claims.append((name, note))
+                sync_state, damaged = self._read_state(name)
+                if damaged or (sync_state is not None and sync_state.owns):
+                    claims.append((name, sync_state))
         if not claims or [claimant for claimant, _ in claims] == [namespace]:
             return None
         raw = _read_content(self.file(namespace)) if len(claims) > 1 else None
@@ -147,7 +154,7 @@ class CacheFolder:
 
     def _list_recorded_names(self) -> list[Namespace]:
         names = []
-        for path in sorted((self.path / BESIDE).glob(f"*{SUFFIX}")):
+        for path in sorted((self.path / SIDECARS).glob(f"*{SUFFIX}")):
             try:
                 names.append(Namespace.from_component(path.name.removesuffix(SUFFIX)))
             except InvalidName:  # not the name of a sidecar that baton wrote
@@ -157,7 +164,7 @@ class CacheFolder:
     def list_namespaces(self) -> tuple[list[Namespace], list[str]]:
         """List the namespaces with a sidecar or an unambiguous file name, and the names of the other files."""
         known = self._list_recorded_names()
-        noted = {_fold_name(namespace) for namespace in known}
+        recorded = {_fold_name(namespace) for namespace in known}
         plain: list[Namespace] = []
         doubtful: list[str] = []
         for name in sorted(path.name for path in self.path.glob(f"*{SUFFIX}") if path.is_file()):
@@ -166,7 +173,7 @@ class CacheFolder:
             except InvalidName:
                 doubtful.append(name)
                 continue
-            if _fold_name(namespace) in noted:
+            if _fold_name(namespace) in recorded:
                 continue
             if _is_shared(namespace):
                 doubtful.append(name)
@@ -176,9 +183,9 @@ class CacheFolder:
 
     def list_kept(self) -> list[Path]:
         """List the kept files, sorted by name."""
-        return sorted(path for path in (self.path / BESIDE / KEPT).glob("*") if path.is_file())
+        return sorted(path for path in (self.path / SIDECARS / KEPT).glob("*") if path.is_file())
 
-    # --- changing
+    # --- writing
 
     @contextmanager
     def lock(self, namespace: Namespace, wait: float) -> Iterator[None]:
@@ -189,18 +196,18 @@ class CacheFolder:
             WriteFailed: the folder cannot be created.
         """
         self._make_folders()
-        with hold_flock(self.path / BESIDE / f"{local_name(_fold_name(namespace))}.lock", wait) as held:
+        with hold_flock(self.path / SIDECARS / f"{local_name(_fold_name(namespace))}.lock", wait) as held:
             if held is False:
                 raise Busy(f"another process works on the cache of {namespace}", hint="try again in a moment")
             yield
 
     def _make_folders(self) -> None:
         make_folder(self.path.parent)
-        for folder in (self.path, self.path / BESIDE, self.path / BESIDE / KEPT):
+        for folder in (self.path, self.path / SIDECARS, self.path / SIDECARS / KEPT):
             with writing(folder):
                 folder.mkdir(mode=0o700, exist_ok=True)
 
-    def save(self, entry: CacheEntry, note: SyncState, keep: Iterable[KeptFile] = ()) -> CacheEntry:
+    def save(self, entry: CacheEntry, sync_state: SyncState, keep: Iterable[KeptFile] = ()) -> CacheEntry:
         """Keep the files that are replaced, then write the sidecar and, if the namespace owns it, the cache file.
 
         Raises:
@@ -209,20 +216,20 @@ class CacheFolder:
         """
         for kept in (*entry.aside, *keep):
             self._keep(kept)
-        namespace = Namespace(note.namespace)
-        baton = note.local if note.local is not None else note.seen.baton if note.seen is not None else None
-        note = replace(note, owns=entry.rival is None)
+        namespace = Namespace(sync_state.namespace)
+        baton = _find_document(sync_state)
+        sync_state = replace(sync_state, owns=entry.rival is None)
         if baton is None or entry.rival is not None:
-            _write_files({self._make_state_path(namespace): note.text()})
-            return CacheEntry(note, _find_document(note), entry.raw, entry.rival)
-        content = encode_cached(ImportedBaton(note.namespace, baton, None, pending=note.local is not None))
+            _write_files({self._make_state_path(namespace): sync_state.encode()})
+            return CacheEntry(sync_state, _find_document(sync_state), entry.raw, entry.rival)
+        content = encode_cached(ImportedBaton(sync_state.namespace, baton, None, pending=sync_state.local is not None))
         before = () if entry.raw is None else (sha256(entry.raw).hexdigest(),)
-        note = replace(note, digests=(sha256(content).hexdigest(), *before))
-        _write_files({self._make_state_path(namespace): note.text(), self.file(namespace): content})
-        return CacheEntry(note, _find_document(note), content)
+        sync_state = replace(sync_state, digests=(sha256(content).hexdigest(), *before))
+        _write_files({self._make_state_path(namespace): sync_state.encode(), self.file(namespace): content})
+        return CacheEntry(sync_state, _find_document(sync_state), content)
 
     def _keep(self, kept: KeptFile) -> None:
-        path = self.path / BESIDE / KEPT / kept.name
+        path = self.path / SIDECARS / KEPT / kept.name
         if not path.exists():
             _write_files({path: kept.content})
 
@@ -236,34 +243,41 @@ def _shorten_digest(content: bytes) -> str:
     return sha256(content).hexdigest()[:12]
 
 
-def _find_document(note: SyncState | None) -> dict[str, Any] | None:
-    if note is None:
+def _find_document(sync_state: SyncState | None) -> dict[str, Any] | None:
+    """Return the pending document, else the server's document when last seen, else None."""
+    if sync_state is None:
         return None
-    return note.local if note.local is not None else note.seen.baton if note.seen is not None else None
+    if sync_state.local is not None:
+        return sync_state.local
+    return sync_state.seen.baton if sync_state.seen is not None else None
 
 
 def _make_unknown_entry(
-    namespace: Namespace, baton: dict[str, Any], pending: bool, raw: bytes, aside: tuple[KeptFile, ...]
+    namespace: Namespace, baton: dict[str, Any], is_pending: bool, raw: bytes, aside: tuple[KeptFile, ...]
 ) -> CacheEntry:
     """Make the entry of a file that another client created and that has no sidecar."""
-    note = SyncState(namespace.text, local=baton if pending else None)
+    sync_state = SyncState(namespace.text, local=baton if is_pending else None)
     if not _is_shared(namespace):
-        return CacheEntry(note, baton, raw, aside=aside)
-    why = f"it may be of another namespace that is called {cache_stem(namespace.text)} in the cache"
-    return CacheEntry(note, baton, raw, unclaimed=True, aside=(*aside, make_kept_document(namespace.text, baton, why)))
+        return CacheEntry(sync_state, baton, raw, aside=aside)
+    why = f"it may belong to another namespace that is also called {cache_stem(namespace.text)} in the cache"
+    return CacheEntry(
+        sync_state, baton, raw, unclaimed=True, aside=(*aside, make_kept_document(namespace.text, baton, why))
+    )
 
 
 def _make_changed_entry(
-    note: SyncState, baton: dict[str, Any], pending: bool, raw: bytes, aside: tuple[KeptFile, ...]
+    sync_state: SyncState, baton: dict[str, Any], is_pending: bool, raw: bytes, aside: tuple[KeptFile, ...]
 ) -> CacheEntry:
     """Make the entry of a known file that another client has changed or marked."""
-    known = _find_document(note)
+    known = _find_document(sync_state)
     if known is not None and alike(known, baton):
-        return CacheEntry(replace(note, local=baton) if pending else note, baton, raw, aside=aside)
-    if note.local is not None:
-        lost = make_kept_document(note.namespace, note.local, "another client wrote over it before it was sent")
+        return CacheEntry(replace(sync_state, local=baton) if is_pending else sync_state, baton, raw, aside=aside)
+    if sync_state.local is not None:
+        lost = make_kept_document(
+            sync_state.namespace, sync_state.local, "another client wrote over it before it was sent"
+        )
         aside = (*aside, lost)
-    return CacheEntry(replace(note, local=baton, theirs=None), baton, raw, aside=aside)
+    return CacheEntry(replace(sync_state, local=baton, theirs=None), baton, raw, aside=aside)
 
 
 def _read_content(path: Path) -> bytes | None:

@@ -15,12 +15,13 @@ class SyncState:
     """The sync state of a cached namespace with its server.
 
     Attributes:
-        url: the server of the other fields; empty if no server was contacted yet.
+        url: the server to which the other fields refer; empty if no server was contacted yet.
         seen: the server's document when last seen: the merge base, and the expected state of the next write.
         local: the pending document, or None.
         theirs: the server's document when it rejected `local`; None if there is no conflict.
-        owns: whether the cache file belongs to this namespace, since several namespaces may share a file name.
-        digests: SHA-256 of the cache file after and before our last write, in case we were killed between.
+        owns: whether the cache file belongs to this namespace; several namespaces may share a file name.
+        digests: the SHA-256 digests of the cache file after baton's last write and before it. After a kill during that
+            write, the file may have either.
     """
 
     namespace: str
@@ -31,7 +32,7 @@ class SyncState:
     owns: bool = True
     digests: tuple[str, ...] = ()
 
-    def text(self) -> bytes:
+    def encode(self) -> bytes:
         data = {
             "namespace": self.namespace, "url": self.url, "seen": _encode_answer(self.seen), "local": self.local,
             "theirs": _encode_answer(self.theirs), "owns": self.owns, "digests": list(self.digests),
@@ -53,15 +54,15 @@ def parse_sync_state(text: bytes, namespace: str, where: str) -> SyncState:
     """
     try:
         data = json.loads(text, where=where)
-        note = SyncState(
+        sync_state = SyncState(
             data["namespace"], data["url"], _parse_answer(data["seen"]), _parse_object(data["local"]),
             _parse_answer(data["theirs"]), data["owns"] is True, tuple(str(digest) for digest in data["digests"]),
         )  # fmt: skip
     except (InvalidDocument, LimitExceeded, KeyError, TypeError) as error:
         raise Corrupt(where, "is damaged: it is not a sidecar file of baton's cache") from error
-    if note.namespace != namespace or not isinstance(note.url, str):
+    if sync_state.namespace != namespace or not isinstance(sync_state.url, str):
         raise Corrupt(where, "is the sidecar file of another namespace")
-    return note
+    return sync_state
 
 
 def _parse_answer(data: Any) -> ServerAnswer | None:

@@ -12,7 +12,7 @@ from baton_git.systems.session_baton.client.request import ServerReply, post
 
 READ, WRITE = "/v1/baton/read", "/v1/baton/write"
 
-_AWAY = (502, 503, 504)
+_UNAVAILABLE = (502, 503, 504)
 """HTTP statuses with which a proxy reports that the server itself is not available."""
 
 
@@ -33,9 +33,9 @@ class ServerAnswer(NamedTuple):
 
 
 class StaleWrite(NamedTuple):
-    """A write that was rejected because the baton has changed since; `now` is the server's baton, if it sent it."""
+    """A write that was rejected because the baton has changed since; `current` is the server's baton, if known."""
 
-    now: ServerAnswer | None
+    current: ServerAnswer | None
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class BatonServer:
             why = "the token is wrong" if self.token else "a token is required"
             hint = "set BATON_API_TOKEN to what the server was started with"
             raise AccessDenied(f"{self.address}: {why} ({reply.status})", hint=hint)
-        if reply.status in _AWAY:
+        if reply.status in _UNAVAILABLE:
             raise Unreachable(f"{self.address} answers {reply.status}: the server behind the proxy does not answer")
         if 300 <= reply.status < 400:
             raise RemoteError(f"{self.address} answers {reply.status}, a redirect, which is not followed", hint=_URL)
@@ -147,15 +147,17 @@ def _parse_answer(data: dict[str, Any], where: str) -> ServerAnswer:
 
 
 def _parse_current(data: dict[str, Any]) -> ServerAnswer | None:
-    """Parse the server's baton in a 409 response, with the field names of memory-hall (in `detail` or at the top) or of
-    SPEC-v2."""
+    """Parse the server's baton in a 409 response; return None if the response has none.
+
+    Its fields are at the top or in `detail`, with or without the prefix `current_`.
+    """
     inner = data.get("detail") if isinstance(data.get("detail"), dict) else data
     assert isinstance(inner, dict)
     names = ("baton", "updated_at", "revision")
-    current = {name: inner.get(f"current_{name}", inner.get(name)) for name in names}
+    answer = {name: inner.get(f"current_{name}", inner.get(name)) for name in names}
     if "current_baton" not in inner and "baton" not in inner:
         return None
     try:
-        return _parse_answer(current, "")
+        return _parse_answer(answer, "")
     except RemoteError:
         return None

@@ -1,7 +1,7 @@
-"""session-baton's three storages: its SQLite table, its cache folder, and a baton in one JSON file.
+"""session-baton's three storage formats: its SQLite table, its cache folder, and a baton in one JSON file.
 
 Readers return an `ImportedBaton` for each baton, and an `UnusableEntry` for each entry that cannot be read.
-Writers write the same bytes as session-baton itself, all or nothing.
+Writers write the same bytes as session-baton itself, and write either all batons or none.
 The formats are those of session-baton 0.1.0, `storage.py`, `cache.py` and `models.py`.
 """
 

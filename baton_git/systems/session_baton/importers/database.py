@@ -92,7 +92,7 @@ def read_database(path: Path, *, wait: float = WAIT) -> list[ImportedBaton | Unu
         NotFound: the file does not exist, or has no table `batons`.
         InvalidArgument: the path is a folder.
         InvalidDocument: the file is not an SQLite database, or its table has unexpected columns.
-        Busy: another program holds the lock.
+        Busy: another program held the lock for longer than `wait` seconds.
         Corrupt: the database is damaged.
         StoreError: the database cannot be read.
     """
@@ -179,7 +179,7 @@ def write_database(path: Path, batons: Iterable[ImportedBaton], *, wait: float =
         InvalidName, InvalidDocument, LimitExceeded: a baton could not be read back.
         InvalidDocument: the file is not an SQLite database, or its table has unexpected columns.
         InvalidArgument: a namespace occurs twice, a baton has no time, or `path` is not a file.
-        Busy: another program held the lock until the deadline.
+        Busy: another program held the lock for longer than `wait` seconds.
         Corrupt: the database is damaged.
         WriteFailed: the database cannot be written. In each case nothing is written.
     """

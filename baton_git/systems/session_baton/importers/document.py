@@ -85,11 +85,11 @@ def _is_envelope(data: dict[str, Any]) -> bool:
     return "baton" in data and data.keys() <= _ENVELOPE
 
 
-def _choose_name(given: str | None, stated: Any, where: str) -> str:
-    if given is not None:
-        return Namespace(given).text
+def _choose_name(wanted: str | None, stated: Any, where: str) -> str:
+    if wanted is not None:
+        return Namespace(wanted).text
     if stated is None:
-        raise InvalidArgument(f"{where} does not name its namespace", hint="name it", where=where)
+        raise InvalidArgument(f"{where} does not name its namespace", hint="give the namespace", where=where)
     if not isinstance(stated, str):
         raise InvalidDocument([Fault("namespace", "must be a text")], where=where)
     return Namespace(stated).text

@@ -412,7 +412,7 @@ def test_a_copy_is_kept_of_a_file_that_may_be_of_another_namespace(cache, wire, 
     folder.mkdir(parents=True)
     (folder / "a_b.json").write_text(json.dumps({**a_baton("whose"), "_sync_status": "pending_upload"}))
     done = cache("write", "a:b", url=wire.url, doc=a_baton("mine"))
-    assert "may be of another namespace" in done.err
+    assert "may belong to another namespace" in done.err
     assert a_baton("whose") in kept(folder)
     assert wire.get("a:b")["context"] == "mine"
 
