@@ -72,7 +72,7 @@ MODULES = {
 }
 """The modules that declare verbs, by the first word of the verbs' names.
 
-A verb that is declared in another module than the others of its word is listed by its full name. A new verb in a listed
+A verb that is not declared in the module of its first word has an entry with its full name. A new verb in a listed
 module needs no entry.
 """
 

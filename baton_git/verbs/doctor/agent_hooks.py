@@ -65,36 +65,36 @@ def _run_agent_install(setup: AgentSetup, scope: Scope) -> None:
     setup.inspection.files[scope].install(setup.wanted[scope])
 
 
-def _sessions(examination: Examination, name: str) -> list[HookSession]:
+def _list_sessions(examination: Examination, name: str) -> list[HookSession]:
     if examination.store is None:
         return []
-    return [seen for seen in HookSessionStore(str(examination.common_dir)).all() if seen.cli == name]
+    return [session for session in HookSessionStore(str(examination.common_dir)).all() if session.cli == name]
 
 
 def _describe_running(examination: Examination, name: str, report: AgentReport) -> str:
     """Describe the hooks of a CLI: the last event and the last save."""
     if not report.is_installed:
         return f"{name}: {'no hooks are installed' if report.program else 'not on the PATH'}"
-    sessions = _sessions(examination, name)
+    sessions = _list_sessions(examination, name)
     if not sessions:
         return f"{name}: hooks are installed; no session has called them here yet"
     last = sessions[0]
-    event = f"{last.event or 'an event'} {_ago(examination, last.seen)}"
-    saved = _last_save(examination, sessions)
+    event = f"{last.event or 'an event'} {_describe_age(examination, last.seen)}"
+    saved = _describe_last_save(examination, sessions)
     return f"{name}: hooks run; the last event was {event}" + (f", the last save {saved}" if saved else "")
 
 
-def _ago(examination: Examination, text: str) -> str:
+def _describe_age(examination: Examination, text: str) -> str:
     moment = parse_time_or_none(text)
     return relative_time(moment, examination.now) if moment is not None else "at an unknown time"
 
 
-def _last_save(examination: Examination, sessions: list[HookSession]) -> str:
+def _describe_last_save(examination: Examination, sessions: list[HookSession]) -> str:
     store = HookSessionStore(str(examination.common_dir))
     ages = []
-    for seen in sessions:
+    for session in sessions:
         with suppress(OSError):
-            path = Path(store.path(seen.cli, seen.session, ".facts"))
+            path = Path(store.path(session.cli, session.session, ".facts"))
             ages.append(examination.now.timestamp() - path.stat().st_mtime)
     return relative_time(examination.now - timedelta(seconds=min(ages)), examination.now) if ages else ""
 
@@ -104,11 +104,11 @@ def _find_unsaved(examination: Examination, name: str) -> Iterator[Diagnostic]:
     if examination.store is None:
         return
     store = HookSessionStore(str(examination.common_dir))
-    for seen in _sessions(examination, name):
-        path = Path(store.path(seen.cli, seen.session, ".turn"))
-        if find_unsaved_turn(store, seen) is not None and examination.age(path) > SAVED_AFTER:
+    for session in _list_sessions(examination, name):
+        path = Path(store.path(session.cli, session.session, ".turn"))
+        if find_unsaved_turn(store, session) is not None and examination.age(path) > SAVED_AFTER:
             yield Diagnostic(
-                "warning", f"{name}: the last turn of session {seen.session} was not saved",
+                "warning", f"{name}: the last turn of session {session.session} was not saved",
                 "the process that saves it was killed, or failed; see baton/agents.log in the git directory",
                 "the next start of a session saves it",
             )  # fmt: skip

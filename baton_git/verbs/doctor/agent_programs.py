@@ -16,8 +16,9 @@ from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import AgentSetup, Examination
 
 SLOW_SECONDS = 2.0
-"""Time in seconds from which the loading of a hook noticeably delays each turn of a session."""
+"""A hook that takes longer than this to load noticeably delays each turn of a session."""
 RUN_SECONDS = 10.0
+"""Time limit, in seconds, of one measured program."""
 
 
 def check_hook_cost(examination: Examination) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ def _no_paths() -> Iterable[Path]:
     return ()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     return
 
 
@@ -24,14 +24,14 @@ class Repair(NamedTuple):
     Attributes:
         about: what the repair does, in the imperative: `Remove 2 files that killed processes left`.
         run: carries out the repair.
-        paths: returns the files outside of the branch that it may create, change or remove; called before and after
-            the repair.
+        paths: returns the files outside of the branch that it may create, change or remove; it is called before and
+            after the repair.
         files: the contents that a new revision gives to files of the branch, by path.
         only_adds: whether it only adds files that nothing refers to yet, so that there is nothing to undo.
     """
 
     about: str
-    run: Callable[[], None] = _nothing
+    run: Callable[[], None] = _do_nothing
     paths: Callable[[], Iterable[Path]] = _no_paths
     files: Mapping[str, bytes] = MappingProxyType({})
     only_adds: bool = False

@@ -16,9 +16,9 @@ from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.registry import CheckedDiagnostic, examine, select_checks
 
 SECONDS = 3.0
-"""Time limit, in seconds, of the check of all objects if a program waits for the result."""
+"""Time limit, in seconds, for checking all objects when a program or a browser waits for the result."""
 ORDER: tuple[Severity, ...] = ("error", "unknown", "warning", "ok")
-"""The most urgent first."""
+"""The severities, most urgent first."""
 
 
 class ExaminedChecks(Input):
@@ -33,7 +33,7 @@ class DoctorFinding(ResultPart):
     """One finding of a check."""
 
     check: str = Field(description="The name of the check.", examples=["refs"])
-    severity: Severity = Field(description="`ok`, `warning`, `error`, or `unknown`: it could not be checked.")
+    severity: Severity = Field(description="`ok`, `warning`, `error`, or `unknown` if the check could not be run.")
     summary: str = Field(description="The finding in one sentence.", examples=["3 namespaces, 2 private refs"])
     cause: str = Field(description="The possible cause.")
     advice: str = Field(description="What a person can do.", examples=["baton hooks install"])
@@ -47,14 +47,14 @@ class Diagnosis(Result):
     findings: list[DoctorFinding] = Field(description="The findings, in the order of the checks.")
 
     @classmethod
-    def of(cls, found: Iterable[CheckedDiagnostic]) -> Self:
-        """Return the result for the findings."""
+    def of(cls, diagnostics: Iterable[CheckedDiagnostic]) -> Self:
+        """Return the result for these findings."""
         parts = [
             DoctorFinding(
                 check=name, severity=finding.severity, summary=finding.summary, cause=finding.cause,
                 advice=finding.advice, repair=finding.repair.about if finding.repair else None,
             )
-            for name, finding in found
+            for name, finding in diagnostics
         ]  # fmt: skip
         severities = {part.severity for part in parts}
         return cls(verdict=next((severity for severity in ORDER if severity in severities), "ok"), findings=parts)
@@ -73,8 +73,8 @@ class Diagnosis(Result):
 def doctor(ws: Workspace, now: datetime, asked: ExaminedChecks) -> Diagnosis:
     """Check that the repository and the namespace are sound. Nothing is changed.
 
-    In a terminal, `baton doctor` also looks at the machine (hooks of git and of the agents' CLIs, remotes, clock,
-    permissions), and repairs what it can.
+    In a terminal, `baton doctor` also checks the machine: hooks of git and of agent CLIs, remotes, file permissions.
+    `baton doctor --fix` repairs what it can.
 
     Raises:
         NotFound: there is no such check.

@@ -36,13 +36,13 @@ class Machine:
         version: the version of the running baton.
         own_command: the command with which git hooks start baton.
         environment: the environment of programs that baton starts, without variables that point git to another
-    repository.
+            repository.
         data: the folder of the user's baton data.
         work_tree: the top of the current work tree.
         agents: the agent CLIs, by name.
         health: tests the programs that hooks start, each at most once.
-        unknown_settings: the keys `baton.*` in git's configuration that are not settings, each with the setting of a
-            similar name, or an empty string if no setting has a similar name.
+        unknown_settings: the keys `baton.*` in git's configuration that are not settings of baton, each with the most
+            similar setting; an empty string if no setting is similar.
     """
 
     version: str
@@ -64,8 +64,8 @@ class Examination:
         store: the store of the repository; None outside of a repository.
         prefix: the prefix of the namespaces' branches.
         opened: the workspace, or the error that prevented opening it.
-        machine: None if the caller may see only the repository, as over HTTP.
-        seconds: the time limit for checking all objects, or one remote.
+        machine: None if the caller may see only the repository, as in the HTTP API.
+        seconds: the time limit for checking all objects.
     """
 
     now: datetime

@@ -32,7 +32,7 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
         yield ok("not installed; after baton hooks install, each commit checks the open loops")
         return
     if not stopped and not stale:
-        yield ok(f"{count_noun(len(states), 'hook')} installed, and run")
+        yield ok(f"{count_noun(len(states), 'hook')} installed and working")
     for problem, events in _group_states(stopped).items():
         yield Diagnostic(
             "error", f"{', '.join(events)}: {problem}", "another tool wrote there, files were removed, or baton moved",

@@ -32,7 +32,7 @@ LOOKED_BACK = 2000
 _VERSION = re.compile(r"\d+\.\d+[\w.]*")
 
 
-DAMAGE_ADVICE = "baton doctor refs objects says what is damaged, and what to do"
+DAMAGE_ADVICE = "to see what is damaged, and what to do: baton doctor refs objects"
 """The advice of every other check that fails because of a damaged ref or object."""
 
 
@@ -197,7 +197,7 @@ def check_index(examination: Examination) -> Iterator[Diagnostic]:
             )  # fmt: skip
             return
     if not path.exists():
-        yield ok("there is none yet; the first question builds it")
+        yield ok("there is none yet; the first baton recall builds it")
         return
     problem = _find_index_problem(path)
     if problem is None:
@@ -205,7 +205,7 @@ def check_index(examination: Examination) -> Iterator[Diagnostic]:
         return
     yield Diagnostic(
         "warning", f"the index of recall {problem}", "a crash, or another version of baton",
-        "baton doctor --fix; the next question rebuilds it", _remove_index(folder),
+        "baton doctor --fix; the next baton recall rebuilds it", _remove_index(folder),
     )  # fmt: skip
 
 
@@ -233,4 +233,4 @@ def _remove_index(folder: Path) -> Repair:
         for path in paths:
             path.unlink(missing_ok=True)
 
-    return Repair("Remove the index of recall, which the next question rebuilds", run, lambda: paths)
+    return Repair("Remove the index of recall, which the next baton recall rebuilds", run, lambda: paths)

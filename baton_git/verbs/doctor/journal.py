@@ -1,4 +1,4 @@
-"""The journal of repairs: backups of everything that a repair changes, made before it runs, so that it can be undone.
+"""The journal of repairs. Everything that a repair changes is backed up first, so that the repair can be undone.
 
 `<folder>/<time>-<random>/` holds `entry.json` and copies of the original files. Only the newest entries are kept.
 """
@@ -43,7 +43,8 @@ class RepairedFile:
         before: the digest of the original; empty if there was no file.
         mode: the permissions of the original.
         copy: the name of the original's copy in the entry's folder.
-        after: the digest and the permissions after the repair; None while it runs, or if it was killed.
+        after: the digest and the permissions after the repair; empty if there is no file then. None while the repair
+            runs, or if it was killed.
     """
 
     path: str
@@ -60,7 +61,8 @@ class JournalEntry:
     Attributes:
         files: the files that it changed.
         namespace: the namespace whose branch got a new revision.
-        records: the contents before and after, in base64, by path on that branch; null if there was no file.
+        records: the contents before and after, in base64, by path on that branch. The content before is None
+            if there was no file.
         backup: the ref of the tip before the repair.
     """
 
@@ -129,7 +131,7 @@ class RepairJournal:
             return RepairedFile(str(path), _digest(path), stat.S_IMODE(status.st_mode), copy)
 
     def _restore_records(self, entry: JournalEntry, repair: Repair, now: datetime, ws: Workspace) -> JournalEntry:
-        """Commit the files of a repair; a backup ref keeps the tip before."""
+        """Commit the files of a repair; a backup ref keeps the previous tip."""
         tip = ws.branch.read()
         assert tip.commit is not None
         assert tip.tree is not None
@@ -156,9 +158,10 @@ class RepairJournal:
         """Restore what a repair changed.
 
         Raises:
-            NotAllowed: a file was changed since the repair; nothing was restored.
-            Corrupt: a copy is missing.
-            WriteFailed: the disk is full or refuses the write.
+            NotAllowed: a file or record was changed since the repair, or `ws` has another namespace than the one that
+                was repaired. Nothing was restored.
+            Corrupt: the copy of a file is damaged.
+            WriteFailed: the copy of a file is missing, or the disk is full or refuses the write.
         """
         for change in entry.files:
             if change.after is not None and _describe(Path(change.path)) != change.after:
@@ -260,7 +263,7 @@ def _encode(data: bytes | None) -> str | None:
 
 
 def _digest(path: Path) -> str:
-    """Return the digest of a file or of a link's target, or the word `folder`."""
+    """Return the SHA-256 digest of a file, `link TARGET` for a symbolic link, or `folder` for a folder."""
     if path.is_symlink():
         return f"link {path.readlink()}"
     return "folder" if path.is_dir() else sha256(path.read_bytes()).hexdigest()

@@ -21,7 +21,7 @@ LOCK_SECONDS = 60.0
 FILE_SECONDS = 3600.0
 """Age at which a temporary file counts as left over."""
 VIEW_SECONDS = 86_400.0
-"""Age at which the folder of a fetch counts as left over."""
+"""Age at which the quarantine folder of a fetch counts as left over."""
 GITS_LOCKS = ("HEAD.lock", "config.lock", "index.lock", "packed-refs.lock", "shallow.lock")
 NAMED = 5
 

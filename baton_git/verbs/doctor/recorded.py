@@ -24,7 +24,7 @@ NAMED = 5
 LOOKED_BACK = 500
 """Number of newest revisions that are searched for a readable version of a file, and whose times are compared."""
 SKEW = timedelta(minutes=5)
-"""Difference of clocks that is tolerated."""
+"""Tolerated difference between the clocks of two machines."""
 
 
 # --- records that cannot be read
@@ -60,7 +60,7 @@ def _describe_file(ws: Workspace, file: ValidatedFile, readable: tuple[Oid, byte
 
 
 def _find_readable(ws: Workspace, paths: list[str]) -> dict[str, tuple[Oid, bytes]]:
-    """Return the newest earlier version that is a record, and its commit, by path."""
+    """Return the newest earlier version of each file that is a readable record, with its commit, by path."""
     wanted = {path: key for path in paths if (key := layout.key_at(path)) is not None}
     seen: set[tuple[str, Oid]] = set()
     readable: dict[str, tuple[Oid, bytes]] = {}

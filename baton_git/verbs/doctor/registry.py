@@ -38,7 +38,7 @@ class Check(NamedTuple):
             and a repository (`local`), or the machine and a namespace that may have remotes (`network`).
         run: yields the findings; nothing if there is no problem.
         fine: the summary if there is no finding.
-        advice: what a person can do about a problem without a repair and without advice of its own.
+        advice: what a person can do about a problem, for findings that have neither a repair nor advice of their own.
     """
 
     name: str
@@ -67,7 +67,7 @@ CHECKS = (
         "git for-each-ref shows the refs that git can read; baton sync fetches what a remote still has",
     ),
     Check(
-        "objects", "All objects of these refs exist and are intact.", "repository", check_objects,
+        "objects", "All objects of the namespaces exist and are intact.", "repository", check_objects,
         "all objects are there", "git fetch --refetch REMOTE, from a remote or a clone that has them",
     ),
     Check(
@@ -83,7 +83,7 @@ CHECKS = (
     ),
     Check(
         "provenance", "Somebody on this machine vouches for the claims of records.", "namespace", check_provenance,
-        "no claims are open",
+        "somebody vouches for each claim",
         "baton show ID shows who vouches for it; baton undo reverts a change",
     ),
     Check(
@@ -113,7 +113,7 @@ CHECKS = (
         "baton agents status lists the installed hooks",
     ),
     Check(
-        "mcp", "The configured MCP servers start.", "machine", check_mcp, "not configured anywhere",
+        "mcp", "The configured MCP servers start.", "machine", check_mcp, "no MCP server is configured",
         "baton agents install --with mcp",
     ),
     Check(

@@ -128,7 +128,7 @@ def check_privacy(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def public_address(address: str) -> str | None:
-    """Return the address at which anybody could read the repository if it is public, without a login in it.
+    """Return the address at which anybody could read the repository if it is public. It contains no login.
 
     Returns:
         None for a folder, and for a host that serves nobody without a login.
@@ -205,7 +205,7 @@ def _make_private(paths: list[Path]) -> Repair:
 
 
 def _list_written_files(examination: Examination) -> Iterator[Path]:
-    """Yield the folders that a write needs, and their entries."""
+    """Yield the folders that every write uses, and the files in them."""
     common_dir = examination.common_dir
     for folder in (common_dir / "objects" / "pack", common_dir / examination.prefix, common_dir / "baton"):
         if folder.is_dir():
@@ -214,8 +214,10 @@ def _list_written_files(examination: Examination) -> Iterator[Path]:
 
 
 def _find_foreign(examination: Examination) -> Iterator[Diagnostic]:
-    """Return files of another user than the folder's owner, unless the repository is shared. A `sudo baton` leaves such
-    files."""
+    """Find files that do not belong to the owner of the repository, unless the repository is shared with a group.
+
+    Such files are left by `sudo baton`.
+    """
     owner = examination.common_dir.stat().st_uid
     foreign = [path for path in _list_written_files(examination) if path.lstat().st_uid != owner]
     shared = examination.common_dir.stat().st_mode & 0o020

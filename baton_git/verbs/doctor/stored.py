@@ -63,7 +63,7 @@ def _list_refs(examination: Examination) -> list[str]:
 
 
 def _check_ref(store: Store, ref: str) -> Diagnostic | None:
-    """Return what is wrong with a ref. Whether its objects exist is another check."""
+    """Return the problem of a ref, or None. Whether its objects exist is checked elsewhere (`check_objects`)."""
     try:
         tip = store.tip(ref)
         if tip is None or not store.is_stored(tip) or store.raw_commit(tip):
@@ -96,7 +96,11 @@ def _put_back(store: Store, ref: str) -> Repair | None:
 
 
 class Missing(NamedTuple):
-    """A missing or damaged object: its id, and its path in a revision or the commit that it is."""
+    """A missing or damaged object.
+
+    Attributes:
+        where: the path of the file or folder, or for a commit `commit` and its short id.
+    """
 
     oid: Oid
     where: str
@@ -106,7 +110,8 @@ def check_objects(examination: Examination) -> Iterator[Diagnostic]:
     """Find missing or damaged objects of the namespaces.
 
     The files of the newest revision are read. For older revisions, git checks that all objects exist, which takes a
-    tenth of the time of baton's own reader. Baton's reader runs only if some are missing, to find out which.
+    tenth of the time of baton's own reader. Baton's reader runs only if objects are missing or git fails, to find out
+    which objects are missing.
     """
     store = examination.stored
     end = time.monotonic() + examination.seconds
@@ -159,7 +164,7 @@ class _Walk:
             tree = self._store.commit(self._tip).tree
         except Corrupt:
             return [Missing(self._tip, f"commit {self._tip[:10]}")]
-        return list(self._below(self._store.folder(tree), "", tree, is_read=self._store.has))
+        return list(self._below(self._store.folder(tree), "", tree, is_intact=self._store.has))
 
     def check_history(self) -> list[Missing]:
         """Check that all older objects exist; return everything that is missing."""
@@ -174,15 +179,17 @@ class _Walk:
             except Corrupt:
                 missing += [Missing(oid, f"commit {oid[:10]}")] if oid != self._tip else []
                 continue
-            missing += self._below(self._store.folder(info.tree), "", info.tree, is_read=self._store.is_stored)
+            missing += self._below(self._store.folder(info.tree), "", info.tree, is_intact=self._store.is_stored)
             waiting += [parent for parent in info.parents if parent not in seen]
             seen.update(info.parents)
             self.commits += 1
         return missing
 
-    def _below(self, folder: Folder, path: str, tree: Oid, *, is_read: Callable[[Oid], bool]) -> Iterator[Missing]:
-        """Yield the files below a folder for which `is_read` is false, and unreadable folders. What was visited before
-        is skipped."""
+    def _below(self, folder: Folder, path: str, tree: Oid, *, is_intact: Callable[[Oid], bool]) -> Iterator[Missing]:
+        """Yield the files below a folder for which `is_intact` returns False, and the unreadable folders.
+
+        Objects that were visited before are skipped.
+        """
         if tree in self._seen:
             return
         self._seen.add(tree)
@@ -193,10 +200,10 @@ class _Walk:
             return
         for name, entry in entries.items():
             if entry.is_folder:
-                yield from self._below(folder.folder(name), f"{path}{name}/", entry.oid, is_read=is_read)
+                yield from self._below(folder.folder(name), f"{path}{name}/", entry.oid, is_intact=is_intact)
             elif entry.oid not in self._seen:
                 self._seen.add(entry.oid)
-                if not is_read(entry.oid):
+                if not is_intact(entry.oid):
                     yield Missing(entry.oid, f"{path}{name}")
 
 

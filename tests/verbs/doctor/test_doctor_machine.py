@@ -37,7 +37,7 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
 def test_overwritten_removed_or_disabled_git_hooks_are_repaired(made: Path, baton: Any, findings: Any) -> None:
     assert "not installed" in findings("hooks")[0]["summary"]
     baton("hooks", "install")
-    assert findings("hooks")[0]["summary"] == "5 hooks installed, and run"
+    assert findings("hooks")[0]["summary"] == "5 hooks installed and working"
     hooks = made / "hooks"
     (hooks / "post-commit").write_text("#!/bin/sh\necho mine\n")
     (hooks / "post-merge").unlink()
@@ -168,7 +168,7 @@ def test_the_cost_of_a_hook_is_measured(claude: Path, findings: Any) -> None:
 
 
 def test_an_mcp_server_that_cannot_be_started_is_reported(claude: Path, made: Path, findings: Any) -> None:
-    assert findings("mcp")[0]["summary"] == "not configured anywhere"
+    assert findings("mcp")[0]["summary"] == "no MCP server is configured"
     servers = made.parent / ".mcp.json"
     servers.write_text(json.dumps({"mcpServers": {"baton": {"command": "/nowhere/baton", "args": ["mcp"]}}}))
     (finding,) = findings("mcp", code=1)
