@@ -74,7 +74,7 @@ def test_a_list_is_read_page_by_page(work, sort):
 def test_an_unknown_kind_is_refused_with_the_known_kinds(work):
     with pytest.raises(InvalidArgument, match="open loops have no status 'opne'") as refused:
         list_records(work, NOW, kind="loops", status="opne")
-    assert refused.value.hint == "there are open, verified, failed, escalated"
+    assert refused.value.hint == "the statuses are open, verified, failed, escalated"
     with pytest.raises(InvalidArgument, match="no kind of record 'loup'"):
         list_records(work, NOW, kind="loup")
 

@@ -69,7 +69,7 @@ def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotte
     Raises:
         NotFound, Ambiguous: the id names no live record, or several.
         NeedsHuman: a person confirmed it.
-        NotAllowed: it is a conflict, or has fields that cannot change once set.
+        NotAllowed: it is a conflict, or has immutable fields.
     """
     tip = ws.branch.read()
     key = find_record(tip.state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
@@ -115,11 +115,12 @@ def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened
     """Reopen a record: restore it from the archive, or set a closed loop back to open or a dismissed pattern back to
     observing.
 
-    An overdue loop gets its `ttl_days` again, counted from now.
+    A loop whose time limit has passed gets its `ttl_days` again, counted from now.
 
     Raises:
         NotFound, Ambiguous: the id names no record, or several.
-        NotAllowed: it is not closed, a live record has its id, or it is a superseded decision.
+        NotAllowed: records of its kind cannot be reopened, it is not closed, a live record has its id, or it is a
+            superseded decision.
     """
     key = find_record(ws.branch.read().state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
     if key.kind not in EDITABLE:
@@ -154,5 +155,6 @@ def _take_out(state: State, key: Key) -> tuple[State, Record]:
         raise NotFound(f"archived {KINDS[key.kind].title}", key.id)
     record = parse(model, closed.record, where=key.id)
     if state.entry(Key(key.kind, record.id)) is not None:
-        raise NotAllowed(f"there is a live {KINDS[key.kind].title} {record.id} by now", hint="forget that one first")
+        hint = f"to archive it: baton forget {record.id} --reason TEXT"
+        raise NotAllowed(f"there is a live {KINDS[key.kind].title} {record.id}", hint=hint)
     return state.remove(key), record

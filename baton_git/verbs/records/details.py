@@ -51,13 +51,13 @@ class OneRecord(NamedRecord):
 class RecordEvent(ResultPart):
     """A commit that created or changed a record."""
 
-    revision: int | None = Field(description="Its number.", examples=[12])
-    commit: str = Field(description="Its id.")
-    time: str = Field(description="When.", examples=[TIME])
+    revision: int | None = Field(description="The revision number of the commit.", examples=[12])
+    commit: str = Field(description="The id of the commit.")
+    time: str = Field(description="The time of the commit.", examples=[TIME])
     op: str = Field(description="The verb; empty for a commit made by hand.", examples=["loop-verify"])
-    session: str | None = Field(description="The session that acted.", examples=["2026-06-17-003"])
-    agent: str | None = Field(description="The agent that acted.", examples=["claude"])
-    machine: str | None = Field(description="The machine.", examples=["mac2"])
+    session: str | None = Field(description="The session that made the commit.", examples=["2026-06-17-003"])
+    agent: str | None = Field(description="The agent that made the commit.", examples=["claude"])
+    machine: str | None = Field(description="The machine that made the commit.", examples=["mac2"])
     author: str = Field(description="Name and email address of the author.", examples=["Ada <ada@example.org>"])
     text: str = Field(description="The change of the record, in words.", examples=["OL-7k3f9q verified"])
 
@@ -68,7 +68,7 @@ class ShownRecord(AtNamespace, StoredRecord):
     began: RecordEvent | None = Field(None, description="The commit that created it.")
     history: list[RecordEvent] = Field([], description=f"The newest {SHOWN} commits that changed it, newest first.")
     earlier: int = Field(0, description="Number of earlier commits that changed it and are not shown.")
-    ready: ReadyItem | None = Field(None, description="What the record needs now, as in `ready`.")
+    ready: ReadyItem | None = Field(None, description="What the record needs now, as `ready` lists it.")
     conflicts: list[str] = Field([], description="Ids of unresolved conflicts of this record.", examples=[["C-1"]])
 
 
@@ -86,7 +86,8 @@ def show_record(ws: Workspace, now: datetime, asked: OneRecord) -> ShownRecord:
     """Show one record, live or archived, and its recent history; for an unreadable record, show the reason.
 
     Raises:
-        NotFound: the kind, record or revision does not exist.
+        InvalidArgument: the kind does not exist.
+        NotFound: the record or the revision does not exist.
         Ambiguous: several ids have this prefix, or records of several kinds have the id.
     """
     version = ws.branch.read(asked.at)
@@ -118,7 +119,7 @@ def _find_need(ws: Workspace, now: datetime, version: Revision, key: Key) -> Rea
 def find_record(state: State, text: str, kind: str | None = None) -> Key:
     """Return the key of the record that `text` names: an id, a kind and id (`loop/OL-1`), or a unique prefix of an id.
 
-    Live records win over archived ones, whole ids over prefixes, and a pattern over its rule.
+    Complete ids take precedence over prefixes, live records over archived ones, and a pattern over its rule.
 
     Raises:
         NotFound: no record of these kinds has the name.
@@ -139,7 +140,10 @@ def find_record(state: State, text: str, kind: str | None = None) -> Key:
 
 
 def find_exact(state: State, id_: str, kinds: tuple[str, ...] = tuple(KINDS)) -> list[Key]:
-    """Return the records with exactly this id: live ones, else archived ones; a pattern in place of its rule."""
+    """Return the keys of the live records with exactly this id, or of the archived ones if there are no live ones.
+
+    Of a pattern and its rule, only the key of the pattern is returned.
+    """
     for archived in (False, True):
         keys = [key for kind in kinds if state.entry(key := Key(kind, id_, archived)) is not None]
         if keys:
@@ -157,7 +161,7 @@ def _find_beginning(state: State, text: str, kinds: tuple[str, ...]) -> list[Key
 
 
 def _drop_rules(keys: list[Key]) -> list[Key]:
-    """Return the keys without each rule whose pattern is in the list, too."""
+    """Return the keys without those of rules whose patterns are also in the list."""
     patterns = {key.id for key in keys if key.kind == Pattern.kind}
     return [key for key in keys if key.kind != Rule.kind or key.id not in patterns]
 

@@ -65,7 +65,7 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
     Only a person can change a text that a person confirmed; it stays confirmed.
 
     Raises:
-        NotFound, Ambiguous: the id, or a new value that names a record, names none or several.
+        NotFound, Ambiguous: the id, or a new value that refers to a record, matches no record or several.
         InvalidArgument: a field does not exist, or a value does not fit its field.
         NeedsHuman: a person confirmed the field, or only a person may make the change.
         NotAllowed: the record is archived or of a kind that cannot be edited, or a rule forbids the change.
@@ -127,7 +127,8 @@ def _check_fields(model: type[Record], fields: Fields) -> None:
     unknown = [name for name in fields if name not in model.model_fields]
     if unknown:
         names = ", ".join(name for name in model.model_fields if name != "id")
-        raise InvalidArgument(f"{KINDS[model.kind].name(2)} have no field {unknown[0]!r}", hint=f"there are {names}")
+        message = f"{KINDS[model.kind].name(2)} have no field {unknown[0]!r}"
+        raise InvalidArgument(message, hint=f"the fields are {names}")
     absurd = [name for name, value in fields.items() if isinstance(value, int) and value > LARGEST]
     if absurd:
         raise InvalidArgument(f"{absurd[0]}: {fields[absurd[0]]} is more than {LARGEST:,}")
@@ -152,9 +153,9 @@ def _check_seen(before: Fields, asked: EditRecord) -> None:
     """Refuse to edit a field that somebody else has changed since it was read."""
     if asked.seen is None:
         return
-    gone = [name for name in asked.fields if not alike(before.get(name), asked.seen.get(name))]
-    if gone:
-        raise Unsettled(f"{', '.join(gone)} of {before['id']} changed while you edited", hint="look at it again")
+    changed = [name for name in asked.fields if not alike(before.get(name), asked.seen.get(name))]
+    if changed:
+        raise Unsettled(f"{', '.join(changed)} of {before['id']} changed while you edited", hint="look at it again")
 
 
 def _check_claims(ws: Workspace, tip: Revision, record: Record, edited: Record) -> None:
@@ -183,8 +184,8 @@ def _tier_of(state: State, id_: str) -> str | None:
 def _is_confirmed_text(ws: Workspace, tip: Revision, record: Record, edited: Record) -> bool:
     """Return whether a person confirmed the record's text and the edit changes that text."""
     model, texts = type(record), (record.as_data(), edited.as_data())
-    says = [[covered_values(model, facet, data) for facet in covered_fields(model)] for data in texts]
-    return not alike(*says) and ws.judgement(tip).is_confirmed(key_of(record))
+    covered = [[covered_values(model, facet, data) for facet in covered_fields(model)] for data in texts]
+    return not alike(*covered) and ws.judgement(tip).is_confirmed(key_of(record))
 
 
 def _confirm(ws: Workspace, tip: Revision, record: Record, edited: Record) -> tuple[tuple[str, str], ...]:

@@ -27,7 +27,7 @@ from baton_git.verbs.records.stored import (
     read_time,
     status_field,
 )
-from baton_git.verbs.revisions.history import Filter, moment, read_log
+from baton_git.verbs.revisions.history import Filter, parse_optional_moment, read_log
 
 Sort = Literal["id", "newest", "oldest", "urgent"]
 URGENT_FIRST = (
@@ -89,8 +89,8 @@ def list_records(ws: Workspace, now: datetime, asked: RecordFilter) -> ListedRec
     """List the records of a namespace, including unreadable ones.
 
     Raises:
-        NotFound: the kind, or the record to continue from, does not exist.
-        InvalidArgument: the status does not exist, or a time cannot be parsed.
+        InvalidArgument: the kind or the status does not exist, or a time cannot be parsed.
+        NotFound: the record to continue from does not exist.
     """
     version = ws.branch.read()
     keys, more = _select_page(ws, version, asked)
@@ -104,7 +104,7 @@ def list_records(ws: Workspace, now: datetime, asked: RecordFilter) -> ListedRec
 
 
 def _select_page(ws: Workspace, version: Revision, asked: RecordFilter) -> tuple[Sequence[Key], str | None]:
-    """Return one page of the matching records, and the record after which the next page begins."""
+    """Return the keys of one page of matching records, and `after` for the next page (None for the last page)."""
     state = version.state
     kinds = list(KINDS) if asked.kind is None else [check_kind(asked.kind)]
     matches = _make_filter(ws, version, kinds, asked)
@@ -123,7 +123,7 @@ def _name(key: Key) -> str:
 
 
 def _drop_before(keys: Sequence[Key], kinds: Sequence[str], after: str | None) -> Sequence[Key]:
-    """Return the keys after the given one, which need not exist any more."""
+    """Return the keys after the key named `after`, whose record may have been removed since."""
     if after is None:
         return keys
     kind, _, id_ = after.partition("/")
@@ -168,7 +168,7 @@ def _check_status(kinds: Sequence[str], status: str) -> None:
     known = dict.fromkeys(name for kind in kinds for name in list_statuses(kind))
     if status not in known:
         of = KINDS[kinds[0]].name(2) if len(kinds) == 1 else "records"
-        hint = f"there are {', '.join(known)}" if known else "they have none"
+        hint = f"the statuses are {', '.join(known)}" if known else "they have no status"
         raise InvalidArgument(f"{of} have no status {shorten(status)}", hint=hint)
 
 
@@ -178,9 +178,12 @@ def list_statuses(kind: str) -> tuple[str, ...]:
 
 
 def _find_touched(ws: Workspace, version: Revision, asked: RecordFilter) -> Collection[tuple[str, str]] | None:
-    """Return kind and id of the records touched by the given session or agent, or since the given time; None if the
-    filter has none of these."""
-    since = moment(asked.since)
+    """Return kind and id of the records that the session and the agent of the filter changed since its time.
+
+    Returns:
+        None if the filter names no session, no agent and no time.
+    """
+    since = parse_optional_moment(asked.since)
     if (asked.by_session, asked.by_agent, since) == (None, None, None):
         return None
     commits = read_log(ws, Filter(session=asked.by_session, agent=asked.by_agent, since=since), at=version)

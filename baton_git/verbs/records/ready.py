@@ -34,7 +34,7 @@ NEEDS: tuple[Need, ...] = get_args(Need)
 
 
 class ReadyInput(Input):
-    """Limit of the list."""
+    """The maximum length of the list."""
 
     limit: int = Field(50, ge=1, le=1000, description="Maximum number of items.")
 
@@ -114,7 +114,7 @@ def _find_waiting(ws: Workspace, version: Revision) -> Collection[str]:
 
 
 def _make_settling_command(loop: OpenLoop, waiting: Collection[str]) -> str:
-    """Return the command that verifies a loop: run its check, approve the check, or record a result by hand."""
+    """Return the command that settles a loop: it approves the check, runs it, or records a result by hand."""
     if loop.id in waiting:
         return _command("trust", loop.id)
     if loop.verify is not None and loop.verify.method != "manual":
@@ -139,7 +139,7 @@ def _why_unverified(loop: OpenLoop, waiting: Collection[str], why: str) -> str:
     if loop.last_check is not None:
         return f"its check gave no answer{why}"
     if loop.verify is None:
-        return "has no check: look yourself"
+        return "it has no check: look yourself"
     if loop.verify.method == "manual":
         return f"look yourself{': ' + one_line(loop.verify.note, 120) if loop.verify.note else ''}"
     return "its check has not run yet"
@@ -157,7 +157,7 @@ def _describe_file(file: Unreadable) -> ReadyItem:
 
 
 def _list_due(items: Sequence[FollowUp]) -> list[FollowUp]:
-    """Return the follow-ups that were deferred too often, most often deferred first."""
+    """Return the elevated and escalated follow-ups, sorted by priority, then by number of deferrals, highest first."""
     due = [item for item in items if item.priority != "normal"]
     return sorted(due, key=lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
 

@@ -35,8 +35,8 @@ TITLE = 200
 class ClosedRecord(ResultPart):
     """When, why and by whom a record was archived."""
 
-    at: str = Field(description="When.", examples=[TIME])
-    reason: str = Field(description="Why.", examples=["verified"])
+    at: str = Field(description="When it was archived.", examples=[TIME])
+    reason: str = Field(description="Why it was archived.", examples=["verified"])
     session: str | None = Field(None, description="The session that archived it.")
 
 
@@ -70,8 +70,8 @@ class AnchorNow(ResultPart):
 class StoredRecord(ResultPart):
     """A stored record, or the reason why it is unreadable."""
 
-    kind: str = Field(description="Its kind.", examples=["open_loop"])
-    id: str = Field(description="Its id.", examples=["OL-7k3f9q"])
+    kind: str = Field(description="The kind of the record.", examples=["open_loop"])
+    id: str = Field(description="The id of the record.", examples=["OL-7k3f9q"])
     archived: bool = Field(description="Whether it is in the archive.")
     title: str = Field("", description="The record's title, one line.", examples=["Deployed X"])
     status: str | None = Field(None, description="The status or priority, for kinds that have one.", examples=["open"])
@@ -93,7 +93,7 @@ class StoredRecord(ResultPart):
 
 
 def _name_plural(kind: str) -> str:
-    """Return the plural of a kind as people type it, `open-loops`."""
+    """Return the plural of a kind as people type it, such as `open-loops`."""
     return KINDS[kind].name(2).replace(" ", "-")
 
 
@@ -114,8 +114,8 @@ def check_kind(name: str) -> str:
 
 def describe_stored(ws: Workspace, version: Revision, aging: RecordAging, key: Key, entry: Entry) -> dict[str, Any]:
     """Return the fields of `StoredRecord` for one entry of a revision."""
-    beside = {**describe_provenance(ws, version, key), **_describe_anchors(aging, entry)}
-    return {**_describe_entry(key, entry), **beside}
+    context = {**describe_provenance(ws, version, key), **_describe_anchors(aging, entry)}
+    return {**_describe_entry(key, entry), **context}
 
 
 def describe_provenance(ws: Workspace, version: Revision, key: Key) -> dict[str, Any]:

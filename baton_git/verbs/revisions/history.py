@@ -29,7 +29,10 @@ class Shown(NamedTuple):
 
 
 SKEW = timedelta(days=7)
-"""`log --since` stops at a commit that is older by more than this, because clocks of machines differ."""
+"""`log --since` stops at a commit that is older than the given time by more than this.
+
+It does not stop at the first older commit, because the clocks of machines differ.
+"""
 
 
 class Filter(NamedTuple):
@@ -51,7 +54,7 @@ def read_log(
 ) -> Iterator[Shown]:
     """Yield the commits that pass the filter, newest first, with their changes.
 
-    If the filter names a record, only its changes are included, and the reviews that rejected a change of it.
+    If the filter names a record, only its changes are included, and the reviews that rejected one of its changes.
 
     Args:
         limit: maximum number of commits.
@@ -96,8 +99,10 @@ def _skip_to(operations: Iterator[Operation], commit: str | None) -> Iterator[Op
     return operations
 
 
-def moment(text: str | None, *, end: bool = False) -> datetime | None:
-    """Parse a date or time that a user entered. A date means its beginning, or with `end` its end.
+def parse_optional_moment(text: str | None, *, end: bool = False) -> datetime | None:
+    """Parse a date or time that a user entered; return None for None.
+
+    A date without a time means the beginning of that day, or with `end` its end.
 
     Raises:
         InvalidArgument: `text` is not a date or time.
@@ -119,12 +124,12 @@ def _paths_of(record: str) -> list[str]:
 
 
 def _is_about(ws: Workspace, entry: LogEntry, record: str | None, paths: Sequence[str]) -> bool:
-    """Whether a commit changed a record, or is a review that rejected a change of it."""
+    """Return whether a commit changed a record, or is a review that rejected a change of the record."""
     return record in entry.rejected_ids() or _touches(ws, entry, paths)
 
 
 def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
-    """Whether one of the files differs between the commit and its first parent."""
+    """Return whether one of the files differs between the commit and its first parent."""
     before = files_at(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
     return files_at(ws, entry.tree, paths) != before
 

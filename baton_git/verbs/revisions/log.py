@@ -18,7 +18,16 @@ from baton_git.core.verb import READS, Input, Option, Result, Tool, verb
 from baton_git.namespace.results import AtRevision, ChangedRecord, PageInput, position, take_page
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.revisions.history import Compared, Filter, Shown, compare, full_id, moment, read_commit, read_log
+from baton_git.verbs.revisions.history import (
+    Compared,
+    Filter,
+    Shown,
+    compare,
+    full_id,
+    parse_optional_moment,
+    read_commit,
+    read_log,
+)
 
 REVISION = "A revision number, `~N` for N revisions before the newest, a commit id, or a date or time."
 RevisionName = Annotated[str, Field(description=REVISION, examples=["12", "~1"]), TIME_TEXT]
@@ -44,7 +53,7 @@ class LogFilter(Input):
             InvalidArgument: a time is invalid.
         """
         record = full_id(ws, self.record) if self.record is not None else None
-        since, until = moment(self.since), moment(self.until, end=True)
+        since, until = parse_optional_moment(self.since), parse_optional_moment(self.until, end=True)
         return Filter(record, self.by_session, self.by_agent, since, until, self.after, self.ops)
 
 
@@ -62,7 +71,7 @@ class CommitResult(AtRevision):
     changes: list[ChangedRecord] = Field(description="The changed records.")
     undone: bool = Field(False, description="Whether a later commit undid it; only set with `ops`.")
     rejected: list[str] = Field(
-        [], description="Ids of the records whose change by the remote a person rejected in this review."
+        [], description="If the commit is a review, the ids of the records whose changes were rejected."
     )
 
     _shown: Shown = PrivateAttr()
@@ -164,7 +173,11 @@ def read_known_log(ws: Workspace, wanted: Filter, limit: int | None, version: Re
 
 
 def _check_record(ws: Workspace, id_: str, version: Revision, *, is_searched: bool) -> None:
-    """Check that a record with this id exists or existed; `is_searched`: the history was already searched for it."""
+    """Raise NotFound if no record with this id exists or existed.
+
+    Args:
+        is_searched: whether the history was already searched for the record.
+    """
     keys = (Key(kind, id_, archived) for kind in KINDS for archived in (False, True))
     if any(version.state.entry(key) is not None for key in keys):
         return

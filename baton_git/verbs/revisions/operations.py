@@ -1,7 +1,7 @@
 """Operations: the changes that somebody requested, one per command. They are what `undo`, `redo` and `log --ops` see.
 
-Not included are automatic commits (merges, and those at the start and end of sessions) and commits that only change
-session records.
+Merges and other automatic commits (those of `boot` and of the extraction of handoffs) are not operations, and neither
+are commits that only change session records.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AUTOMATIC = frozenset({"boot", "handoff-extract", "merge", "root"})
 
 
 SEARCHED = 1000
-"""How many of the newest operations are searched for an undo, to explain that a newer change prevents its redo."""
+"""Number of newest operations that `find_redoable` searches for an undo, so that its error can name that undo."""
 
 
 class Operation(NamedTuple):
@@ -37,10 +37,11 @@ class Operation(NamedTuple):
 def list_operations(
     ws: Workspace, newest_first: Iterable[LogEntry], wanted: Callable[[LogEntry], bool] = lambda entry: True
 ) -> Iterator[Operation]:
-    """Yield the operations among the commits of a history that begins with its tip.
+    """Yield the operations among these commits, newest first.
 
     Args:
-        wanted: selects entries by their metadata, before the changes of a commit are read, which is slower.
+        newest_first: the commits of a history, beginning with its tip.
+        wanted: selects commits by their metadata. It is called before the changes of a commit are read, which is slow.
     """
     undone: set[str] = set()
     sides: set[Oid] = set()
@@ -49,7 +50,7 @@ def list_operations(
         if not is_undone:
             undone.update(entry.undone_commits())
         if entry.op not in ("", "merge"):
-            sides.update(entry.parents[1:])  # the verb's own work, which it merged with concurrent changes
+            sides.update(entry.parents[1:])  # a verb's own commits, which it merged with concurrent ones
         if entry.commit not in sides and wanted(entry) and _is_operation(ws, entry):
             yield Operation(entry, is_undone)
 
@@ -133,7 +134,7 @@ def _check_exists(ws: Workspace) -> None:
 
 
 def _is_own(ws: Workspace, entry: LogEntry) -> bool:
-    """Whether an operation belongs to the current session.
+    """Return whether an operation belongs to the current session.
 
     If either has no session, the machines are compared. A commit made by hand has no machine and belongs to everybody.
     """

@@ -18,7 +18,7 @@ from baton_git.recall.index import PassageFilter
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.recalling import Question, find_answer
 from baton_git.recall.terms import MAX_QUESTION
-from baton_git.verbs.revisions.history import moment
+from baton_git.verbs.revisions.history import parse_optional_moment
 
 
 class RecallQuestion(Input):
@@ -55,7 +55,7 @@ class RecalledExcerpt(RecalledSession):
     """An excerpt of a turn or record."""
 
     label: str = Field(description="Who vouches for it.", examples=["agent"])
-    mark: str = Field(description="Why it is no longer valid; empty if it is.", examples=["earlier value"])
+    mark: str = Field(description="Why it is no longer valid; empty if it is valid.", examples=["earlier value"])
     lines: list[str] = Field(description="The relevant sentences.", examples=[["> user: why Kafka?"]])
 
 
@@ -100,7 +100,7 @@ def recall(ws: Workspace, now: datetime, asked: RecallQuestion) -> RecallResult:
         NotFound: the namespace does not exist.
         StoreError: the sqlite library of this Python has no full-text search.
     """
-    since, kind = moment(asked.since), _parse_kind(asked.kind)
+    since, kind = parse_optional_moment(asked.since), _parse_kind(asked.kind)
     wanted = PassageFilter(since=iso(since) if since is not None else None, kind=kind, session=asked.in_session)
     answer = find_answer(ws, Question(asked.question, asked.budget, wanted, asked.all_projects))
     if not answer.text and not asked.all_projects:

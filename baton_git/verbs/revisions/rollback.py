@@ -33,7 +33,7 @@ from baton_git.verbs.revisions.operations import (
 )
 
 How = Literal["terminal", "page"]
-"""Where a person confirmed a rollback."""
+"""Where a person confirmed a change."""
 
 
 class RollbackPlan(NamedTuple):
@@ -191,14 +191,14 @@ def plan_session_rollback(ws: Workspace, session: str) -> RollbackPlan:
     entries = list(ws.branch.history())
     undone = find_undone(entries)
     own = [entry for entry in entries if entry.session == session and entry.parents]
-    beside = {
+    merged_commits = {
         info.oid
         for commit in own
         for side in commit.parents[1:]
         for info in ws.branch.store.only_in(side, commit.parents[0])
     }
-    whole = [commit for commit in own if commit.commit not in beside]  # those are reverted with their merge
-    commits = [commit for commit in whole if commit.commit not in undone and not _only_undoes(commit, own)]
+    mainline = [commit for commit in own if commit.commit not in merged_commits]  # the others go with their merge
+    commits = [commit for commit in mainline if commit.commit not in undone and not _only_undoes(commit, own)]
     if not commits:
         raise NotFound("commit of session", session, hint="to list the commits with their sessions: baton log")
     trailers = tuple((UNDOES, commit.commit) for commit in commits)
@@ -217,7 +217,7 @@ def _name(ws: Workspace, version: Revision) -> str:
 
 
 def _only_undoes(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
-    """Whether a commit only undoes some of `others`. Reverting these makes reverting the commit unnecessary."""
+    """Return whether a commit only undoes commits in `others`. Both together change nothing, so neither is reverted."""
     undoes = entry.undone_commits()
     return bool(undoes) and {undone_entry.commit for undone_entry in others}.issuperset(undoes)
 
@@ -285,7 +285,7 @@ def _restore_bytes(
     """Return the proposal with the stored bytes of `before` for all files that are unchanged since `after`.
 
     Args:
-        before, after: the revisions before and after the commit to revert, with no merge since.
+        before, after: the revisions before and after the commit to revert. No merge follows this commit.
     """
     trees = [tree for tree in (tip.tree, before.tree, after.tree) if tree is not None]
     root_before, root_after = (ws.branch.store.folder(tree) for tree in trees[1:])
@@ -311,7 +311,10 @@ def _list_restorable(paths: Iterable[str]) -> list[str]:
 
 
 def _record_of(path: str) -> Key | str:
-    """Return the live key of the record that a file belongs to (of a rule, its pattern); the path for other files."""
+    """Return the live key of the record that a file belongs to, or the path of a file that is not a record.
+
+    For the file of a rule, this is the key of its pattern.
+    """
     key = layout.key_at(path)
     return path if key is None else Key(Pattern.kind if key.kind == Rule.kind else key.kind, key.id)
 

@@ -132,7 +132,7 @@ class UndoResult(ReturnResult):
     examples=("baton undo", "baton undo 12", "baton undo --dry-run"),
 )
 def undo(ws: Workspace, now: datetime, asked: UndoneRevision) -> UndoResult:
-    """Undo one change, and keep later ones: the newest change that is not undone yet, or the given revision.
+    """Undo the newest change that is not undone yet, or the given revision; later changes are kept.
 
     Each further undo goes one change further back, and redo goes forward. Without REV, changes of other sessions are
     skipped. A value that was changed again since is kept.
@@ -162,7 +162,7 @@ class RedoResult(ReturnResult):
     examples=("baton redo", "baton redo --dry-run"),
 )  # fmt: skip
 def redo(ws: Workspace, now: datetime, asked: RedoInput) -> RedoResult:
-    """Reapply the change that the newest undo reverted; each further redo reapplies the one undone before.
+    """Reapply the change that the newest undo reverted; each further redo reapplies the change that was undone before.
 
     A redo is refused if you changed something else since the undo. Changes that others made meanwhile are kept.
 
