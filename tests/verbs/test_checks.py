@@ -15,7 +15,7 @@ from baton_git.checks.approvals.identity import make_identity, read_identity
 from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.verbs.sessions import session_start
-from baton_git.verbs.verification.check_results import apply_results, due_checks
+from baton_git.verbs.verification.check_results import apply_results, list_due_loops
 from baton_git.verbs.verification.checks import verify
 from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks
 from baton_git.verbs.verification.trust import distrust, trust
@@ -146,7 +146,7 @@ def test_a_start_runs_the_most_urgent_checks_and_reports_the_number_of_others(he
     settle_loop(here, NOW, "d", "failed")
     begun = session_start.begin_session(here, NOW)
     assert set(begun.checks) == {"a", "d"}
-    assert any("2 more checks did not run, only the 2 most urgent" in one for one in begun.problems)
+    assert any("only the 2 most urgent checks ran, 2 more did not" in one for one in begun.problems)
 
 
 def test_a_failed_loop_is_checked_again_and_a_verified_one_is_not(here):
@@ -155,7 +155,7 @@ def test_a_failed_loop_is_checked_again_and_a_verified_one_is_not(here):
     (here.folder / "x").touch()
     verify(here, NOW)
     assert stored(here, "open_loop", made).status == "verified"
-    assert due_checks(here.branch.read().state) == []
+    assert list_due_loops(here.branch.read().state) == []
 
 
 def test_the_result_of_a_check_that_was_changed_meanwhile_is_discarded(here):

@@ -12,11 +12,11 @@ from baton_git.namespace.workspace import Workspace
 
 AT_START = 3.0
 AT_END = 10.0
-"""Time limits in seconds."""
+"""Time limits, in seconds, of the sync at the start and at the end of a session."""
 
 
 class SyncNews(NamedTuple):
-    """What a person should know about a sync: lines of text, and the ids of the conflicts that the sync found."""
+    """The news of a sync for a person, one line each, and the ids of the conflicts that the sync found."""
 
     lines: Sequence[str] = ()
     conflicts: Sequence[str] = ()

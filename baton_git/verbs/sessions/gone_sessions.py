@@ -1,4 +1,4 @@
-"""Find sessions that are still marked active although nobody works in them any more, and mark them as ended."""
+"""Find sessions that are marked as active but that nobody works in any more, and mark them as ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def find_gone_sessions(ws: Workspace) -> dict[str, str]:
     from baton_git.agents.hook_events.live_sessions import list_gone  # imports psutil, needed only where hooks ran
 
     names = list_gone(memory)
-    return {seen.session: seen.seen for seen in memory.all() if seen.session in names}
+    return {session.session: session.seen for session in memory.all() if session.session in names}
 
 
 def find_left_sessions(ws: Workspace, state: State) -> dict[str, str]:
@@ -42,14 +42,14 @@ def find_left_sessions(ws: Workspace, state: State) -> dict[str, str]:
 
 def _is_hooked(ws: Workspace, session: str) -> bool:
     memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
-    return any(seen.session == session and not seen.ended for seen in memory.all())
+    return any(known.session == session and not known.ended for known in memory.all())
 
 
 def mark_gone(state: State, now: datetime, last_seen: Mapping[str, str], why: str = "its process is gone") -> State:
     """Return the state with these active sessions marked as ended. Sessions without a record are ignored.
 
     Args:
-        now: the end of sessions whose last time is unknown.
+        now: the end of sessions for which no time is known.
         last_seen: the time each session was last seen, ISO 8601; empty if unknown.
         why: the summary for sessions without one.
     """

@@ -130,7 +130,7 @@ class WrapResult(WrittenResult):
         return self._named_conflicts
 
     def naming(self, conflicts: Sequence[str]) -> Self:
-        """Keep the ids of the conflicts that `news` names."""
+        """Keep the ids of the conflicts that `news` names, and return this result."""
         self._named_conflicts = conflicts
         return self
 

@@ -1,4 +1,4 @@
-"""Start a session: apply due changes, run the checks, and compose the brief."""
+"""Start a session: escalate overdue loops, run the checks, and compose the brief."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.verbs.sessions.auto_sync import AT_START, sync_at_start
 from baton_git.verbs.sessions.gone_sessions import find_left_sessions, mark_gone
 from baton_git.verbs.sessions.verb_hints import describe_verbs
-from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, due_checks, select_news
+from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, list_due_loops, select_news
 
 CHECK_BUDGET = 5.0
 """Time limit, in seconds, for all checks at the start of a session."""
@@ -119,7 +119,9 @@ DEFAULT_START = StartOptions()
 
 
 def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_START) -> BegunSession:
-    """Start a session: apply due changes, run the checks, archive verified loops, and compose the brief.
+    """Start a session: escalate overdue loops, run the checks, archive verified loops, and compose the brief.
+
+    `settle_state` defines what follows from time and counters, such as that escalation.
 
     Raises:
         InvalidName, InvalidDocument: the session's name is invalid. Every other error is returned as a problem.
@@ -260,7 +262,7 @@ def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: flo
     if seconds <= 0:
         return Checks()
     try:
-        due = due_checks(before.state)
+        due = list_due_loops(before.state)
         if not due:
             return Checks()
         # imports the probes, which a start without due checks does not need
@@ -272,13 +274,13 @@ def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: flo
         return Checks()
     if checks.skipped:
         problems.append(
-            f"{checks.skipped} more checks did not run, only the {MOST_AT_START} most urgent (baton verify)"
+            f"only the {MOST_AT_START} most urgent checks ran, {checks.skipped} more did not (baton verify runs them)"
         )
     return checks
 
 
 def _describe_unapproved(checks: Checks) -> list[str]:
-    """Return a line that tells how to approve waiting checks."""
+    """Return one line about the checks that wait for approval; no line if there are none."""
     if not checks.waiting:
         return []
     shown = ", ".join(quote_id(id_) for id_ in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
@@ -318,7 +320,7 @@ def _with_results(version: Revision, before: Revision, checks: Checks, problems:
 
 
 def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
-    """Return the state with the acting session added, last seen at `now`."""
+    """Return the state with the acting session recorded as active and last seen at `now`."""
     known = find_session(state, ws.session)
     if known is not None:
         return record_session(state, known.replace(status="active"), now, ws.policy)
@@ -349,7 +351,7 @@ def _list_records(state: State, model: Any, problems: list[str]) -> list[Any]:
 
 def _list_unreadable(state: State, problems: list[str]) -> list[Unreadable]:
     try:
-        # of the other kinds, only the records shown are read
+        # the brief reads records of the other kinds only if it shows them
         kinds = (kind for kind, info in KINDS.items() if not info.left_behind)
         return list(state.unreadable((*SINGLETONS, *kinds)))
     except (BatonError, OSError) as error:

@@ -28,7 +28,7 @@ class NewNamespace(Input):
     """The namespace to create."""
 
     namespace: str | None = Field(
-        None, min_length=1, description="Any text. Default: the namespace of the call.",
+        None, min_length=1, description="The name, which may be any text. Default: the namespace of the call.",
         examples=["project:memory-hall"],
     )  # fmt: skip
 
@@ -145,7 +145,7 @@ class BootResult(AtNamespace):
     examples=("baton boot", "baton boot --session 2026-06-17-003 --agent claude --budget 4000"),
 )
 def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:
-    """Start a session: fetch changes of other machines, apply due changes, run the checks, archive verified loops,
+    """Start a session: fetch changes of other machines, escalate overdue loops, run the checks, archive verified loops,
     and return the brief.
 
     Missing or broken records do not stop it; the brief names them.

@@ -1,4 +1,7 @@
-"""Due checks of open loops and their results. Does not import the probes, which many commands do not need."""
+"""The due checks of open loops and their results.
+
+This module does not import the code that runs checks, because many commands do not need it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class Checks(NamedTuple):
     skipped: int = 0
 
 
-def due_checks(state: State) -> list[OpenLoop]:
+def list_due_loops(state: State) -> list[OpenLoop]:
     """List the unverified loops with an automatic check, most urgent first."""
     loops = state.records(OpenLoop)
     due = [loop for loop in loops if loop.status != "verified" and loop.verify and loop.verify.method != "manual"]

@@ -23,7 +23,7 @@ from baton_git.git.store import Store
 from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.verification.check_results import Checks, apply_results, due_checks, select_news
+from baton_git.verbs.verification.check_results import Checks, apply_results, list_due_loops, select_news
 from baton_git.verbs.verification.consent import Consent
 from baton_git.verbs.verification.trust import find_refusal
 
@@ -96,7 +96,7 @@ def check_loops(
     """
     version = ws.branch.read()
     state = version.state
-    loops = [state.find(OpenLoop, id_) for id_ in ids] if ids else due_checks(state)
+    loops = [state.find(OpenLoop, id_) for id_ in ids] if ids else list_due_loops(state)
     for loop in loops:
         if loop.verify is None:
             hint = f"to record what you observed: baton loop verify {loop.id} --passed, or --failed"

@@ -33,7 +33,7 @@ class Consent:
     def refusal(self, loop: OpenLoop) -> str | None:
         """Return why the check of a loop waits for approval; None if it may run.
 
-        In a bare repository a check for a commit needs no approval: it reads the repository only.
+        In a bare repository, a check for a commit needs no approval, because it reads only the repository.
         """
         if loop.verify is None or (loop.verify.method == "git_commit" and self._ws.folder is None):
             return None
@@ -48,8 +48,10 @@ class Consent:
         return f"waits for approval: {_describe_origin(stranger)}; run: baton trust {loop.id}"
 
     def stranger(self, loop: OpenLoop) -> Label | None:
-        """Return who wrote the check, or None if it was this machine or a trusted remote. Raises as
-        `Labels.stranger` does.
+        """Return who wrote the check; None if it was this machine or a trusted remote.
+
+        Raises:
+            BatonError: under the same conditions as `Labels.stranger`.
         """
         return self._labels.stranger(Key(OpenLoop.kind, loop.id), "check")
 

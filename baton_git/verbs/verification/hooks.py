@@ -28,7 +28,7 @@ from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.sync import describe_sync, sync
-from baton_git.verbs.verification.check_results import apply_results, due_checks, select_news
+from baton_git.verbs.verification.check_results import apply_results, list_due_loops, select_news
 from baton_git.verbs.verification.checks import run_checks
 
 BY_COMMITS: Final = frozenset({"git_commit"})
@@ -63,7 +63,7 @@ def verify_due(
 
 
 def _list_due(version: Revision, methods: Collection[str]) -> list[OpenLoop]:
-    return [loop for loop in due_checks(version.state) if loop.verify and loop.verify.method in methods]
+    return [loop for loop in list_due_loops(version.state) if loop.verify and loop.verify.method in methods]
 
 
 # --- one process at a time

@@ -15,13 +15,18 @@ NOT_APPROVED = "not approved on this machine"
 
 
 def require_approvals(ws: Workspace) -> Approvals:
+    """Return the approvals; raise InvalidArgument if they cannot be stored here."""
     if ws.approvals is None:
         raise InvalidArgument("approvals cannot be stored here", hint="work in a repository")
     return ws.approvals
 
 
 def trust(ws: Workspace, now: datetime, argv: tuple[str, ...]) -> bool:
-    """Approve exactly the command `argv` for this repository on this machine; return False if already approved."""
+    """Approve exactly the command `argv` for this repository on this machine; return False if already approved.
+
+    Raises:
+        InvalidArgument: the command is empty or not UTF-8 text, or approvals cannot be stored here.
+    """
     if not argv or not argv[0]:
         raise InvalidArgument("no command to approve", hint="baton trust ID, or baton trust -- PROGRAM ARGUMENT…")
     if any("\ud800" <= character <= "\udfff" for word in argv for character in word):
@@ -52,7 +57,7 @@ def _read_contents(ws: Workspace, argv: tuple[str, ...]) -> Contents:
 
 
 def distrust(ws: Workspace, argv: tuple[str, ...]) -> bool:
-    """Revoke an approval; return False if there was none."""
+    """Revoke the approval of a command; return False if there was none."""
     return require_approvals(ws).revoke(argv)
 
 
@@ -66,8 +71,10 @@ def trust_remote(ws: Workspace, now: datetime, remote: str) -> bool:
 
 
 def distrust_remote(ws: Workspace, remote: str) -> bool:
-    """Stop trusting a remote by name or address, even if it is no longer configured; return False if it was not
-    trusted.
+    """Stop trusting a remote, given by name or address; return False if it was not trusted.
+
+    Raises:
+        NotFound: the remote is neither configured nor trusted.
     """
     approvals = require_approvals(ws)
     meant = {trusted.url for trusted in approvals.remotes() if remote in (trusted.name, trusted.url)}
