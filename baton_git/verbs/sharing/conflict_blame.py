@@ -1,4 +1,4 @@
-"""Find in the history who wrote the two sides of a conflict."""
+"""Find out from the history who wrote the two sides of a conflict."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ class _TreeReader:
 def _follow_trail(reader: _TreeReader, entry: LogEntry, trail: _Trail) -> list[tuple[Oid, _Trail]]:
     """Return where a search continues after a commit.
 
-    It continues at the parent with the same value, or at both sides of the merge that found the conflict. At the commit
-    that set the value, it ends. Commits that only restore a resolved conflict are passed over.
+    It continues at the parent with the same value, or at both sides of the merge that found the conflict, and ends at
+    the commit that set the value. Commits that only restore a resolved conflict are passed over.
     """
     for parent in entry.parents:
         if _is_same(reader, entry.tree, parent, trail):

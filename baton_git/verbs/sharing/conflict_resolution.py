@@ -105,7 +105,7 @@ def _apply_value(
     if conflict.record_kind == Rule.kind and chosen:
         raise NotAllowed(
             f"{conflict.record_id}: resolving a conflict cannot change a rule",
-            hint=f"{_make_keep_hint(conflict)}; another text needs another graduation by a person",
+            hint=f"{_make_keep_hint(conflict)}; for another text, a person must graduate the pattern again",
         )
     key, entry = _find_entry(state, conflict)
     if is_side and chosen and isinstance(chosen[0], dict) and chosen[0].keys() == {"path", "blob"}:
@@ -114,7 +114,7 @@ def _apply_value(
             hint=f"git cat-file blob {chosen[0]['blob']} shows it; {_make_keep_hint(conflict)}",
         )
     if conflict.field == "":
-        return _resolve_record(ws, now, state, key, entry, chosen)
+        return _resolve_record(ws, now, state, key, entry, chosen, conflict)
     if not isinstance(entry, Part):
         raise NotFound("record", conflict.record_id or conflict.record_kind, hint=_make_keep_hint(conflict))
     data = dict(entry.record) if isinstance(entry, Archived) else entry.as_data()
@@ -124,7 +124,7 @@ def _apply_value(
             f"{conflict.field} of {conflict.record_id or conflict.record_kind} has changed since",
             hint=f"{_make_keep_hint(conflict)}; or give another value",
         )
-    return _put_record(state, key, entry, _replace_value(data, names, chosen))
+    return _put_record(state, key, entry, _replace_value(data, names, chosen), conflict)
 
 
 def _read_value(data: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
@@ -169,18 +169,19 @@ def _find_entry(state: State, conflict: Conflict) -> tuple[Key, Any]:
     return Key(kind, id_), None
 
 
-def _put_record(state: State, key: Key, entry: Part | None, data: dict[str, Any]) -> State:
+def _put_record(state: State, key: Key, entry: Part | None, data: dict[str, Any], conflict: Conflict) -> State:
     model = ALL_KINDS[key.kind].model
     record = parse(model, data)
     if isinstance(record, Record):
-        _check_claim(state, key, entry, record)
+        _check_claim(state, key, entry, record, conflict)
     return state.put(entry.replace(record=record.as_data()) if isinstance(entry, Archived) else record, key)
 
 
-def _check_claim(state: State, key: Key, entry: Part | None, claim: Record) -> None:
+def _check_claim(state: State, key: Key, entry: Part | None, claim: Record, conflict: Conflict) -> None:
     """Check that the resolved record keeps its id and claims nothing that needs a person's confirmation."""
     if claim.id != key.id and not key.archived:
-        raise NotAllowed(f"{key.display_name} cannot become {claim.id}: the id of a record never changes", hint=_KEEP)
+        message = f"{key.display_name} cannot become {claim.id}: the id of a record never changes"
+        raise NotAllowed(message, hint=_make_keep_hint(conflict))
 
     def tier_of(id_: str) -> str | None:
         decision = state.entry(Key(ActiveDecision.kind, id_))
@@ -192,30 +193,31 @@ def _check_claim(state: State, key: Key, entry: Part | None, claim: Record) -> N
         if hold.claimed == "graduated":
             raise NeedsHuman(
                 f"{claim.id}: {hold.why}",
-                hint=f"baton pattern graduate {claim.id}, then resolve the conflict with ours",
+                hint=f"baton pattern graduate {claim.id}, then resolve {conflict.id} with {conflict.winner}",
             )
-        raise NotAllowed(f"{claim.id} {hold.field}: {hold.why}", hint=_KEEP)
+        raise NotAllowed(f"{claim.id} {hold.field}: {hold.why}", hint=_make_keep_hint(conflict))
 
 
-_KEEP = "to keep the current value: resolve with ours"
-
-
-def _resolve_record(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...]) -> State:
+def _resolve_record(
+    ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...], conflict: Conflict
+) -> State:
     if not chosen:
         if isinstance(entry, Record) and not key.archived:
             return state.archive(entry, at=iso(now), reason="removed on one side", session=ws.actor.session)
         return state
     data = chosen[0]
     if not isinstance(data, dict) or "unreadable" in data:
-        raise InvalidArgument(f"{key.display_name}: the value of that side is not a record", hint=_KEEP)
+        message = f"{key.display_name}: the value of that side is not a record"
+        raise InvalidArgument(message, hint=_make_keep_hint(conflict))
     is_archived = "record" in data and "at" in data and "id" not in data
     if is_archived:
         archived = parse(Archived, data)
         record = parse(KINDS[key.kind].model, archived.record)
         if isinstance(record, Record):
-            _check_claim(state, key._replace(archived=True), entry if isinstance(entry, Part) else None, record)
+            before = entry if isinstance(entry, Part) else None
+            _check_claim(state, key._replace(archived=True), before, record, conflict)
         return state.put(archived, Key(key.kind, key.id, archived=True))
-    return _put_record(state, key, entry if isinstance(entry, Part) else None, data)
+    return _put_record(state, key, entry if isinstance(entry, Part) else None, data, conflict)
 
 
 def _resolve_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict, side: Side | None) -> ProposedState:
@@ -226,15 +228,15 @@ def _resolve_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict
     root, path = ws.branch.store.folder(tip.tree), conflict.record_id
     losing: Side = "theirs" if conflict.winner == "ours" else "ours"
     named = [value.get("path") for value in get_side_value(conflict, losing) if isinstance(value, dict)]
-    beside = str(named[0] if named else path)
-    if any(key_at(candidate) is not None for candidate in (path, beside)):
+    copy_path = str(named[0] if named else path)
+    if any(key_at(candidate) is not None for candidate in (path, copy_path)):
         raise NotAllowed(f"{conflict.id} is about a file, but {path} is a record", hint=_make_keep_hint(conflict))
-    entry = entry_at(root, beside)
-    gone: dict[str, Edit] = {beside: None} if beside != path else {}
+    entry = entry_at(root, copy_path)
+    gone: dict[str, Edit] = {copy_path: None} if copy_path != path else {}
     if side == conflict.winner:
         return ProposedState(state, files=gone if entry is not None else {})
     if not get_side_value(conflict, side):
         return ProposedState(state, files={path: None})
     if entry is None:
-        raise NotFound("file", beside, hint=_make_keep_hint(conflict))
+        raise NotFound("file", copy_path, hint=_make_keep_hint(conflict))
     return ProposedState(state, files={path: entry, **gone})

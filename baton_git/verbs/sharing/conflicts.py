@@ -95,13 +95,13 @@ def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
     options={
         "side": Option(
             flags={
-                "ours": "The first value that baton conflicts shows.",
-                "theirs": "The second value that baton conflicts shows.",
+                "ours": "Keep the first value that baton conflicts shows.",
+                "theirs": "Keep the second value that baton conflicts shows.",
             }
         ),
         "value": Option(metavar="VALUE"),
     },
-    tool=Tool("Resolve a conflict.", fields={"value": "Instead"}),
+    tool=Tool("Resolve a conflict.", fields={"value": "Or another value"}),
     examples=(
         "baton resolve C-1f2e3d4c --theirs",
         'baton resolve OL-7k3f9q --value "the health check answers 200"',

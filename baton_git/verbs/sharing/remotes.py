@@ -167,7 +167,7 @@ def _read_policy(ws: Workspace, remote: str) -> str:
 
 
 def _is_looser(policy: Policy, previous: str) -> bool:
-    """Whether a policy is less strict than the previous one. An invalid policy counts as the strictest."""
+    """Return whether a policy is less strict than the previous one. An invalid policy counts as the strictest."""
     return STRICTNESS[policy] < STRICTNESS.get(previous, max(STRICTNESS.values()))
 
 

@@ -202,7 +202,7 @@ def decide(
 
 
 def takes_person(ws: Workspace, remote: str, item: WaitingRecord) -> bool:
-    """Whether accepting a record creates or changes a rule that nobody here vouches for yet."""
+    """Return whether accepting a record creates or changes a rule that nobody on this machine vouches for yet."""
     graduates = any(change.kind == "pattern" and change.after("status") == "graduated" for change in item.changes)
     if not graduates and not any(change.kind == "rule" and change.action != "removed" for change in item.changes):
         return False

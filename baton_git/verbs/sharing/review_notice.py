@@ -14,11 +14,11 @@ def describe_waiting(branch: Branch, remote: str, commits: int) -> str:
     """Return one line about the commits of a remote that wait for a review.
 
     Raises:
-        Corrupt: something cannot be read.
+        Corrupt: a waiting commit or the file with earlier decisions cannot be read.
     """
     name, records = mask_logins(remote), count_waiting_records(branch, remote)
     counted = f"{count_noun(records, 'record')} of {name} ({count_noun(commits, 'commit')})"
-    if not records:  # a dry run has not fetched them
+    if not records:  # a dry run does not fetch the commits, so their records are unknown
         counted = f"{count_noun(commits, 'commit')} of {name}"
     is_single = (records or commits) == 1
     pronoun, verb = ("it", "waits") if is_single else ("them", "wait")

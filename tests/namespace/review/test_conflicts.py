@@ -338,9 +338,14 @@ def test_a_resolution_that_would_replace_another_record_is_rejected(pair: Pair) 
     made_up(ada, field="id", theirs="OL-2")
     with pytest.raises(NotAllowed):
         settle(ada, "C-1", "theirs")
-    made_up(ada, field="", theirs='{id = "OL-2", action = "a", expected_outcome = "b", created_at = "2026-11-01"}')
+    another = '{id = "OL-2", action = "a", expected_outcome = "b", created_at = "2026-11-01"}'
+    made_up(ada, field="", theirs=another)
     with pytest.raises(NotAllowed):
         settle(ada, "C-1", "theirs")
+    made_up(ada, field="", ours=another, winner="theirs")
+    with pytest.raises(NotAllowed) as refused:
+        settle(ada, "C-1", "ours")
+    assert refused.value.hint == "to keep the current value: resolve C-1 with theirs"
 
 
 @pytest.mark.parametrize("path", ["rules/PAT-9.md", "patterns/PAT-1.toml", "baton.toml", "open_loops/OL-1.toml"])
