@@ -81,8 +81,8 @@ class DeletedNamespace(NamespaceChange):
 def rename_namespace(ws: Workspace, now: datetime, asked: RenameNamespace) -> RenamedNamespace:
     """Rename a namespace.
 
-    Concurrent writes are either included, or refused with a hint to the new name. Commands and hooks of this repository
-    use the new name from then on. Run the same command on other machines.
+    A concurrent write is either included, or fails with an error that gives the new name. From then on, commands and
+    hooks of this repository use the new name. Run the same command on other machines.
 
     Raises:
         NotFound: the namespace or the remote does not exist.

@@ -90,9 +90,11 @@ class StatusResult(AtNamespace):
 
     repository: str = Field(description="The path of the git repository.")
     updated_at: str | None = Field(description="The time of the last change.", examples=["2026-06-17T12:30:00Z"])
-    active_sessions: list[dict[str, Any]] = Field(description="The sessions that have not ended.")
+    active_sessions: list[dict[str, Any]] = Field(
+        description="The sessions that have not ended, without those in `gone_sessions`."
+    )
     gone_sessions: list[dict[str, Any]] = Field(
-        description="The sessions that have not ended, but whose process does not run any more."
+        description="The sessions that have not ended, but whose process no longer runs."
     )
     damaged: list[UnreadableFile] = Field(description="The files that cannot be read.")
     checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")

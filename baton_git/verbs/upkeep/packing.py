@@ -24,8 +24,8 @@ class PackedStore(Result):
 def pack_store(ws: Workspace, now: datetime, asked: NoInput) -> PackedStore:
     """Combine the objects that baton stored into one pack.
 
-    Writes do this step by step in the background, so it is rarely needed. Your own objects, reflogs and stashes are not
-    touched.
+    Later writes combine packs step by step in the background, so this command is rarely needed. Your own objects,
+    reflogs and stashes are not touched.
 
     Raises:
         Busy: another process is packing.

@@ -76,7 +76,8 @@ def list_quarantined(ws: Workspace, *, everything: bool = False) -> list[Quarant
 def list_quarantine(ws: Workspace, now: datetime, asked: WhichQuarantine) -> QuarantineList:
     """List the rows that imports had to refuse, each with the reason.
 
-    They are stored on this machine, without secrets, until they are valid or missing in an import of the same source.
+    A row stays on this machine, with its secrets redacted, until an import of the same source finds it valid or no
+    longer finds it.
     """
     rows = list_quarantined(ws, everything=asked.everything)
     return QuarantineList(rows=[KeptRow(**row._asdict()) for row in rows])

@@ -120,7 +120,7 @@ def _make_decisions_schema() -> dict[str, Any]:
     contested = {
         "field": {"description": "The field; empty for the record as a whole.", "type": "string"},
         "base": {"description": f"The value of the merge base; {value}"},
-        "ours": {"description": f"Our value; for a conflict without sides, the value that the merge keeps; {value}"},
+        "ours": {"description": f"Our value; if the merge prefers no side, the value that it keeps; {value}"},
         "theirs": {"description": f"The other value; {value}"},
         "winner": _make_choice(ContestedValue, "winner", "The side whose value the merge keeps."),
     }

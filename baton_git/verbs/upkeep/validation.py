@@ -119,7 +119,7 @@ def validate_text(path: str, text: bytes, kind: str | None = None) -> ValidatedF
     """Validate the text of a file: a document of a system, such as session-baton's `.json`, or the file of a record.
 
     Args:
-        path: the path of the file. Unless `kind` is given, its last parts identify the record as on a branch.
+        path: the path of the file. Its last parts identify the record, as in a path on a branch.
         kind: the kind of record or document; None to derive it from the path.
     """
     copied = _find_copied_kind(path, kind)
@@ -170,8 +170,8 @@ def _find_key(path: str, kind: str | None) -> Key:
 def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedFile]:
     """Validate every file of a namespace, including the archive.
 
-    Files that are not records are only listed. The brief is generated, and the exported documents are generated and
-    validated.
+    A file outside the folders of records is only listed. The brief and the exported documents are generated, too, and
+    the documents are validated.
 
     Raises:
         NotFound: the namespace or the revision does not exist.
