@@ -53,7 +53,7 @@ LIVES: dict[str, list[Step]] = {
         step("loop verify", {"checks": {"{other}": {"result": "failed"}}}, id="{other}"),
         step("loop verify", {"checks": {"{other}": {"result": "failed", "why": "no answer"}}},
              id="{other}", result="failed", note="no answer"),
-        step("loop verify", error=("invalid_argument", "note goes with"), id="{other}", note="hm"),
+        step("loop verify", error=("invalid_argument", "note needs"), id="{other}", note="hm"),
         step("loop close", {"id": "{other}"}, id="{other}", reason="given up"),
         document(open_loops=[{"id": "{loop}", "status": "verified", "ttl_days": 3, "expected_outcome": "it is there"}]),
     ],

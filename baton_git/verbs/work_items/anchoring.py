@@ -48,7 +48,7 @@ def anchor_record(
     if not texts:
         raise InvalidArgument(f"{record.id} is about no file yet", hint="name one, PATH or PATH:SYMBOL")
     anchors = [anchor.as_data() for anchor in make_anchors(ws, texts)]
-    return ws.edit(op, now, model, record.id, lambda state, found: state.put(found.replace(anchors=anchors)))
+    return ws.edit(op, now, model, record.id, lambda state, current: state.put(current.replace(anchors=anchors)))
 
 
 def make_anchors(ws: Workspace, about: Sequence[str]) -> list[Anchor]:

@@ -35,7 +35,8 @@ class NewDecision(Input):
     about: About = Field([])
     tier: Literal["raw_source", "llm_derived", "human_confirmed"] | None = Field(
         None,
-        description="Who vouches for it. Default: human_confirmed if a person types it at a terminal, else llm_derived",
+        description="Who vouches for it. Default: human_confirmed if a person types it at a terminal, or else "
+        "llm_derived.",
     )
     id: str | None = Field(
         None, min_length=1, description="The id to use, to continue an existing numbering. Default: a new one."
@@ -80,8 +81,8 @@ class SupersedeDecision(Input):
 def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
     """Record a decision and its reasons.
 
-    With the tier human_confirmed a person must vouch for it: on the command line at a terminal where no agent acts, or
-    by a signature with a key that needs a touch or a passphrase.
+    With the tier human_confirmed, a person must vouch for the decision: at a terminal where no agent acts, or by a
+    signature with a key that needs a touch or a passphrase.
 
     A decision is about files, by default those that the session has changed. The brief marks the decision when one of
     them changes.
@@ -165,6 +166,8 @@ def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -
     A decision derived by a model cannot supersede another one derived by a model.
 
     Raises:
+        NotFound, Ambiguous: an id names no decision, or several.
+        InvalidArgument: both ids name the same decision.
         NotAllowed: both were derived by a model, or one of them is superseded.
     """
     id_ = ws.branch.read().state.find(ActiveDecision, asked.id).id
@@ -188,6 +191,6 @@ def merge_decision(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
 
     Raises:
         InvalidArgument: both ids name the same record.
-        NotAllowed: a person confirmed the merged record but not the remaining one, or its status forbids it.
+        NotAllowed: a person confirmed the merged decision but not the remaining one, or one of them is superseded.
     """
     return merge_records(ws, now, "decision-merge", ActiveDecision, asked)

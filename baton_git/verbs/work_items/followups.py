@@ -38,7 +38,7 @@ class NewFollowUp(Input):
 
     item: str = Field(description="The work to do.", examples=["Refactor the scoring formula"])
     reason: str | None = Field(None, description="Why it is deferred.", examples=["release first"])
-    pattern: str | None = Field(None, description="The pattern it belongs to.", examples=["PAT-9d2k1m"])
+    pattern: str | None = Field(None, description="The pattern that it belongs to.", examples=["PAT-9d2k1m"])
     priority: Literal["normal", "elevated", "escalated"] | None = Field(
         None, description="How urgent it is. Default: normal."
     )
@@ -121,7 +121,7 @@ def _find_known(state: State, asked: NewFollowUp) -> FollowUp | None:
     examples=("baton followup defer FU-2x8m4c",),
 )
 def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Changed:
-    """Defer a follow-up once more. The third deferral makes it elevated, the fifth escalated."""
+    """Defer a follow-up once more. By default, the third deferral makes it elevated, and the fifth escalated."""
     return ws.edit(
         "followup-defer", now, FollowUp, asked.id,
         lambda state, item: state.put(apply_deferral(item, now, ws.policy, asked.reason)),
@@ -154,6 +154,6 @@ def merge_follow_up(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
 
     Raises:
         InvalidArgument: both ids name the same record.
-        NotAllowed: a person confirmed the merged record but not the remaining one, or its status forbids it.
+        NotAllowed: a person confirmed the merged follow-up but not the remaining one.
     """
     return merge_records(ws, now, "followup-merge", FollowUp, asked)

@@ -55,7 +55,7 @@ class LoopFinding(Input):
     @model_validator(mode="after")
     def _check_note(self) -> Self:
         if self.note is not None and self.result is None:
-            raise ValueError("{note} goes with {result}")
+            raise ValueError("{note} needs {result}")
         return self
 
 

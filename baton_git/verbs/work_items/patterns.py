@@ -93,10 +93,10 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
     """Count a mistake: add an occurrence to its pattern, or create the pattern.
 
     WHAT is a description, or the id of a pattern. Descriptions match if they differ only in case, spacing and a final
-    full stop.
+    full stop or exclamation mark.
 
-    The brief marks the pattern, and its rule, when a file that it is about has changed. By default these are the files
-    that the session has changed.
+    A new pattern is about files, by default those that the session has changed. The brief marks the pattern and its
+    rule when one of them changes.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
@@ -232,6 +232,6 @@ def merge_pattern(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
 
     Raises:
         InvalidArgument: both ids name the same record.
-        NotAllowed: a person confirmed the merged record but not the remaining one, or its status forbids it.
+        NotAllowed: a person confirmed the merged pattern but not the remaining one, or one of them is graduated.
     """
     return merge_records(ws, now, "pattern-merge", Pattern, asked)

@@ -54,7 +54,7 @@ def find_references(ws: Workspace, record: Record, fields: Mapping[str, Any]) ->
 
 
 def _refuse_circle(state: State, name: str, id_: str, target: str) -> None:
-    """Raise InvalidArgument if the records that follow from `target` by a field lead back to `id_`."""
+    """Raise InvalidArgument if following this field from record to record, beginning at `target`, leads to `id_`."""
     if target == id_:
         raise InvalidArgument(f"{name}: {id_} cannot name itself", hint="name another record")
     seen = set()

@@ -44,7 +44,7 @@ class Added(Changed):
 
     similar: list[str] = Field([], description="Ids of similar live records.", examples=[["DEC-041"]])
     merge_command: str = Field("", description="The command that merges the new record into the first similar one.")
-    exists: bool = Field(False, description="A live record has the same text; nothing was added.")
+    exists: bool = Field(False, description="Whether a live record has the same text, so that nothing was added.")
     verbose: ClassVar[frozenset[str]] = Changed.verbose | {"merge_command"}
 
     @property
@@ -98,11 +98,11 @@ def _split_words(text: str) -> list[str]:
     return text.casefold().rstrip(_ENDS).split()
 
 
-def are_similar(one: str, other: str) -> bool:
+def are_similar(first: str, second: str) -> bool:
     """Return whether two texts have nearly the same words in any order, the same numbers, and as many negations."""
-    if len(_NEGATIONS.findall(one)) != len(_NEGATIONS.findall(other)):
+    if len(_NEGATIONS.findall(first)) != len(_NEGATIONS.findall(second)):
         return False
-    left, right = (set(extract_terms(text)) or set(text.casefold().split()) for text in (one, other))
+    left, right = (set(extract_terms(text)) or set(text.casefold().split()) for text in (first, second))
     if any(term[:1].isdigit() for term in left ^ right):
         return False
     return len(left & right) >= SHARE * len(left | right)
