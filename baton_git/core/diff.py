@@ -168,7 +168,7 @@ def commit_subject(changes: list[RecordChange], limit: int = 5) -> str:
 
 
 def describe_change(change: RecordChange) -> str:
-    """Return the change of one record in words; empty for a change that logs and commit subjects leave out."""
+    """Return the change of one record in words; empty for a change that logs and commit subjects do not mention."""
     if change.kind in (HEAD.kind, SHAPE.kind):
         return _describe_head(change)
     about = f": {one_line(change.title, 50)}" if change.title and change.kind != "session" else ""
@@ -214,8 +214,9 @@ def _describe_action(change: RecordChange) -> str:
         verbs.append("deferred" if change.rises("defer_count") else f"deferred {change.after('defer_count') or 0}×")
     if "count" in names:
         verbs.append(f"seen {'again ' if change.rises('count') else ''}({change.after('count') or 0}×)")
-    if "status" in names:
-        verbs.append(str(change.after("status")).replace("_", " "))
+    status = change.after("status")
+    if status is not None:
+        verbs.append(str(status).replace("_", " "))
     elif any(name.startswith("last_check") for name in names):
         verbs.append("checked")
     if change.after("priority") in ("elevated", "escalated"):

@@ -166,6 +166,7 @@ def test_a_record_that_became_unreadable_is_a_change() -> None:
         (loop(), loop(status="verified"), "OL-1 verified"),
         (loop(), loop(status="failed", last_check={"result": "failed", "at": ""}), "OL-1 failed"),
         (loop(), loop(last_check={"result": "unknown", "at": ""}), "OL-1 checked"),
+        (loop(status="verified"), loop(), "OL-1 status changed"),
         (loop(), loop(action="else", x=1), "OL-1 action, x changed"),
         (loop(), loop(a=1, b=1, c=1, d=1), "OL-1 a, b, c… changed"),
         (loop(), loop(**{"x\n\nBaton-Op: forged": 1}), "OL-1 x Baton-Op: forged changed"),
