@@ -1,9 +1,10 @@
 """The lifecycle rules of records, as pure functions `(state, event, now) → state`.
 
 Sources of the rules: session-baton's specification (expiry, escalation at 3 and 5 deferrals, the newest five
-occurrences, a rule proposed at the threshold, the Anti-Ouroboros gate) and the ACA trust rules (tiers never decrease, a
-model-derived decision never supersedes a model-derived one, decisions only move forward). `now` is always an aware
-`datetime` in UTC.
+occurrences, a rule proposed at the threshold, the Anti-Ouroboros gate: only a person makes a rule), and the trust rules
+of ACA, the Agent Civilization Architecture (https://github.com/MakiDevelop/agent-civilization-architecture): tiers
+never decrease, a model-derived decision never supersedes another model-derived one, decisions only move forward. `now`
+is always an aware `datetime` in UTC.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ DECISION_STATUSES = ("active", "monitoring", "superseded")
 
 
 class Policy(NamedTuple):
-    """The parameters of the rules. git config `baton.<name>` on a machine overrides the defaults."""
+    """The parameters of the rules. git config overrides the defaults on a machine: `baton.ttlDays` for `ttl_days`."""
 
     ttl_days: int = 7
     elevate_at: int = 3
@@ -51,8 +52,10 @@ class Policy(NamedTuple):
 class Confirmed(NamedTuple):
     """A person's confirmation of a rule on this machine, created only by the interface that received it.
 
-    `pattern`, `rule` and `what` are the id, the rule and the failure that the person was shown; `what` is None if the
-    failure was not shown.
+    Attributes:
+        pattern: the id of the pattern.
+        rule: the text of the rule that the person was shown.
+        what: the failure that the person was shown; None if it was not shown.
     """
 
     by: str
@@ -62,6 +65,7 @@ class Confirmed(NamedTuple):
     what: str | None = None
 
     def covers(self, pattern: Pattern, rule: str) -> bool:
+        """Whether the person confirmed this rule for this pattern, and the failure is still as it was shown."""
         shown = pattern.what if self.what is None else self.what
         return (self.pattern, self.rule, shown) == (pattern.id, rule, pattern.what)
 
@@ -70,7 +74,7 @@ class Confirmed(NamedTuple):
 
 
 def deadline(loop: OpenLoop) -> datetime | None:
-    """Return when the loop expires; None if `created_at` is not a date. A date without a time counts from its end."""
+    """Return when the loop expires; None if `created_at` is not a date. A date without a time means its end."""
     try:
         created = parse_time(loop.created_at)
         if len(loop.created_at) <= len("2026-11-21"):
@@ -81,12 +85,16 @@ def deadline(loop: OpenLoop) -> datetime | None:
 
 
 def is_due(loop: OpenLoop, now: datetime) -> bool:
+    """Whether the loop is open and has expired."""
     end = deadline(loop)
     return loop.status == "open" and end is not None and now >= end
 
 
 def apply_check(loop: OpenLoop, check: LastCheck) -> OpenLoop:
-    """Return the loop after a check: passed → verified, failed → failed; an unknown result keeps the status."""
+    """Return the loop with the result of a check.
+
+    `passed` makes the loop verified, and `failed` makes it failed; `unknown` does not change its status.
+    """
     status = {"passed": "verified", "failed": "failed"}.get(check.result)
     return loop.replace(last_check=check, **({"status": status} if status else {}))
 
@@ -151,6 +159,7 @@ def apply_proposal(pattern: Pattern, rule: str) -> Pattern:
 
 
 def apply_dismissal(pattern: Pattern) -> Pattern:
+    """Return the pattern as dismissed. Raises NotAllowed if it is graduated."""
     if pattern.status == "graduated":
         raise NotAllowed(f"pattern {pattern.id} is graduated", hint="revert the graduation: baton rollback")
     return pattern.replace(status="dismissed")
@@ -165,8 +174,8 @@ def apply_graduation(
     Args:
         confirmed: the person's confirmation of exactly this rule, or None if there is none.
         rule: the text of the rule; by default the proposed rule of the pattern.
-        is_claim: whether to accept also a pattern whose status is `graduated` already. Such a pattern came from
-            elsewhere, and nobody has confirmed it on this machine.
+        is_claim: whether to also accept a pattern that is graduated already. Such a pattern came from elsewhere, and
+            nobody has confirmed it on this machine.
 
     Raises:
         NeedsHuman: no person confirmed the rule.
@@ -208,6 +217,7 @@ def _rule_text(pattern: Pattern, rule: str, confirmed: Confirmed, now: datetime)
 
 
 def apply_monitoring(decision: ActiveDecision) -> ActiveDecision:
+    """Return the decision as monitored. Raises NotAllowed if it is superseded."""
     if decision.status == "superseded":
         raise NotAllowed(f"decision {decision.id} is superseded; decisions only move forward")
     return decision.replace(status="monitoring")
@@ -259,7 +269,7 @@ def apply_supersession(decision: ActiveDecision, by: ActiveDecision, judge: Judg
 
 
 def may_supersede(target_tier: str, candidate_tier: str) -> bool:
-    """Whether a decision of one tier may supersede one of another (ACA, layer 2)."""
+    """Whether a decision of tier `candidate_tier` may supersede one of tier `target_tier` (ACA, layer 2)."""
     return (target_tier, candidate_tier) != ("llm_derived", "llm_derived")
 
 
@@ -267,9 +277,9 @@ def may_supersede(target_tier: str, candidate_tier: str) -> bool:
 
 
 def apply_reopening(record: Record, now: datetime, *, is_archived: bool) -> Record:
-    """Return a closed record as an open one, or the same record if it is not closed.
+    """Return a closed record as an open one, or the same record if its status is not a closed one.
 
-    An archived graduated pattern is reopened without its rule.
+    A graduated pattern is reopened only if it is archived; the result no longer refers to its rule.
 
     Raises:
         NotAllowed: the record is a superseded decision.
@@ -367,12 +377,12 @@ def hold_claims(
 
     The following changes are held back:
 
-    - the graduation of a pattern, its end, and any change of `graduated_to`;
+    - the graduation of a pattern, the end of a graduation, and any change of `graduated_to`;
     - a new status of a dismissed pattern;
     - a tier that is lowered, or raised to `human_confirmed`;
     - the status of a decision that moves back;
-    - a supersession that the ACA table forbids. The tier of a superseding decision that does not exist counts as
-      `llm_derived` if `base` is given; otherwise the supersession is allowed;
+    - a supersession that `may_supersede` forbids. The tier of a superseding decision that does not exist counts as
+      `llm_derived`; a new record may name such a decision;
     - a new result of a probe, if `evidence` is true.
 
     A field whose change is held back keeps the value of `base`. A pattern that claims a graduation becomes a rule
@@ -438,12 +448,12 @@ def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[HeldClaim]:
 
 
 def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:
-    was = base is not None and base.status == "graduated"
-    claims = claim.status == "graduated"
+    was_graduated = base is not None and base.status == "graduated"
+    is_graduated = claim.status == "graduated"
     holds = []
-    if claims != was:
+    if is_graduated != was_graduated:
         kept = base.status if base is not None and base.status != "observing" else "rule_candidate"
-        why = "only a person ends a rule" if was else "a pattern graduates only through a person"
+        why = "only a person ends a rule" if was_graduated else "a pattern graduates only through a person"
         holds.append(HeldClaim(claim.id, "status", claim.status, kept, why))
     elif base is not None and base.status == "dismissed" != claim.status:
         holds.append(HeldClaim(claim.id, "status", claim.status, "dismissed", "it was dismissed"))

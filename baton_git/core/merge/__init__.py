@@ -1,8 +1,9 @@
 """Three-way merge of states: records are matched by id, and their fields are merged by the rules that they declare.
 
-`decide` returns the decisions as data, and `apply` carries them out. Neither uses git or bytes. If both sides changed a
-value differently and its rule cannot combine the changes, one value wins and a `Conflict` records both, so that no
-value is lost. Without a preferred side, winners are chosen by value: swapping the two sides gives the same result.
+`decide` returns the decisions as data, and `apply` carries them out. Both work on states only, without git. If both
+sides changed a value differently and its rule cannot combine the changes, one value wins and a `Conflict` records both,
+so that no value is lost. Without a preferred side, winners are chosen by value: swapping the two sides gives the same
+result.
 """
 
 from baton_git.core.merge.applying import apply, conflict, conflicts_of, with_conflicts

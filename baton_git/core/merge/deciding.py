@@ -58,7 +58,7 @@ class _Merger:
     rules: int
 
     def placements(self) -> Iterator[Placement]:
-        """Yield a placement for every record that theirs changed, or whose key such a record may need."""
+        """Yield a placement for every record that theirs changed, or that ours moved to a key that theirs changed."""
         moved = {key for key, place in self.ours.moves.items() if place in self.theirs.changed}
         for key in sorted(self.theirs.changed | moved):
             if self._is_theirs_alone(key):
@@ -76,10 +76,10 @@ class _Merger:
         """Return the placement of a record that exists in the base."""
         here, there = self.ours.place(key), self.theirs.place(key)
         ours, theirs = self.ours.state.entry(here), self.theirs.state.entry(there)
-        stays = here == key and same(ours, was), there == key and same(theirs, was)
-        if stays[1] and (not stays[0] or identical(theirs, was)):
+        ours_unchanged, theirs_unchanged = here == key and same(ours, was), there == key and same(theirs, was)
+        if theirs_unchanged and (not ours_unchanged or identical(theirs, was)):
             return Placement(key, ours, here, "keep", here)
-        if stays[0] and (not stays[1] or identical(ours, was)):
+        if ours_unchanged and (not theirs_unchanged or identical(ours, was)):
             return Placement(key, theirs, there, "take", here)
         places = [place for place in (here, there) if place != key]
         if same(ours, theirs):
@@ -111,11 +111,11 @@ class _Merger:
             assert placement.entry is not None
             if fits(key._replace(archived=isinstance(placement.entry, Archived)), placement.entry):
                 return placement
-            stands: Entry | None = self._choose_record(key, was, ours, theirs)
+            chosen: Entry | None = self._choose_record(key, was, ours, theirs)
         else:
-            stands = _choose_readable(ours, theirs, self.prefer)
-        loser = self._contest_record(was, ours, theirs, "ours" if stands is ours else "theirs")
-        return Placement(key, stands, key, "keep" if stands is ours else "merge", key, (loser,))
+            chosen = _choose_readable(ours, theirs, self.prefer)
+        contested = self._contest_record(was, ours, theirs, "ours" if chosen is ours else "theirs")
+        return Placement(key, chosen, key, "keep" if chosen is ours else "merge", key, (contested,))
 
     def _choose_record(self, key: Key, was: Entry | None, ours: Part, theirs: Part) -> Part:
         """Choose one of two records whose merge is too large to store.
@@ -123,12 +123,12 @@ class _Merger:
         For a pattern, the side whose graduation wins comes first; then the preferred side, a record that fits, and the
         larger by value.
         """
-        word = None
+        winner = None
         if key.kind == Pattern.kind:
             sides = [record_data(entry) if isinstance(entry, Part) else {} for entry in (was, ours, theirs)]
-            word = graduation_winner(sides[0], sides[1], sides[2], self.prefer, one_sided=True)
-        if word is not None or self.prefer is not None:
-            return ours if (word or self.prefer) == "ours" else theirs
+            winner = graduation_winner(sides[0], sides[1], sides[2], self.prefer, one_sided=True)
+        if winner is not None or self.prefer is not None:
+            return ours if (winner or self.prefer) == "ours" else theirs
         return max(
             ours,
             theirs,
@@ -150,7 +150,7 @@ class _Merger:
         """Return the placements with each rule taken from the side whose graduation of the pattern wins."""
         keys = {key for key in (*self.ours.changed, *self.theirs.changed) if key.kind == Rule.kind and not key.archived}
         rules = [
-            self._place_rule(key, stands) for key in sorted(keys) if (stands := self._rule_winner(key)) is not None
+            self._place_rule(key, winner) for key in sorted(keys) if (winner := self._rule_winner(key)) is not None
         ]
         held = {rule.key for rule in rules}
         return [placement for placement in placements if placement.key not in held] + rules
@@ -173,17 +173,17 @@ class _Merger:
         both_changed = not same(our_rule, was) and not same(their_rule, was)
         return graduation_winner(before, record_data(here), record_data(there), self.prefer, one_sided=both_changed)
 
-    def _place_rule(self, key: Key, stands: Prefer) -> Placement:
+    def _place_rule(self, key: Key, winner: Prefer) -> Placement:
         our_rule, their_rule = self.ours.state.entry(key), self.theirs.state.entry(key)
-        loser = self._contest_record(self.base.entry(key), our_rule, their_rule, stands)
-        entry = our_rule if stands == "ours" else their_rule
-        return Placement(key, entry, key, "keep" if entry is our_rule else "take", key, (loser,))
+        contested = self._contest_record(self.base.entry(key), our_rule, their_rule, winner)
+        entry = our_rule if winner == "ours" else their_rule
+        return Placement(key, entry, key, "keep" if entry is our_rule else "take", key, (contested,))
 
 
 def _keep_alike(key: Key, ours: Entry | None, theirs: Entry | None) -> Placement:
     """Return the placement of two equal entries; if they are written differently, choose by value, not by side."""
-    stands = min((ours, theirs), key=lambda entry: ordered_json(entry_values(entry)))
-    return Placement(key, stands, key, "keep" if stands is ours else "take", key)
+    chosen = min((ours, theirs), key=lambda entry: ordered_json(entry_values(entry)))
+    return Placement(key, chosen, key, "keep" if chosen is ours else "take", key)
 
 
 def _place_at(to: Key, placement: Placement) -> Placement:
@@ -210,7 +210,7 @@ def _choose_readable(ours: Entry | None, theirs: Entry | None, prefer: Prefer | 
 
 
 def _merge_records(key: Key, entries: tuple[Entry | None, Part, Part], prefer: Prefer | None, rules: int) -> Placement:
-    """Merge two records by field. A record archived on one side and edited on the other is archived with the edit."""
+    """Merge two records by field. A record that one side archived and the other edited is archived with the edit."""
     was, ours, theirs = entries
     model = type(ours) if not isinstance(ours, Archived) else type(theirs)
     if model is Archived:

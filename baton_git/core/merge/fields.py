@@ -53,13 +53,13 @@ class _Terms(NamedTuple):
 
     Attributes:
         prefer: the side that wins conflicts, or None.
-        is_made: whether both sides created the record, so that there is no base.
-        own: the counts of each side since its copy of a shared recording, or None.
+        has_no_base: whether both sides created the record.
+        own: how often each side counted on its own, if both have copies of one record (see `own_counts`), else None.
         rules: the version of the rules.
     """
 
     prefer: Prefer | None
-    is_made: bool
+    has_no_base: bool
     own: Own | None
     rules: int
 
@@ -69,7 +69,7 @@ def _merge_table(
 ) -> tuple[dict[str, Any], list[ContestedValue]]:
     merged: dict[str, Any] = {}
     contested: list[ContestedValue] = []
-    for name in _names(model, base, ours, theirs):
+    for name in _list_names(model, base, ours, theirs):
         sides = _values(name, base, ours, theirs)
         rule = _rule_of(model, name, terms)
         tables = _tables(*sides) if isinstance(rule, Fields) else None
@@ -117,15 +117,15 @@ def _values(name: str, base: Table, ours: Table, theirs: Table) -> Sides:
 
 
 def _rule_of(model: type[Part], name: str, terms: _Terms) -> MergeRule:
-    """Return the rule of a field. Required texts of records without a base have no common text to append to."""
+    """Return the rule of a field. Without a base, a required text is not appended to the other side's text."""
     rule = merge_rule(model, name)
     if isinstance(rule, Extend) and terms.rules == 1:
         return Append()
     is_title = isinstance(rule, Append) and model.model_fields[name].is_required()
-    return CHANGED_SIDE if terms.is_made and is_title else rule
+    return CHANGED_SIDE if terms.has_no_base and is_title else rule
 
 
-def _names(model: type[Part], base: Table, ours: Table, theirs: Table) -> Iterator[str]:
+def _list_names(model: type[Part], base: Table, ours: Table, theirs: Table) -> Iterator[str]:
     """Yield the names of all fields in the order of the merged record.
 
     First the model's fields, those with the rule `Beside` last. Then unknown fields: those of the base in its order,
@@ -148,7 +148,7 @@ def settle_contested(
 ) -> tuple[Value, ContestedValue]:
     """Return the winning value of a conflict, and the conflict. A value wins over an absent one."""
     if prefer is None:
-        first, second = sorted((ours, theirs), key=_in_substance, reverse=True)
+        first, second = sorted((ours, theirs), key=_value_order, reverse=True)
         return first, ContestedValue(field, base, first, second, "ours")
     winner: Prefer = prefer if (ours if prefer == "ours" else theirs) else ("ours" if ours else "theirs")
     return (ours if winner == "ours" else theirs), ContestedValue(field, base, ours, theirs, winner)
@@ -170,7 +170,7 @@ def _since(rule: Fixed, side: Value) -> tuple[bool, str, str]:
     return moment is None, moment.isoformat() if moment else "", canonical_json(side[0]) if side else ""
 
 
-def _in_substance(side: Value) -> tuple[int, bool, str]:
+def _value_order(side: Value) -> tuple[int, bool, str]:
     """Return a sort key: absent before null, null before values, values by their canonical JSON."""
     return len(side), side not in ((), (None,)), canonical_json(side[0]) if side else ""
 
@@ -193,7 +193,7 @@ def _merge_counter(model: type[Part], name: str, sides: Sides, terms: _Terms) ->
     """Like `merge_value`, but if both sides changed the count to the same number, both increases are added."""
     default = model.model_fields[name].get_default()
     base, ours, theirs = (side or (default,) for side in sides)
-    if terms.is_made:
+    if terms.has_no_base:
         base = (counted_before(terms.own, ours[0], theirs[0]),)
     if theirs == base:
         return ours
@@ -226,18 +226,18 @@ def _merge_unknown_table(base: Value, ours: Value, theirs: Value) -> Value | Non
     return (merged,)
 
 
-def _merge_beside(rule: Beside, stands: Any, tables: tuple[Table, Table, Table], values: Sides) -> Value | None:
+def _merge_beside(rule: Beside, winning: Any, tables: tuple[Table, Table, Table], values: Sides) -> Value | None:
     """Return the merged value of a field with the rule `Beside`; None for a conflict. The first case that applies:
 
     1. The sides changed neither this field nor `rule.field` in different ways: the value of the side that changed it.
-    2. Exactly one side has `stands`, the merged value of `rule.field`: the value of that side.
+    2. Exactly one side has `winning`, the merged value of `rule.field`: the value of that side.
     3. The sides did not change this field in different ways: the value of the side that changed it.
     4. The two values are combined by the rule.
     """
     value = merge_value(*values)
     if value is not None and merge_value(*_values(rule.field, *tables)) is not None:
         return value
-    having = [value for table, value in zip(tables[1:], values[1:], strict=True) if table.get(rule.field) == stands]
+    having = [value for table, value in zip(tables[1:], values[1:], strict=True) if table.get(rule.field) == winning]
     if len(having) == 1:
         return having[0]
     return combine_values(rule, *values) if value is None else value

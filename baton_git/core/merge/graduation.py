@@ -1,6 +1,6 @@
 """The gate for graduations in a merge: a graduation is taken whole from one side; only its tier can be lowered.
 
-session-baton calls the rule that only a person makes a rule the Anti-Ouroboros gate.
+session-baton's name for it is Anti-Ouroboros gate: only a person can make a rule out of a pattern.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ GRADUATION = ("status", "source_tier", "proposed_rule", "graduated_to")
 
 
 def is_graduated(data: Table) -> bool:
+    """Whether a pattern, as plain data, is graduated."""
     return data.get("status") == "graduated"
 
 
 def graduation_winner(
     base: Table, ours: Table, theirs: Table, prefer: Prefer | None, *, one_sided: bool = False
 ) -> Prefer | None:
-    """Return the side whose graduation wins. None if the pattern is graduated on neither side, if both sides have the
-    same graduation, or (without `one_sided`) if only one side changed it.
+    """Return the side whose graduation wins.
+
+    Return None if the pattern is graduated on neither side, if both sides have the same graduation, or (without
+    `one_sided`) if only one side changed it.
 
     If both sides changed the graduation and only one is graduated, the other side wins. Of two graduations, the
     preferred side wins, else the one with the lower (less trusted) tier, else the one with the larger canonical JSON.
@@ -68,29 +71,31 @@ def gate_graduation(
         The updated list of contested values.
     """
     base, ours, theirs = sides
-    stands = graduation_winner(base, ours, theirs, prefer)
-    if stands is None:
+    winner = graduation_winner(base, ours, theirs, prefer)
+    if winner is None:
         return contested
-    first, second = (ours, theirs) if stands == "ours" else (theirs, ours)
-    doubted = _trust(min((table for table in (merged, first) if "source_tier" in table), key=_trust, default=first))
+    first, second = (ours, theirs) if winner == "ours" else (theirs, ours)
+    lowest_trust = _trust(
+        min((table for table in (merged, first) if "source_tier" in table), key=_trust, default=first)
+    )
     for name in GRADUATION:
         merged.pop(name, None)
     merged |= _part(first)
-    if doubted < _trust(first):
-        merged["source_tier"] = TIERS[doubted]
+    if lowest_trust < _trust(first):
+        merged["source_tier"] = TIERS[lowest_trust]
     differing = [name for name in GRADUATION if not alike(_value(first, name), _value(second, name))]
     names = [name for name in differing if name in ("status", "proposed_rule")] or differing
-    contested_fields = [_contested_field(name, sides, stands, prefer) for name in names]
+    contested_fields = [_contested_field(name, sides, winner, prefer) for name in names]
     return [value for value in contested if value.field not in GRADUATION] + contested_fields
 
 
 def _contested_field(
-    name: str, sides: tuple[Table, Table, Table], stands: Prefer, prefer: Prefer | None
+    name: str, sides: tuple[Table, Table, Table], winner: Prefer, prefer: Prefer | None
 ) -> ContestedValue:
     base, ours, theirs = (_value(side, name) for side in sides)
     if prefer is None:
-        return ContestedValue(name, base, *((ours, theirs) if stands == "ours" else (theirs, ours)), "ours")
-    return ContestedValue(name, base, ours, theirs, stands)
+        return ContestedValue(name, base, *((ours, theirs) if winner == "ours" else (theirs, ours)), "ours")
+    return ContestedValue(name, base, ours, theirs, winner)
 
 
 def _value(data: Table, name: str) -> tuple[Any, ...]:

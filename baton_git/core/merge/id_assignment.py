@@ -47,46 +47,47 @@ def assign_ids(
 ) -> Iterator[Decision]:
     """Yield the decisions for the placements, with a unique key for each entry."""
     settled = list(_resolve_collisions(ours, theirs, placements, prefer))
-    left = {placement.here for placement, _ in settled if placement.here != placement.to}
-    for placement, stays in settled:
-        yield from _decision(ours, placement, stays=stays, left=placement.to in left)
+    vacated = {placement.here for placement, _ in settled if placement.here != placement.to}
+    for placement, is_reused in settled:
+        yield from _decide_placement(ours, placement, is_reused=is_reused, is_vacated=placement.to in vacated)
 
 
 def _resolve_collisions(
     ours: State, theirs: State, placements: Sequence[Placement], prefer: Prefer | None
 ) -> Iterator[tuple[Placement, bool]]:
-    """Yield the placements, with new ids on collisions, and whether another entry takes a removed record's key."""
-    by_place: dict[Key, list[Placement]] = {}
+    """Yield each placement, with a new id if its key is taken, and whether it removes a record whose key is reused."""
+    by_key: dict[Key, list[Placement]] = {}
     for placement in placements:
-        by_place.setdefault(placement.to, []).append(placement)
-    for place, wanted in by_place.items():
-        there = [placement for placement in wanted if placement.entry is not None]
-        if len(there) > 1:
-            there.sort(key=lambda placement: _rank(placement, prefer))
-        first, *rest = there or wanted[:1]
-        gone = [placement for placement in wanted if placement.entry is None and placement is not first]
-        for placement in (first, *(_assign_new_id(ours, theirs, placement, place) for placement in rest), *gone):
+        by_key.setdefault(placement.to, []).append(placement)
+    for key, claimants in by_key.items():
+        present = [placement for placement in claimants if placement.entry is not None]
+        if len(present) > 1:
+            present.sort(key=lambda placement: _rank(placement, prefer))
+        first, *rest = present or claimants[:1]
+        removed = [placement for placement in claimants if placement.entry is None and placement is not first]
+        for placement in (first, *(_assign_new_id(ours, theirs, placement, key) for placement in rest), *removed):
             yield placement, placement is not first and placement.entry is None
 
 
 def _rank(placement: Placement, prefer: Prefer | None) -> tuple[bool, str]:
     """Return a sort key; the first entry keeps the key.
 
-    With a preferred side, ours comes first; otherwise records of the base, then the smaller by value.
+    With a preferred side, the record that has the key in ours comes first. Without one, a record of the base comes
+    first, then the smaller by value.
     """
     if prefer is not None:
         return placement.here != placement.to, ""
     return placement.is_new, canonical_json(entry_values(placement.entry))
 
 
-def _assign_new_id(ours: State, theirs: State, placement: Placement, place: Key) -> Placement:
+def _assign_new_id(ours: State, theirs: State, placement: Placement, taken: Key) -> Placement:
     """Return the placement with an id derived from the content, so that it is the same on every machine."""
     assert placement.entry is not None
     data = record_data(placement.entry) if isinstance(placement.entry, Part) else entry_values(placement.entry)
-    to, entry = place, placement.entry
+    to, entry = taken, placement.entry
     for length in (6, 12, 24, 64):
-        to = place._replace(id=derive_id(place.id, digest(data, length)))
-        entry = with_id(placement.entry, to.id, place.id)
+        to = taken._replace(id=derive_id(taken.id, digest(data, length)))
+        entry = with_id(placement.entry, to.id, taken.id)
         if all(present is None or identical(present, entry) for present in (ours.entry(to), theirs.entry(to))):
             break
     return placement._replace(entry=entry, to=to, action="rekey")
@@ -99,17 +100,24 @@ def with_id(entry: Entry, id_: str, before: str) -> Entry:
     return entry.replace(id=id_) if isinstance(entry, Record) else entry
 
 
-def _decision(ours: State, placement: Placement, *, stays: bool, left: bool) -> Iterator[Decision]:
-    """Yield the decision for a placement, or nothing if ours already has the entry there.
+def _decide_placement(ours: State, placement: Placement, *, is_reused: bool, is_vacated: bool) -> Iterator[Decision]:
+    """Yield the decision for a placement, or nothing if ours already has the entry at that key.
 
     Args:
-        stays: whether another record takes the key.
-        left: whether our current record at the key moves away.
+        is_reused: whether the placement removes a record, and another record takes its key.
+        is_vacated: whether our current record at the key moves away.
     """
     moves = placement.here is not None and placement.here != placement.to and ours.entry(placement.here) is not None
-    if not moves and not left and not placement.contested and identical(ours.entry(placement.to), placement.entry):
+    if (
+        not moves
+        and not is_vacated
+        and not placement.contested
+        and identical(ours.entry(placement.to), placement.entry)
+    ):
         return
-    leaves = placement.here if moves or (placement.entry is None and not stays and placement.action != "keep") else None
+    leaves = (
+        placement.here if moves or (placement.entry is None and not is_reused and placement.action != "keep") else None
+    )
     to = placement.to if placement.to != placement.key else None
     action = "take" if moves and placement.action == "keep" else placement.action
     result = None if action == "keep" else placement.entry

@@ -33,6 +33,7 @@ class MergeSide:
     arrived: frozenset[Key]
 
     def place(self, key: Key) -> Key:
+        """Return the key on this side of the record that has `key` in the base."""
         return self.moves.get(key, key)
 
     def new_entry(self, key: Key, was: Entry | None) -> Entry | None:
@@ -43,6 +44,7 @@ class MergeSide:
 
 
 def compare_side(base: State, state: State) -> MergeSide:
+    """Return the changes of one side since the base, with the records that moved to another key."""
     changed = base.differing(state)
     moves: dict[Key, Key] = {}
     for key, candidates in sorted(_candidates(base, state, changed).items()):
@@ -83,11 +85,11 @@ def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
     What is at `key` now decides where the record moved to:
 
     - the same record, unchanged: it did not move;
-    - nothing: the first place with the same subject or, if there is none, the first place in the archive;
+    - nothing: the first place with the same subject or, if there is none, the first closed place;
     - a record with another subject: the first place with the same subject as before;
-    - anything else: the first place in the archive with the same subject.
+    - anything else: the first closed place with the same subject.
 
-    Places in the archive count only for live records, and only if a merge did not assign their ids.
+    A live record's closed places are those in the archive whose ids were not assigned by a merge.
     """
     now = state.entry(key)
     if same(now, was):

@@ -1,4 +1,4 @@
-"""Detect records without a merge base that are copies of one recording, so that shared counts are not added twice."""
+"""Detect records without a merge base that are copies of one record, so that their shared count is not added twice."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 class Own(NamedTuple):
-    """The minimum number of times that each side has counted since the two copies were equal."""
+    """How often each side has counted, at least, since the two copies were equal."""
 
     ours: int
     theirs: int
 
 
 def own_counts(model: type[Part], ours: Table, theirs: Table) -> Own | None:
-    """Return the own counts of two copies of one recording; None for two separate recordings, whose counts are added.
+    """Return how often each copy of one record counted on its own; None for separate records, whose counts are added.
 
-    Copies of one recording (for example, two imports of the same document) begin at the same time and, if both have
-    occurrences, have at least one in common.
+    Copies of one record (for example, two imports of the same document) begin at the same time and, if both have
+    entries, have at least one entry in common.
     """
     rule = model.recording if issubclass(model, Record) else None
     if rule is None or _at(ours, rule.begins) is None or _at(ours, rule.begins) != _at(theirs, rule.begins):
@@ -45,7 +45,7 @@ def _since(entries: Sequence[str], others: Sequence[str]) -> int:
 
 
 def counted_before(own: Own | None, ours: int, theirs: int) -> int:
-    """Return the shared count of two copies of one recording; 0 for two separate recordings."""
+    """Return the shared count of two copies of one record; 0 for two separate records (`own` is None)."""
     return 0 if own is None else max(0, min(ours - own.ours, theirs - own.theirs))
 
 
