@@ -67,7 +67,7 @@ class KindInfo(NamedTuple):
         replaced: whether a change rewrites the whole record.
         has_fixed_fields: whether its model has immutable fields.
         copied_as: the file name that users of its system give to a copy of a record; the copy contains its id.
-        is_derived: whether baton derives its records from the data of others, so that they may be larger.
+        is_derived: whether baton derives its records from other records, so that their files may be larger.
         comment: the `$comment` of its JSON Schema: facts about its file beyond the fields.
     """
 
@@ -224,22 +224,22 @@ KINDS = {
             "snapshot", load_from("systems.ecc.record", "Snapshot"), "snapshots", "snapshot",
             codec=WITHOUT_ID, parts=2, about="snapshot.session.state", dated="recorded_at", began="recorded",
             counted=BY_FOLDER, left_behind=True, replaced=True,
-            comment="The stored file has no id. The id is the names of its folder and of its file, decoded, with `/` "
-            "between them; both are also in the snapshot.",
+            comment="The stored file has no id. The id consists of the decoded names of its folder and of its file, "
+            "with `/` between them; both names are also in the snapshot.",
         ),
         KindInfo(
             "handoff", load_from("systems.gobby.record", "Handoff"), "handoffs", "handoff",
             codec=WITHOUT_ID, parts=2, about="facts.initial_goal", dated="extracted_at", began="extracted",
             counted=BY_FOLDER, left_behind=True, replaced=True,
-            comment="The stored file has no id. The id is the names of its folder and of its file, decoded, with `/` "
-            "between them.",
+            comment="The stored file has no id. The id consists of the decoded names of its folder and of its file, "
+            "with `/` between them.",
         ),
         KindInfo(
             "turns", load_from("systems.gobby.turns_record", "SharedTurns"), "turns", "record of turns",
             "records of turns", codec=WITHOUT_ID, parts=2, about="topic", dated="recorded_at", began="recorded",
             counted=BY_FOLDER, left_behind=True, replaced=True,
-            comment="The stored file has no id. The id is the names of its folder and of its file, decoded, with `/` "
-            "between them.",
+            comment="The stored file has no id. The id consists of the decoded names of its folder and of its file, "
+            "with `/` between them.",
         ),
         KindInfo("conflict", lambda: Conflict, "conflicts", "conflict", counted="record_kind", is_derived=True),
     )
@@ -261,7 +261,7 @@ ALL_KINDS = {**KINDS, **SINGLETONS}
 CLOSED = {
     kind: info._replace(folder=f"{ARCHIVE}/{info.folder}", suffix=".toml", parts=1) for kind, info in KINDS.items()
 }
-"""The archive folder of each kind. Archived records of all kinds are TOML files, and each id is one file name."""
+"""The kinds with their folders in the archive. All archived records are TOML files, and each id is one file name."""
 
 KIND_OF_FOLDER = {info.folder: info.kind for info in KINDS.values()}
 

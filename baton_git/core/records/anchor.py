@@ -11,7 +11,7 @@ class Anchor(Part):
     path: Text = Field(min_length=1, description="The file, relative to the top of the work tree.")
     symbol: Text | None = Field(None, description="A function, class or other name in the file, dotted if nested.")
     digest: Text | None = Field(None, description="The blob id of the file; for a symbol, the SHA-256 of its lines.")
-    commit: Text | None = Field(None, description="The commit that HEAD pointed to.")
+    commit: Text | None = Field(None, description="The commit that HEAD pointed to at that time.")
     by_default: Flag = Field(
         False, description="Whether it was added automatically, because the session had changed the file."
     )

@@ -48,7 +48,7 @@ class Record(Part):
     dated: ClassVar[str] = ""
     """The field with the date of the record, by which records are sorted."""
     recording: ClassVar[RecordingRule | None] = None
-    """For kinds with counters: how to recognise that two records without a merge base are copies of one recording."""
+    """For kinds with counters: how to recognise two records without a merge base as copies of one record."""
 
     id: Id = Field(description="The id of the record, unique among the live records of its kind.")
 
@@ -75,6 +75,7 @@ def parse(model: type[Model], data: Mapping[str, Any], *, where: str = "", at: s
 
 
 def faults_of(error: ValidationError, at: str = "") -> list[Fault]:
+    """Return the faults of a pydantic error; `at` is a prefix for their paths."""
     return [
         Fault(format_path((at, *fault["loc"]) if at else fault["loc"]), _describe_fault(dict(fault)))
         for fault in error.errors()
@@ -89,11 +90,11 @@ def format_path(location: tuple[int | str, ...]) -> str:
     return text.lstrip(".")
 
 
-_NOUNS = {
+_MESSAGES = {
     **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "must be a list"),
     **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), "must be a table"),
 }
-"""Messages for pydantic's error types that name Python types."""
+"""Messages that replace those of pydantic that name Python types, by the type of the error."""
 
 
 def _describe_fault(fault: dict[str, Any]) -> str:
@@ -101,7 +102,7 @@ def _describe_fault(fault: dict[str, Any]) -> str:
         return "is missing"
     if fault["type"] == "value_error":
         return str(fault["ctx"]["error"])
-    message = _NOUNS.get(fault["type"]) or str(fault["msg"])
+    message = _MESSAGES.get(fault["type"]) or str(fault["msg"])
     given = fault.get("input")
     if isinstance(given, str | int | float | bool) or given is None:
         return f"{message[:1].lower()}{message[1:]}, not {_short(given)}"
@@ -134,7 +135,7 @@ def same(left: Part, right: Part) -> bool:
     names = left.model_fields_set
     if type(left) is not type(right) or names != right.model_fields_set:
         return False
-    # Not by attribute: an unknown field may have the name of a method.
+    # Not with getattr, because an unknown field may have the name of a method.
     mine, theirs = ({**part.__dict__, **(part.model_extra or {})} for part in (left, right))
     return all(_same_value(mine[name], theirs[name]) for name in names)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from baton_git.core.records.base import Part
 
 Facet = Literal["text", "closing", "check"]
-"""The parts of a record with a provenance each: its text, its closing (being superseded), and its check."""
+"""A part of a record that has a provenance of its own: the text, the closing (the supersession), or the check."""
 
 
 class Covered:

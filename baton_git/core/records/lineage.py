@@ -29,7 +29,7 @@ class Session(Record):
 
     agent: Text | None = Field(None, description="The agent.")
     machine: Text | None = Field(None, description="The machine that it ran on.")
-    parent: Text | None = Field(None, description="The session it followed.")
+    parent: Text | None = Field(None, description="The session that it followed.")
     started: Annotated[Text, Earliest()] = Field(description="The time of its first action, ISO 8601 in UTC.")
     ended: Annotated[Text | None, Latest()] = Field(None, description="The time of its end, ISO 8601 in UTC.")
     status: Annotated[Literal["active", "ended"], Ladder("active", "ended")] = Field(
@@ -37,7 +37,7 @@ class Session(Record):
     )
     summary: Text | None = Field(None, description="Its own summary of its work.")
     wrote_document: Annotated[Whole | None, Either()] = Field(
-        None, description="The revision of its last write of a whole document: the base of its next one."
+        None, description="The revision of its last write of a whole document, which is the merge base of its next one."
     )
     todos: Annotated[tuple[Todo, ...], Keyed("content")] = Field(
         (), description="Its to-do list, in order (baton todo)."

@@ -28,16 +28,21 @@ class MergeRule:
 
 
 class Counter(MergeRule):
-    """The base plus the increase on each side; without a base the sum, unless both are copies of one recording."""
+    """The base plus the increase on each side.
+
+    Without a base the sum, unless both records are copies of one record (see `RecordingRule`).
+    """
 
 
 class RecordingRule(NamedTuple):
-    """The fields (dotted if nested) by which records without a merge base are recognised as copies of one recording.
+    """How to recognise two records without a merge base as copies of one record, such as imports of one document.
+
+    Each attribute is the path of a field, dotted if nested.
 
     Attributes:
-        begins: the time of its beginning.
+        begins: the time at which the counting began.
         last: the time of the last count.
-        entries: the list of counted entries; empty if it has none.
+        entries: the list of counted entries; empty if the record has no such list.
     """
 
     begins: str

@@ -49,7 +49,7 @@ class VerifySpec(Part):
     )
     path: Text | None = Field(None, description="file_exists: the file, relative to the work tree.")
     process_name: Text | None = Field(None, description="process_running: the name of the process.")
-    host: Text | None = Field(None, description="port_open: the host; by default 127.0.0.1.")
+    host: Text | None = Field(None, description="port_open: the host; by default localhost.")
     port: Annotated[int, Field(strict=True, ge=1, le=65535)] | None = Field(
         None, description="port_open: the TCP port."
     )
@@ -79,7 +79,7 @@ class LastCheck(Part):
 
 
 class OpenLoop(Record):
-    """An action and its expected outcome, which a later session checks (Impact tier, hot)."""
+    """An action and its expected outcome, which a later session checks (session-baton's Impact tier)."""
 
     kind: ClassVar[str] = "open_loop"
     dated: ClassVar[str] = "created_at"
@@ -128,7 +128,7 @@ class Occurrence(Part):
 
 
 class Pattern(Record):
-    """A recurring failure, which may become a rule (Experience tier)."""
+    """A recurring failure, which may become a rule (session-baton's Experience tier)."""
 
     kind: ClassVar[str] = "pattern"
     dated: ClassVar[str] = "first_seen"
@@ -156,7 +156,7 @@ class Pattern(Record):
 
 
 class ActiveDecision(Record):
-    """A choice with its reasons (Decision tier, warm)."""
+    """A choice with its reasons (session-baton's Decision tier)."""
 
     kind: ClassVar[str] = "active_decision"
     dated: ClassVar[str] = "created_at"
@@ -177,7 +177,7 @@ class ActiveDecision(Record):
 
 
 class Head(Part):
-    """The fields of a baton besides its lists of records: the file `baton.toml`."""
+    """The fields of a baton document other than its lists of records, stored in the file `baton.toml`."""
 
     schema_version: Annotated[int, Field(strict=True, ge=1)] = Field(1, description="session-baton's schema version.")
     session_id: Annotated[Text, Latest()] = Field("", description="The session of the last write.")
@@ -208,7 +208,7 @@ SECTIONS: dict[str, type[Record]] = {
 
 
 class Shape(Part):
-    """The layout of the last whole document, so that it can be returned as it was: the file `document.toml`."""
+    """The layout of the last whole document, so that it can be returned as it was; the file `document.toml`."""
 
     sections: Annotated[tuple[Text, ...], Union()] = Field(
         (), description="The lists in the document, including empty ones."
