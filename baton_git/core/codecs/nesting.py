@@ -1,4 +1,4 @@
-"""The limit on the nesting of foreign JSON, checked in the text before it is parsed.
+"""The limit on the nesting of JSON from outside, checked in the text before it is parsed.
 
 The limit of Python's parser depends on the version: 3.11 stops at its recursion limit (1,000 levels, less those of the
 callers), 3.12 and 3.13 at 10,000, and 3.14 at the end of the stack. Uses only the standard library, because hooks
@@ -34,7 +34,7 @@ def check_nesting(text: str) -> None:
 
 
 def count_levels(text: str) -> int:
-    """Return the levels of arrays and objects in JSON text; brackets in strings do not count."""
+    """Return how deeply arrays and objects are nested in JSON text; brackets in strings do not count."""
     source = text.encode("utf-8", "surrogatepass")
     without_escapes = source.replace(b"\\\\", b"").replace(b'\\"', b"")
     marks = without_escapes.translate(None, _OTHERS).replace(b'""', b"")

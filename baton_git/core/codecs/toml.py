@@ -40,8 +40,9 @@ MAX_BYTES = 8 << 20
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _ENDLESS_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH},}}+[ \t]*+")
 """A dotted key with more parts than `MAX_DEPTH`: time and memory to parse it grow with the square of its length."""
-_LONGEST_LINE = 10_000
-"""Maximum number of dots in dotted words at the beginning of a line, which may be part of a multi-line string."""
+_MAX_DOTS_IN_TEXT = 10_000
+"""Dotted words with more dots than this count as a key if they begin a line, even if no `=` follows them. With fewer
+dots, they may be a line of a multi-line string."""
 
 
 def dumps(data: Mapping[str, Any]) -> bytes:
@@ -59,7 +60,7 @@ def dumps(data: Mapping[str, Any]) -> bytes:
 
 
 def dump_exactly(data: Mapping[str, Any]) -> str:
-    """Return any table as TOML.
+    """Return any table as TOML text.
 
     Raises:
         InvalidDocument: an integer has too many digits.
@@ -69,8 +70,10 @@ def dump_exactly(data: Mapping[str, Any]) -> str:
 
 
 def dump_simple(data: Mapping[str, Any]) -> str | None:
-    """Return the same text as `dump_exactly`, many times faster; None if the table has other values than simple texts,
-    lists of these, booleans and integers of 64 bits.
+    """Return the same text as `dump_exactly`, many times faster, or None if the table is not simple.
+
+    A simple table has bare keys, and its values are strings without escapes, lists of these, booleans, and integers of
+    64 bits.
     """
     lines = []
     for key, value in data.items():
@@ -132,7 +135,7 @@ def _is_key(text: str, match: re.Match[str]) -> bool:
     if text[match.end() : match.end() + 1] in ("=", "]"):
         return True
     before = text[max(0, match.start() - 200) : match.start()].rstrip(" \t")
-    return match[0].count(".") > _LONGEST_LINE and before[-1:] in ("", "\n", "[", "{", ",")
+    return match[0].count(".") > _MAX_DOTS_IN_TEXT and before[-1:] in ("", "\n", "[", "{", ",")
 
 
 def _encode(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Read YAML as plain data, limited to the data model of JSON. For files that people write by hand.
+"""Read YAML, in files that people write by hand, as plain data. Only the data model of JSON is accepted.
 
-Stricter than PyYAML's safe loader: dates remain strings, keys are unique strings, and aliases are rejected, because a
-few lines of aliases in a cloned file could exhaust the memory. PyYAML is imported on first use.
+The loader is stricter than PyYAML's safe loader: dates remain strings, keys are unique strings, and aliases are
+rejected, because a few lines of aliases in a cloned file could exhaust the memory. PyYAML is imported on first use.
 """
 
 from __future__ import annotations

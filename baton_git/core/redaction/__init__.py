@@ -1,16 +1,17 @@
 r"""Redact secrets before they are stored: replace them with `[redacted: kind]` and report where they were.
 
-State is committed, pushed and kept forever, so a stored secret could not be withdrawn. Detected are:
+State is committed, pushed and kept forever, so a stored secret could not be withdrawn. The modules detect:
 
 - `rules`: formats that providers document, and credentials on command lines, in URLs, headers and configuration files;
 - `private_keys`: blocks of private keys, including blocks split over the items of a list;
 - `assigned`: values assigned to a name such as `password`, `api_key` or `token`.
 
-Random-looking text is not detected as such: records consist of commit ids, UUIDs, hashes and addresses, which a
-detector by entropy would redact. Therefore a secret without a known format and without such a name before it, or a
-secret split over several strings (other than a private key), is not found.
+Text is not redacted only because it looks random: records are full of commit ids, UUIDs, hashes and addresses, which a
+detector based on entropy would redact. Therefore a secret is not found if it has neither a known format nor such a
+name before it, or if it is split over several strings (except for a private key).
 
-All searches take linear time. No expression is compiled before a text contains a sign of a secret.
+All searches take linear time. A regular expression is compiled only when a text contains one of its signs (see
+`finding`).
 """
 
 from __future__ import annotations
@@ -103,16 +104,16 @@ class _Walk:
             return self._clean_list(value, path, name)
         return value
 
-    def _tell(self, path: _Path, kind: str) -> None:
+    def _report(self, path: _Path, kind: str) -> None:
         self.found.append(Redaction(_write_path(path), kind))
 
     def _clean_string(self, text: str, path: _Path, name: str) -> str:
         if name and is_assigned(name, text):
-            self._tell(path, _KEYWORD)
+            self._report(path, _KEYWORD)
             return _mark(_KEYWORD)
         clean, kinds = _redact_again(text)
         for kind in kinds:
-            self._tell(path, kind)
+            self._report(path, kind)
         return clean if kinds else text
 
     def _clean_list(self, value: list[Any] | tuple[Any, ...], path: _Path, name: str) -> Any:
@@ -121,7 +122,7 @@ class _Walk:
         for number, item in enumerate(value):
             spans = blocks.get(number, [])
             for span in spans:
-                self._tell((path, number), span.kind)
+                self._report((path, number), span.kind)
             items.append(self.clean(_replace(item, spans) if spans else item, (path, number), name))
         same = all(new is old for new, old in zip(items, value, strict=True))
         return value if same else type(value)(items)
@@ -152,7 +153,7 @@ class _Walk:
             numbers[clean] += 1
             unique = f"{clean} {numbers[clean] + 1}"
         for kind in kinds:
-            self._tell((path, unique), kind)
+            self._report((path, unique), kind)
         return unique
 
 

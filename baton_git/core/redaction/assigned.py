@@ -34,7 +34,8 @@ _NAMED = (
     r"(?P<sign>:=|=>|->|={1,3}|!==?|:(?!:)|,(?=[ ]?[\"']))(?P<gap>[ \t]{0,40})"
     r"|(?P<call>\()(?=[\"'])|(?P<space>[ \t]{1,40}))"
 )
-"""A name and the operator after it. Without an operator, it is an option (`--password …`), or the value ends in `;`."""
+"""A name and the operator after it. Spaces alone count if the name is an option (`--password …`), or if a quoted value
+ends in `;`."""
 
 _QUOTED = (
     r"\"(?P<double>[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+)\"|'(?P<single>[^'\\\n]*+(?:\\.[^'\\\n]*+)*+)'|`(?P<back>[^`\n]*+)`"
@@ -57,7 +58,7 @@ _OTHER_THING = (
 
 
 def find_assigned(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each value."""
+    """Yield the start and end of each value that is assigned to, or compared with, the name of a secret."""
     yield from _find_compared(text)
     done = 0
     for name in lazy_regex(_NAMED).finditer(text):
@@ -110,7 +111,7 @@ def _find_bare(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _is_tight(name: re.Match[str]) -> bool:
-    """Whether it is `password=…` without spaces, as in settings, URLs and command lines, but not in prose."""
+    """Whether the operator is `=` or `:=` without spaces around it, as in settings, URLs and command lines."""
     sign = name.start("sign")
     return name["sign"] in ("=", ":=") and not name["gap"] and name.string[sign - 1] not in " \t"
 
@@ -121,7 +122,7 @@ def _is_option(name: re.Match[str]) -> bool:
 
 
 def _fills_line(name: re.Match[str], end: int) -> bool:
-    """Whether the line is just `  password: …`, as in YAML, with nothing after the value, unlike prose."""
+    """Whether the line contains only the name and the value (`  password: …`), as in YAML, unlike in prose."""
     first = max(0, name.start() - 80)
     newline = name.string.rfind("\n", first, name.start())
     if not name["sign"] or (newline < 0 and first):

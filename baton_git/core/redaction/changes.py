@@ -37,8 +37,8 @@ def redact_edits(before: State, after: State) -> tuple[dict[Key, Entry | None], 
 def _strings(state: State, key: Key) -> frozenset[str]:
     """Return the stored strings of the record at `key`, including the live record if `key` is archived."""
     known: set[str] = set()
-    for place in {key, Key(key.kind, key.id)}:
-        entry = state.source.load(place)
+    for stored_key in {key, Key(key.kind, key.id)}:
+        entry = state.source.load(stored_key)
         if isinstance(entry, Part):
             _collect(entry.as_data(), known)
     return frozenset(known)

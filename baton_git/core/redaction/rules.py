@@ -6,9 +6,9 @@ position where a token can begin. If a kind ends in `!`, the secret must contain
 `commands.txt` has rows `kind | commands | expression`: options whose value is a password if one of the commands
 precedes them on the command line. `docker+login` means that both words must precede the option.
 
-Expressions must take linear time: an unbounded repetition must be the last part of the expression, or begin with
-characters that it cannot contain. Secrets without a format of their own are found by the names that they are assigned
-to (`assigned`).
+Expressions must take linear time: an unbounded repetition must be the last part of the expression, or follow something
+that it cannot match itself: a character, or the start of a token. Secrets without a format of their own are found by
+the names that they are assigned to (`assigned`).
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class CommandLines:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._places: dict[str, list[int]] = {}
+        self._positions: dict[str, list[int]] = {}
 
     def have(self, commands: tuple[frozenset[str], ...], at: int) -> bool:
         """Whether all words of one of the commands precede a position on its command line."""
         begin = self._find_begin(at)
-        return any(all(self._stands(word, begin, at) for word in words) for words in commands)
+        return any(all(self._is_between(word, begin, at) for word in words) for words in commands)
 
     def _find_begin(self, at: int) -> int:
         """Return the start of the command line at a position; a backslash at the end of a line continues it."""
@@ -73,13 +73,13 @@ class CommandLines:
             newline = text.rfind("\n", begin, newline)
         return max(begin, newline + 1)
 
-    def _stands(self, word: str, begin: int, at: int) -> bool:
-        if word not in self._places:
+    def _is_between(self, word: str, begin: int, at: int) -> bool:
+        if word not in self._positions:
             matches = re.finditer(rf"(?<![\w.-]){re.escape(word)}(?![\w.-])", self._text)
-            self._places[word] = [match.start() for match in matches]
-        places = self._places[word]
-        number = bisect_left(places, begin)
-        return number < len(places) and places[number] < at
+            self._positions[word] = [match.start() for match in matches]
+        positions = self._positions[word]
+        number = bisect_left(positions, begin)
+        return number < len(positions) and positions[number] < at
 
 
 Row = tuple[str, str, str]
@@ -100,9 +100,9 @@ def list_rows() -> tuple[list[tuple[str, Row]], list[tuple[str, Row]]]:
     """Return the two tables as pairs of a sign and a row; a row with several signs has several pairs."""
     shapes = [(sign, (kind, "", pattern)) for kind, signs, pattern in _read("shapes.txt") for sign in signs.split()]
     commands = [
-        (words.partition("+")[0], (kind, all_of_it, pattern))
-        for kind, all_of_it, pattern in _read("commands.txt")
-        for words in all_of_it.split()
+        (words.partition("+")[0], (kind, column, pattern))
+        for kind, column, pattern in _read("commands.txt")
+        for words in column.split()
     ]
     return shapes, commands
 
