@@ -51,7 +51,7 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class AddressRefused(Exception):
-    """The check cannot be made: the host name is unknown, or a check may not connect to its address."""
+    """The check cannot be made: the URL is not http or https, the host is unknown, or its address is not allowed."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,7 @@ def refusal(address: Address, *, allow_private: bool) -> str | None:
 
 
 def _inner(address: Address) -> Address:
+    """Return the IPv4 address embedded in an IPv6 address, or the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -135,18 +136,18 @@ def resolve(host: str, port: int, deadline: CheckDeadline, *, allow_private: boo
 
 def _look_up(host: str, port: int, deadline: CheckDeadline) -> Sequence[str]:
     """Resolve a host name in a separate thread, because `getaddrinfo` cannot be interrupted."""
-    answer: queue.SimpleQueue[Sequence[str] | AddressRefused] = queue.SimpleQueue()
-    threading.Thread(target=lambda: answer.put(_ask(host, port)), daemon=True).start()
+    results: queue.SimpleQueue[Sequence[str] | AddressRefused] = queue.SimpleQueue()
+    threading.Thread(target=lambda: results.put(_get_addresses(host, port)), daemon=True).start()
     try:
-        answered = answer.get(timeout=deadline.seconds_left)
+        result = results.get(timeout=deadline.seconds_left)
     except queue.Empty:
         raise TimeoutError from None
-    if isinstance(answered, AddressRefused):
-        raise answered
-    return answered
+    if isinstance(result, AddressRefused):
+        raise result
+    return result
 
 
-def _ask(host: str, port: int) -> Sequence[str] | AddressRefused:
+def _get_addresses(host: str, port: int) -> Sequence[str] | AddressRefused:
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError, OverflowError) as error:
@@ -157,11 +158,11 @@ def _ask(host: str, port: int) -> Sequence[str] | AddressRefused:
 def first_reached(addresses: Sequence[str], connect: Callable[[str], Reached]) -> Reached:
     """Return the result of `connect` for the first address that accepts a connection.
 
-    Names such as `localhost` often have two addresses, of which a server may listen on one only.
+    A name such as `localhost` often has two addresses, and a server may listen on only one of them.
 
     Raises:
-        OSError: no address accepted. ConnectionRefusedError if all addresses refused, which shows that nothing
-            listens; else the first other error.
+        ConnectionRefusedError: all addresses refused the connection, which shows that nothing listens.
+        OSError: no address accepted a connection; the first error other than a refused connection.
     """
     errors: list[OSError] = []
     for address in addresses:

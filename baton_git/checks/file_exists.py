@@ -9,7 +9,7 @@ from baton_git.checks.specification import CheckSpec, World
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:
-    """Check that the path exists. The file is not read, because the path may come from another machine.
+    """Check that the path exists. The file is not opened, because the path may come from another machine.
 
     `Failed` if the file or a parent folder is missing, or the path is a dangling symbolic link. `Unknown` if this
     cannot be determined: no path, a relative path without a work tree, no permission, or a path that the system

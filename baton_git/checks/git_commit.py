@@ -10,8 +10,8 @@ from baton_git.core.errors import BatonError
 def check(spec: CheckSpec, world: World) -> Outcome:
     """Search the history of a branch for a commit.
 
-    `Failed` if the commit is not in the history. `Unknown` if the history could not be searched: no commit was given,
-    or there is no repository, or it cannot be read.
+    `Failed` if the commit is not in the history. `Unknown` if no commit is given, there is no repository, or the
+    history cannot be read.
     """
     if not spec.commit:
         return Unknown("no commit is given")

@@ -33,7 +33,7 @@ class _Answer(NamedTuple):
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:
-    """Send a GET request and check the status of the response, without proxy and cookies; the body is not read.
+    """Send a GET request, without a proxy and cookies, and check the status of the response; its body is not read.
 
     `Failed` for another status, too many redirects, or a refused connection. `Unknown` without an HTTP response: a
     timeout, an unknown host, no route, an untrusted certificate, a response that is not HTTP, or an address that a

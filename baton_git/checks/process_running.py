@@ -17,9 +17,9 @@ _INLINE = frozenset({"-c", "-e", "-p", "--eval", "--print"})
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:
-    """Look for a process with exactly this name: its process name, its program, or the script it interprets.
+    """Look for a process whose name, program, or (for an interpreter) script is exactly the given name.
 
-    Other arguments are not compared, because `grep app.py` or an editor has the name as an argument, too. The current
+    Other arguments are not compared, because `grep app.py` or an editor also has the name as an argument. The current
     process and zombies are ignored. `Failed` if no process matches; processes that this user cannot see count as not
     running.
     """

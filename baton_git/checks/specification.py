@@ -55,9 +55,9 @@ class World:
         refusal: returns why an argv may not run on this machine, or None if it was approved.
         allow_private_hosts: whether `http` and `port_open` may reach private networks (10/8, 192.168/16, …).
         environment: environment variables of commands, from which `GIT_*` and baton's secrets are removed.
-        find_commit: (revision or subject, branch) → full commit id, or None if there is no such commit. Raises
-            `BatonError` if the history cannot be searched. None without a repository.
-        abandoned: set when nobody waits for results any more; checks must then end the programs they started.
+        find_commit: (revision or subject, branch) → full commit id, or None if there is no such commit. It raises
+            `BatonError` if the history cannot be searched. The attribute is None without a repository.
+        abandoned: set when nobody waits for results any more; checks must then end the programs that they started.
     """
 
     folder: Path | None = None

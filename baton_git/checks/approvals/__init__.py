@@ -1,4 +1,4 @@
-"""Approvals of the user on this machine for one repository: commands, checks written elsewhere, and remotes."""
+"""What the user of this machine approved for one repository: commands, checks of others, workflows and remotes."""
 
 from baton_git.checks.approvals.approvals import Approvals, ApprovedCheck, ApprovedCommand, TrustedRemote
 from baton_git.checks.approvals.contents import Contents, contents_of

@@ -1,4 +1,4 @@
-"""The approvals for one repository: commands, checks written elsewhere, workflows and remotes."""
+"""The approvals for one repository: commands, checks that somebody else wrote, workflows and remotes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,14 @@ class ApprovedCommand(NamedTuple):
 
 
 class ApprovedCheck(NamedTuple):
-    """An approved check that was written elsewhere: its record, the digest of its specification, and the time."""
+    """An approved check that somebody else wrote.
+
+    Attributes:
+        namespace: the namespace of its record.
+        id: the id of its record.
+        digest: the digest of its specification.
+        at: the time of the approval, ISO 8601.
+    """
 
     namespace: str
     id: str
@@ -46,12 +53,12 @@ class TrustedRemote(NamedTuple):
 
 
 class Approvals(NamedTuple):
-    """The approvals for the repository with the common directory `repository`, in the file `path`.
+    """The approvals for one repository, whose git common directory is `repository`, in the file `path`.
 
     Raises:
         Corrupt: the file cannot be read, so nothing counts as approved. Raised by every method.
-        Busy: another process is changing the file. Raised by the methods that change it, like WriteFailed.
-        WriteFailed: writing to disk failed.
+        Busy: another process is changing the file. Raised by the methods that change it.
+        WriteFailed: writing to disk failed. Raised by the methods that change the file.
     """
 
     path: Path
@@ -72,7 +79,10 @@ class Approvals(NamedTuple):
         return self._read("commands", _command)
 
     def earlier_commands(self) -> list[tuple[str, ...]]:
-        """List the commands that an earlier version approved for this path. They are not approved now, see `file`."""
+        """Return the commands that an earlier version of baton stored for this path, and that are not approved now.
+
+        The module `file` explains why they no longer count.
+        """
         known = {command.argv for command in self.commands()}
         earlier = self._parse_entries(self._file.earlier(), lambda entry: tuple(entry["argv"]))
         return [argv for argv in earlier if argv not in known]
@@ -90,7 +100,7 @@ class Approvals(NamedTuple):
         """Revoke the approval; False if there was none."""
         return self._remove("commands", lambda entry: entry["argv"] == list(argv))
 
-    # --- checks that others wrote
+    # --- checks that somebody else wrote
 
     def checks(self) -> list[ApprovedCheck]:
         names = ApprovedCheck._fields
@@ -128,7 +138,7 @@ class Approvals(NamedTuple):
     # --- remotes
 
     def trusts_remote(self, url: str) -> bool:
-        """Return whether the user trusts the remote at `url`, as it is configured now."""
+        """Return whether the user trusts the remote with this address; a login in `url` is ignored."""
         address = without_login(url)
         return any(remote.url == address for remote in self.remotes())
 

@@ -1,7 +1,7 @@
 """List the files of the work tree that a command names, with digests of their contents.
 
-The approval of a command covers its program and the files that its arguments name, so that it ends when one of them
-changes. It does not cover files that these load or run in turn (a Makefile, a module, a test), nor programs outside of
+The approval of a command covers its program and the files that its arguments name: it ends when one of these files
+changes. It does not cover files that these load or run in turn (a Makefile, a module, a test), nor any files outside
 the work tree.
 """
 

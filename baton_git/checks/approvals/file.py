@@ -4,8 +4,8 @@ The file is outside of every repository, so nothing that is fetched, cloned or u
 
     {"repositories": {"<id>": {"path": "…/.git", "commands": […], "checks": […], "remotes": […]}}}
 
-Earlier versions stored lists of commands by the path of the repository. By now, another repository may be at that path,
-so these approvals no longer count; they stay in the file, and are reported to the user.
+Earlier versions stored lists of commands by the path of the repository. Another repository may be at that path now, so
+these approvals no longer count. They stay in the file, and are reported to the user.
 """
 
 from __future__ import annotations

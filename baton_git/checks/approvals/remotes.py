@@ -9,7 +9,7 @@ _LOGIN: Final = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<login>[^/]*)@"
 
 
 def without_login(url: str) -> str:
-    """Return the address without user and password; the user of an ssh address is kept, as part of the destination."""
+    """Return the address without user and password. Only http and https lose the user: ssh needs it."""
     return _LOGIN.sub(_strip_login, url)
 
 
