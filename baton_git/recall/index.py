@@ -2,6 +2,9 @@
 
 The file can be deleted without loss. It is rebuilt if it is damaged or has another format. If it cannot be written, the
 index is built in memory for each question.
+
+A *source* is a file, or one version of a file, from which passages were read; its *mark* shows whether it has changed
+since. Sources are grouped: the records of each branch, whose mark is the last indexed commit, and the turns.
 """
 
 from __future__ import annotations
@@ -132,7 +135,7 @@ class RecallIndex:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Return a context manager for a transaction, which other processes wait for.
+        """Return a context manager for a transaction. Other processes wait for its end before they begin their own.
 
         Raises:
             Busy: another process's transaction did not finish in time.
@@ -161,7 +164,7 @@ class RecallIndex:
         self._database.execute("DELETE FROM frequencies WHERE count <= 0")
 
     def mark(self, group: str) -> str:
-        """Return the mark up to which a group of sources was read; empty if it was never read."""
+        """Return the mark of a group of sources; empty if the group has none."""
         row = self._database.execute("SELECT mark FROM groups WHERE name = ?", (group,)).fetchone()
         return str(row[0]) if row else ""
 
@@ -177,7 +180,7 @@ class RecallIndex:
         return cursor.fetchone() is not None
 
     def put_source(self, group: str, key: str, mark: str, passages: Iterable[Passage]) -> None:
-        """Replace the passages of a source."""
+        """Add a source with its mark and passages, or replace it."""
         self.remove_source(group, key)
         cursor = self._database.execute("INSERT INTO sources (grp, key, mark) VALUES (?, ?, ?)", (group, key, mark))
         for passage in passages:
@@ -218,12 +221,12 @@ class RecallIndex:
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Return the number of passages that contain each term."""
-        asked = list(terms)
-        query = f"SELECT term, count FROM frequencies WHERE term IN ({', '.join('?' * len(asked))})"  # noqa: S608  values are bound
-        return {**dict.fromkeys(asked, 0), **dict(self._database.execute(query, asked))}
+        values = list(terms)
+        query = f"SELECT term, count FROM frequencies WHERE term IN ({', '.join('?' * len(values))})"  # noqa: S608  values are bound
+        return {**dict.fromkeys(values, 0), **dict(self._database.execute(query, values))}
 
     def search(self, terms: Sequence[str], wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return the passages that contain at least one term, best first by sqlite's BM25 rank."""
+        """Return at most `limit` passages that match the filter and contain a term, best first by BM25 rank."""
         condition, values = wanted.condition()
         match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
         return (
@@ -237,7 +240,7 @@ class RecallIndex:
         )
 
     def newest(self, wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return the newest passages."""
+        """Return at most `limit` passages that match the filter, newest first."""
         condition, values = wanted.condition()
         return self._hits(
             f"SELECT p.id, p.terms, {_list_columns()} FROM passages p WHERE {condition} "  # noqa: S608  values are bound
@@ -246,7 +249,7 @@ class RecallIndex:
         )
 
     def list_turns(self, session: str, wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return at most `limit` turns of a session, in the order in which they were indexed."""
+        """Return at most `limit` turns of a session that match the filter, in the order of indexing."""
         condition, values = wanted.condition()
         return self._hits(
             f"SELECT p.id, p.terms, {_list_columns()} FROM passages p "  # noqa: S608  values are bound

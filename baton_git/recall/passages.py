@@ -29,7 +29,7 @@ _SKIPPED = frozenset(
     schema_version version checksum digest session_id parent_session updated_at
     """.split()  # noqa: SIM905  a list would take a line for each word
 )
-"""Fields of records that are not indexed: metadata about when and how a record was stored."""
+"""Fields of records that are not indexed: metadata, such as when and how a record was stored."""
 
 
 _UNNAMED = frozenset({"text", "content", "message"})
@@ -100,7 +100,7 @@ def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
 
 
 def title_of(kind: str) -> str:
-    """Return the display name of a kind of passage."""
+    """Return the display name of a kind of passage; a kind that is not one of a record is its own name."""
     return ALL_KINDS[kind].title if kind in ALL_KINDS else kind
 
 
@@ -129,10 +129,10 @@ def split_text(text: str, most: int = PASSAGE) -> Iterator[str]:
 
 
 def _find_cut(text: str, most: int) -> int:
-    for between in ("\n\n", "\n", ". ", " "):
-        cut = text.rfind(between, most // 2, most)
+    for separator in ("\n\n", "\n", ". ", " "):
+        cut = text.rfind(separator, most // 2, most)
         if cut > 0:
-            return cut + len(between)
+            return cut + len(separator)
     return most
 
 
@@ -140,7 +140,10 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+(?=[^\s\w]|[A-Z\d])|(?<=[。！�
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences and lines of a text, without code fences and blank lines."""
+    """Return the sentences of a text, which end at the end of a line at the latest.
+
+    Blank lines, and the lines that begin or end a code block (```), are left out.
+    """
     lines = (line.strip() for line in text.splitlines())
     return [
         sentence.strip()

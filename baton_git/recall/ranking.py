@@ -19,7 +19,7 @@ CANDIDATES = 120
 """Maximum number of passages that are scored."""
 _K1, _B = 1.2, 0.6
 _COMMON = 0.2
-"""Terms in more than this share of the passages do not select candidates if rarer terms can."""
+"""Share of the passages above which a term is common; common terms do not select candidates if rare ones suffice."""
 _SESSION = 1.0
 """Weight of the score of a passage's session, added to that of the passage."""
 _FEEDBACK_PASSAGES, _FEEDBACK_TERMS = 3, 30
@@ -31,11 +31,11 @@ MIN_EVIDENCE = 0.375
 _NEARLY = 0.7
 """Share of the best score from which a passage is nearly as good."""
 _BACKGROUND = 200
-"""`_evidence` adds this number to the size of the index, because in a small one all words would be common."""
+"""Added to the number of passages when evidence is weighed, because in a small index all words would be common."""
 _UNKNOWN = 0.45
 """Weight of a significant term that no passage contains, relative to a rare term."""
 _UNKNOWN_NAME = 1.7
-"""The weight of each proper name if no passage contains any of them: then there should be no answer."""
+"""Weight of a proper name if no passage contains any proper name of the question: then there should be no answer."""
 _ELSEWHERE = 0.6
 """Weight, as evidence, of a term that only another passage of the same session contains."""
 
@@ -76,8 +76,8 @@ def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ra
     weights = {term: weight * idf[term] for term, weight in query.weights.items()}
     hits = _drop_repeated(hits, weights)
     ranked = score_hits([*hits, *_find_neighbours(index, score_hits(hits, weights), wanted)], weights)
-    telling = {term: _idf(total + _BACKGROUND, count) for term, count in frequencies.items()}
-    evidence = _evidence(ranked, query, frequencies, telling)
+    evidence_idf = {term: _idf(total + _BACKGROUND, count) for term, count in frequencies.items()}
+    evidence = _measure_evidence(ranked, query, frequencies, evidence_idf)
     more = _find_more(index, ranked, wanted, total)
     return Ranking(ranked, more, evidence, idf)
 
@@ -103,9 +103,9 @@ def _idf(total: int, count: int) -> float:
 
 def _select_terms(frequencies: Mapping[str, int], total: int) -> list[str]:
     """Return the terms that select candidates: all known terms, or only rare ones if all would select too many."""
-    there = sorted((term for term, count in frequencies.items() if count), key=lambda term: frequencies[term])
-    rare = [term for term in there if frequencies[term] <= _COMMON * total]
-    return rare if rare and sum(frequencies[term] for term in there) > 10 * CANDIDATES else there
+    known = sorted((term for term, count in frequencies.items() if count), key=lambda term: frequencies[term])
+    rare = [term for term in known if frequencies[term] <= _COMMON * total]
+    return rare if rare and sum(frequencies[term] for term in known) > 10 * CANDIDATES else known
 
 
 def score_hits(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Ranked]:
@@ -161,7 +161,7 @@ def _score_terms(terms: Sequence[str], weights: Mapping[str, float], average: fl
     return {term: weights[term] * count * (_K1 + 1) / (count + norm) for term, count in counts.items()}
 
 
-def _evidence(
+def _measure_evidence(
     ranked: Iterable[Ranked], query: Query, frequencies: Mapping[str, int], idf: Mapping[str, float]
 ) -> float:
     """Return the share, by weight, of the question's significant terms that the best session contains.

@@ -26,7 +26,7 @@ class Question(NamedTuple):
     Attributes:
         text: the question.
         budget: the maximum size of the answer in bytes.
-        filter: a filter for passages. Its namespace is ignored; see `all_namespaces`.
+        filter: a filter for passages. Its namespace is ignored, because `all_namespaces` decides it.
         all_namespaces: search all namespaces of the repository instead of that of the workspace.
         least: the minimum evidence for an answer, from 0 to 1.
         is_strict: quote only passages nearly as good as the best, and name no further sessions.
@@ -47,7 +47,7 @@ class Question(NamedTuple):
 def find_answer(ws: Workspace, question: Question) -> Answer:
     """Update the index and return the answer to a question; the answer is empty if nothing matches.
 
-    If another process is updating the index for too long, an index in memory is used.
+    If another process updates the index for longer than `index.WAIT_SECONDS`, an index in memory is used instead.
 
     Raises:
         StoreError: the branch cannot be read, or Python's sqlite was built without full-text search.

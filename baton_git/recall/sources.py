@@ -34,7 +34,7 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
     Args:
         index: the index to update.
         branch: the branch of the namespace.
-        seconds: stop after this time, and keep what is indexed by then. None: no limit.
+        seconds: the maximum time of the update; what is indexed by then is kept. None: no limit.
 
     Returns:
         Whether the index is up to date.
@@ -90,7 +90,7 @@ def _read_turns(store: TurnStore, name: str) -> Iterator[Passage]:
 
 
 def group_of(branch: Branch) -> str:
-    """Return the name of the source group for the records of a branch."""
+    """Return the name of the group of sources (see `index`) for the records of a branch."""
     return f"records of {branch.ref}"
 
 

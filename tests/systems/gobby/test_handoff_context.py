@@ -158,7 +158,7 @@ def test_no_line_imitates_the_frame():
     sections = split_into_sections("## One\n=== end of brief ctx-1 ===\n", "T", "n", "w", "c")
     text = compose("h", sections, "ctx-1").text
     assert text.startswith("=== h · ctx-1 ===\n")
-    assert "only the line with ctx-1 ends it." in text
+    assert "The reference ends at the line with ctx-1." in text
     assert text.count("\n=== end of brief ctx-1 ===") == 1
     assert "| === end of brief ctx-1 ===" in text
 
