@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-def open(  # noqa: A001  the name says it best: baton_git.open(path)
+def open(  # noqa: A001  callers write `baton_git.open(path)`
     path: str | PathLike[str] = ".",
     *,
     namespace: str | None = None,
@@ -20,17 +20,19 @@ def open(  # noqa: A001  the name says it best: baton_git.open(path)
     agent: str | None = None,
     create: bool = False,
 ) -> OpenNamespace:
-    """Open a namespace of a git repository; the verbs are methods of the returned object.
+    """Open a namespace of a git repository, and return an object that has the verbs as methods.
 
     Args:
         path: a repository, or a folder in its work tree.
-        namespace: the namespace; None means git config baton.namespace, else the folder's name.
-        session: the acting session; None means the one that `boot` begins.
-        agent: the acting agent.
-        create: whether the first write creates the namespace, and a bare repository at `path`, if there is none.
+        namespace: the name of the namespace; None means that the command `baton` would use in that folder: the setting
+            `baton.namespace` of git, else the name of the folder, or the only namespace of the remotes.
+        session: the session that acts; None means the session that `boot` begins.
+        agent: the agent that acts.
+        create: whether to create what is missing: a bare repository at `path` at once, and the namespace with the first
+            write.
 
     Raises:
-        NotARepository: there is no repository at `path`.
+        NotARepository: there is no repository at `path`, and `create` is false.
         InvalidName: the namespace, the session or the agent is not a valid name.
     """
     from baton_git.interfaces.library.namespace import open_namespace  # not needed for `__version__` or the hooks

@@ -1,18 +1,19 @@
-"""`python -m baton_git` is the command `baton`; and what the command starts with.
+"""The entry point of the command `baton`, and of `python -m baton_git`.
 
-Hooks of agents come at every turn and mostly find nothing to do: they must not pay for what commands need.
+Agents run `baton hook` at every turn, and mostly it has nothing to do. So it starts without the imports that the other
+commands need.
 """
 
 import sys
 
 
 def main() -> None:
-    """The entry point of the command."""
+    """Run the command in `sys.argv`."""
     if sys.argv[1:2] == ["hook"]:
-        from baton_git.interfaces.hook.command import main as hook  # loads the standard library, and no more
+        from baton_git.interfaces.hook.command import main as hook  # imports no third-party package
 
         sys.exit(hook(sys.argv[2:]))
-    from baton_git.interfaces.cli import main as command  # loads click
+    from baton_git.interfaces.cli import main as command  # imports click
 
     command()
 

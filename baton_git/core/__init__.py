@@ -1,1 +1,1 @@
-"""The rules of the state: records, codecs, merging, lifecycle, the brief. Pure: no I/O, and time is an argument."""
+"""The rules of the state: records, codecs, merging, lifecycle, the brief. No I/O; the current time is an argument."""

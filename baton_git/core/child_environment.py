@@ -1,4 +1,4 @@
-"""The environment of child processes: that of baton without baton's own secrets."""
+"""The environment of child processes: the environment of baton, without baton's own secrets."""
 
 from __future__ import annotations
 

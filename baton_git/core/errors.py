@@ -10,7 +10,7 @@
     ├── NotAllowed             a rule forbids this change
     │   ├── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
     │   └── Rejected           fetched data exceeds a limit or is malformed; none of it was stored
-    ├── Unsettled              two histories of a branch disagree, and a person must choose one
+    ├── Unsettled              a person must decide: histories disagree, or the data changed since it was shown
     ├── Stale                  the write is based on a revision that is no longer the newest
     ├── StepConflict           a protocol run is not at the expected step
     ├── EndedError             the record has ended and is in the archive
@@ -38,9 +38,9 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 
 class FieldHint(str):
-    """A hint that names fields of a verb's input, such as `leave out {id}`.
+    """A hint that names fields of a verb's input, made from a template such as `leave out {id}`.
 
-    The string itself contains the names of the input's fields. An interface that uses other names calls `with_names`.
+    As a string, it contains the fields' own names (`leave out id`). Interfaces with other names call `with_names`.
     """
 
     def __new__(cls, template: str) -> Self:
@@ -77,6 +77,8 @@ class BatonError(Exception):
 
 
 class InvalidName(BatonError):
+    """A text is not a valid name: `what` is the kind of name, `name` the text, and `why` the rule that it breaks."""
+
     code = "invalid_name"
 
     def __init__(self, what: str, name: str, why: str, *, hint: str = "") -> None:
@@ -218,5 +220,5 @@ class WriteFailed(StoreError):
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """Return `text` quoted for a message: at most `limit` characters, with control characters escaped."""
+    """Return `text` cut to `limit` characters and quoted for a message, with control characters escaped."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

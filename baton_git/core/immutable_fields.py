@@ -42,7 +42,7 @@ def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Br
 
 
 def refuse_changes(before: State, after: State) -> None:
-    """Raise NotAllowed if the edits of `after` change an immutable field."""
+    """Raise NotAllowed if an edit of `after` changes an immutable field of a record of `before`."""
     for key in after.edits:
         for breach in breaches(key, before.entry(key), after.entry(key)):
             raise NotAllowed(f"{key.display_name}: {breach.field} {WHY}", hint="create a new record instead")

@@ -4,8 +4,9 @@
     checkpoints/<agent>/<name>.toml    if an id has two parts, `<agent>/<name>`, the first part is a folder
     archive/open_loops/<xx>/<id>.toml  closed records; xx = first two hex digits of the SHA-256 of the id
     baton.toml, document.toml          the singletons
+    format.toml, .gitattributes        the files of the root commit
 
-All other files are foreign: baton never reads or changes them.
+All other files are foreign: baton changes them only in a merge of two histories of the branch.
 """
 
 from __future__ import annotations
@@ -93,24 +94,25 @@ def path_of(key: Key) -> str:
 
 @lru_cache(maxsize=NAMES_KNOWN)
 def key_at(path: str) -> Key | None:
-    """Return the key of the record at `path`; None for a foreign file."""
+    """Return the key of the record at `path`; None for a file that is not a record."""
     for single in SINGLETONS.values():
         if path == single.folder:
             return Key(single.kind)
-    place, _, rest = path.removeprefix(f"{ARCHIVE}/").partition("/")
+    folder, _, rest = path.removeprefix(f"{ARCHIVE}/").partition("/")
     archived = path.startswith(f"{ARCHIVE}/")
-    kind = KIND_OF_FOLDER.get(place)
+    kind = KIND_OF_FOLDER.get(folder)
     if kind is None:
         return None
     if not archived:
         id_ = KINDS[kind].id_of(rest)
         return None if id_ is None else Key(kind, id_)
-    where, _, name = rest.partition("/")
+    shard_name, _, name = rest.partition("/")
     id_ = CLOSED[kind].id_of(name)
-    return None if id_ is None or where != shard(id_) else Key(kind, id_, archived=True)
+    return None if id_ is None or shard_name != shard(id_) else Key(kind, id_, archived=True)
 
 
 def shard(id_: str) -> str:
+    """Return the name of the archive's subfolder for an id: the first two hex digits of its SHA-256."""
     return sha256(id_.encode()).hexdigest()[:2]
 
 
@@ -146,7 +148,7 @@ def fits(key: Key, entry: Entry) -> bool:
 
 
 def _limit(key: Key) -> int:
-    return MAX_RECORD_BYTES * (1 if _is_given(key) else FRAMED)
+    return MAX_RECORD_BYTES * (1 if _is_from_client(key) else FRAMED)
 
 
 def _check_size(key: Key, text: bytes) -> None:
@@ -155,7 +157,7 @@ def _check_size(key: Key, text: bytes) -> None:
         raise LimitExceeded(key.display_name, len(text), _limit(key), "bytes", hint=hint)
 
 
-def _is_given(key: Key) -> bool:
+def _is_from_client(key: Key) -> bool:
     """Whether a client supplied the content. Archived records, conflicts and the shape are derived by baton."""
     return not key.archived and not ALL_KINDS[key.kind].is_derived
 
@@ -208,7 +210,7 @@ class TreeSource:
         if kind in SINGLETONS:
             return ("",) if SINGLETONS[kind].folder in self.root.entries() else ()
         row = (CLOSED if archived else KINDS)[kind]
-        folders = self._below(row.folder) if archived else (self._folder(row.folder),)
+        folders = self._subfolders(row.folder) if archived else (self._folder(row.folder),)
         ids = (_id_of(kind, archived, path) for folder in folders for path in _files_in(folder, row.parts))
         return [id_ for id_ in ids if id_ is not None]
 
@@ -219,9 +221,9 @@ class TreeSource:
 
     def _read(self, key: Key) -> Entry | None:
         path = path_of(key)
-        place, _, name = path.rpartition("/")
+        folder, _, name = path.rpartition("/")
         try:
-            return self._load_cached(key, self._folder(place), name)
+            return self._load_cached(key, self._folder(folder), name)
         except Corrupt as error:
             return Unreadable(path, str(error))
 
@@ -252,13 +254,13 @@ class TreeSource:
                 known[key] = entry
         return TreeSource(root, self.memory, known, ids)
 
-    def _folder(self, place: str) -> TreeFolder:
-        if not place:
+    def _folder(self, path: str) -> TreeFolder:
+        if not path:
             return self.root
-        if place not in self._folders:
-            above, _, name = place.rpartition("/")
-            self._folders[place] = self._folder(above).folder(name)
-        return self._folders[place]
+        if path not in self._folders:
+            above, _, name = path.rpartition("/")
+            self._folders[path] = self._folder(above).folder(name)
+        return self._folders[path]
 
     def differing(self, other: StateSource) -> Iterator[Key]:
         theirs = other.root if isinstance(other, TreeSource) else None
@@ -273,8 +275,8 @@ class TreeSource:
                 if row.id_of(path) is None:
                     yield Unreadable(f"{row.folder}/{path}".rstrip("/"), "is not the file of a record")
 
-    def _below(self, place: str) -> Iterator[TreeFolder]:
-        folder = self._folder(place)
+    def _subfolders(self, path: str) -> Iterator[TreeFolder]:
+        folder = self._folder(path)
         for name, item in folder.entries().items():
             if item.is_folder:
                 yield folder.folder(name)
@@ -294,7 +296,11 @@ def _entries_in(folder: TreeFolder, depth: int, prefix: str = "") -> Iterator[st
 
 
 def differing_paths(ours: TreeFolder, theirs: TreeFolder | None, prefix: str = "") -> Iterator[str]:
-    """Yield the paths of files that differ between two folders; folders with equal ids are not read."""
+    """Yield the paths of files that differ between two folders; folders with equal ids are not read.
+
+    Raises:
+        Corrupt: the folders are nested deeper than `MAX_FOLDERS`.
+    """
     if theirs is not None and ours.oid is not None and ours.oid == theirs.oid:
         return
     if prefix.count("/") > MAX_FOLDERS:
@@ -374,5 +380,5 @@ def _check_format(text: bytes) -> None:
 
 
 def paths_below(root: TreeFolder, prefix: str = "") -> Iterable[str]:
-    """Yield the paths of all files of a tree."""
+    """Yield the paths of all files of a tree. Raises Corrupt like `differing_paths`."""
     return differing_paths(root, None, prefix)

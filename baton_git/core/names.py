@@ -69,7 +69,7 @@ def _pack(text: str) -> str:
 
 
 def _unpack(component: str) -> str:
-    """Return the name with this short form. Raises InvalidName if there is none."""
+    """Return the name with this short form. Raises InvalidName if the text is not the short form of a name."""
     digits = component.removeprefix(PACKED)
     try:
         bits = sum(_BASE32.index(digit) << 5 * place for place, digit in enumerate(reversed(digits)))
@@ -80,10 +80,10 @@ def _unpack(component: str) -> str:
 
 
 def decode(component: str) -> str:
-    """Return the text that `encode` maps to this component.
+    """Return the text that `encode` maps to this component; each text has exactly one component.
 
     Raises:
-        InvalidName: `encode` never returns this component, so that each text has exactly one component.
+        InvalidName: `encode` never returns this component.
     """
     text = _unescape(component)
     if not component or encode(text) != component:
@@ -218,7 +218,7 @@ class AgentId(_Name):
 
 
 def parse_oid(text: str) -> Oid:
-    """Return `text` as an object id. Raises InvalidName unless it is 40 or 64 lower-case hex digits."""
+    """Return `text` as an object id. Raises InvalidName if it is not 40 or 64 lower-case hex digits."""
     if not _OID.match(text):
         raise InvalidName("object id", text, "must be 40 or 64 hex digits")
     return Oid(text)

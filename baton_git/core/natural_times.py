@@ -15,7 +15,7 @@ EXAMPLES = "2026-06-17, 2026-06-17T12:30, yesterday, 2 days ago, last monday, 3h
 
 
 class TimeText:
-    """Marks an input field that is or may be a time, so that it also accepts the phrases of `expand_time`."""
+    """Marks an input field that can contain a time, so that it also accepts the phrases of `expand_time`."""
 
 
 TIME_TEXT: Final = TimeText()
@@ -76,7 +76,7 @@ def _count_days(phrase: str, now: datetime) -> int | None:
 
 
 def _count_seconds(phrase: str) -> int | None:
-    """Return the offset in seconds from now, or None if the phrase is not a duration."""
+    """Return the offset in seconds from now, negative for the past; None if the phrase is not a duration."""
     match = _DISTANCE.fullmatch(phrase)
     unit = _UNITS.get(match[3]) if match is not None else None
     if match is None or unit is None or (match[1] and match[4]):
@@ -94,17 +94,21 @@ def relative_time(then: datetime, now: datetime) -> str:
     for unit, size, limit in (("minute", 60, 3600), ("hour", 3600, 12 * 3600)):
         if distance < limit:
             return _name_distance(int(distance // size), unit, is_past=seconds > 0)
-    here, today = then.astimezone(), now.astimezone()
-    days = (today.date() - here.date()).days
+    local_then, local_now = then.astimezone(), now.astimezone()
+    days = (local_now.date() - local_then.date()).days
     if days in (-1, 0, 1):
         return {1: "yesterday", 0: "today", -1: "tomorrow"}[days]
     if abs(days) < 7:
         return _name_distance(abs(days), "day", is_past=days > 0)
-    return f"{here.day} {here:%b}" + ("" if here.year == today.year else f" {here.year}")
+    year = "" if local_then.year == local_now.year else f" {local_then.year}"
+    return f"{local_then.day} {local_then:%b}{year}"
 
 
 def describe_age(text: str | None, now: datetime) -> str:
-    """Return an ISO time in the words of `relative_time`; any other text on one line; an empty text for None."""
+    """Return an ISO time in the words of `relative_time`, and any other text as one line of at most 40 characters.
+
+    Return an empty text for None.
+    """
     time = parse_time_or_none(text)
     return relative_time(time, now) if time is not None else one_line(text or "", 40)
 

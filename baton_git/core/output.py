@@ -110,9 +110,10 @@ def _shell_code(code: int) -> str:
 
 
 def html(value: Any) -> Any:
-    """Return a value for a page, before HTML escaping: unsafe characters of a text are escaped, None becomes empty.
+    """Prepare a value for HTML escaping: escape the unsafe characters of a text, and return an empty text for None.
 
-    Line ends, tabs, zero-width joiners, and non-breaking and ideographic spaces are not escaped.
+    Line ends, tabs, zero-width joiners, and non-breaking and ideographic spaces are not escaped. Other values and
+    markup are returned unchanged.
     """
     if value is None:
         return ""

@@ -10,12 +10,12 @@ Progress = Callable[[int, int], None]
 """Called with the number of finished items and the total number."""
 
 
-def ignore_progress(done: int, whole: int) -> None:
-    """Do nothing; the `Progress` of callers that show none."""
+def ignore_progress(done: int, total: int) -> None:
+    """Do nothing: the `Progress` for callers that do not show progress."""
 
 
 def track(items: Sequence[Item], progress: Progress) -> Iterator[Item]:
-    """Yield the items, and report each one to `progress` when the next is requested."""
+    """Yield the items. Each item counts as finished when the next one is requested, and is then reported."""
     for number, item in enumerate(items, start=1):
         yield item
         progress(number, len(items))

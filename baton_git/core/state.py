@@ -148,7 +148,7 @@ class State:
         """Return the live record whose id is `text`, or the only record whose id starts with `text`, ignoring case.
 
         Raises:
-            NotFound: no id starts with `text`.
+            NotFound: no live record has such an id.
             Ambiguous: several ids start with `text`.
             Corrupt: the record's file cannot be read.
         """
@@ -206,7 +206,7 @@ class State:
     # --- changing
 
     def put(self, record: Part, key: Key | None = None) -> State:
-        """Return the state with `record` at its key.
+        """Return the state with `record` at `key`, by default the record's own key.
 
         Raises:
             Corrupt: the existing file is unreadable; overwriting it would lose its content.
@@ -250,7 +250,10 @@ class State:
         return self.remove(Key(record.kind, record.id)).put(closed, key)
 
     def _free_in_archive(self, record: Record) -> Key:
-        """Return an unused archive key: `<id>`, or `<id>.2`, `<id>.3`, … Found by binary search: ids may be reused."""
+        """Return an unused archive key: `<id>`, or `<id>.2`, `<id>.3`, …
+
+        Found by binary search, because the same id may have been archived many times.
+        """
 
         def at(number: int) -> Key:
             id_ = record.id if number == 1 else derive_id(record.id, str(number))
@@ -283,7 +286,7 @@ def complete_id(ids: Iterable[str], text: str, what: str) -> str | None:
 def is_beginning(text: str, id_: str) -> bool:
     """Whether an id starts with `text`, ignoring case.
 
-    A prefix that all ids of a kind share, such as `FU-`, does not count, because it does not identify a record.
+    False if `text` is only the prefix that all ids of a kind share, such as `FU-`, or a part of that prefix.
     """
     prefix, dash, _ = id_.partition("-")
     shared = len(prefix) + 1 if dash and prefix.isalpha() and prefix.isupper() else 0
@@ -291,6 +294,7 @@ def is_beginning(text: str, id_: str) -> bool:
 
 
 def key_of(record: Part) -> Key:
+    """Return the key of a live record or singleton. Raises TypeError for a part without an id, such as an anchor."""
     if isinstance(record, Head):
         return HEAD
     if isinstance(record, Shape):

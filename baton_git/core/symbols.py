@@ -35,6 +35,8 @@ class NoSymbol(Enum):
 def digest_symbol(path: str, source: str, symbol: str) -> str | NoSymbol:
     """Return the SHA-256 of the lines of a symbol, without blank lines, common indentation and trailing spaces.
 
+    Return a `NoSymbol` if the symbol was not found.
+
     Python is parsed. In other languages, a definition starts at a line that begins with a keyword such as `func` or
     `class` and the name (exactly one line must match), and ends at its closing brace, or at the last line that is
     indented deeper.
@@ -99,7 +101,7 @@ def _span_of(node: ast.stmt) -> Span:
 
 
 def _find_by_lines(lines: Sequence[str], symbol: str) -> list[Span] | NoSymbol:
-    """Return the lines of the definition of a symbol's last name, found by keywords, braces and indentation."""
+    """Return the lines that define the last part of a dotted symbol, found by keywords, braces and indentation."""
     name = re.split(r"\.|::|#", symbol)[-1]
     definition = re.compile(_DEFINITION.replace("{}", re.escape(name)))
     starts = [number for number, line in enumerate(lines) if definition.match(line)]

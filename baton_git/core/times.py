@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 _CLOCK = r"(?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?|[0-5]\d(?:[0-5]\d(?:[.,]\d+)?)?)?"
 _OFFSET = r"(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?"
 _TIME = re.compile(rf"\d{{4}}-\d\d-\d\d(?:[Tt ]{_CLOCK}{_OFFSET})?", re.ASCII)
-"""The texts that are times. Merges compare times, so this must not depend on what a version of Python accepts."""
+"""Matches the texts that count as times. Merges compare times, so this must not depend on the version of Python."""
 
 
 def iso(now: datetime) -> str:

@@ -44,8 +44,8 @@ class ValueCache:
             self._weight += weight - (before[1] if before is not None else 0)
             self._values[key] = value, weight
             while self._weight > self.room:
-                _, (_, lighter) = self._values.popitem(last=False)
-                self._weight -= lighter
+                _, (_, dropped_weight) = self._values.popitem(last=False)
+                self._weight -= dropped_weight
         return value
 
     def get_or_make(self, key: Hashable, make: Callable[[], Value], weight: int) -> Value:
@@ -58,8 +58,8 @@ class ValueCache:
         with self._lock:
             self._weight -= self._values.pop(key, (None, 0))[1]
 
-    def forget(self, is_gone: Callable[[Any], bool]) -> None:
-        """Drop the values whose keys satisfy `is_gone`."""
+    def forget(self, is_obsolete: Callable[[Any], bool]) -> None:
+        """Drop the values whose keys satisfy `is_obsolete`."""
         with self._lock:
-            for key in [key for key in self._values if is_gone(key)]:
+            for key in [key for key in self._values if is_obsolete(key)]:
                 self._weight -= self._values.pop(key)[1]

@@ -1,4 +1,4 @@
-"""Declarations of verbs. A verb is one thing that baton can do; every interface is derived from its declaration.
+"""Declarations of verbs. A verb is one thing that baton can do. It is declared once, for all interfaces:
 
     @verb("followup defer", "POST /v1/follow-ups/{id}/defer", effect=ADDS, tool=Tool("Put off once more."))
     def defer_follow_up(ws: Workspace, now: datetime, deferral: DeferFollowUp) -> Changed: ...
@@ -223,7 +223,7 @@ class Verb(NamedTuple, Generic[I, R]):
 
         Args:
             names: returns the name of a field in the calling interface, for error messages.
-            now: if given, times may also be phrases such as `2 days ago` (see `expand_time`).
+            now: the current time. If given, times may also be phrases such as `2 days ago` (see `expand_time`).
 
         Raises:
             InvalidArgument: a value is invalid for its field, or two values exclude each other.
@@ -287,8 +287,8 @@ def verb(
     method, _, path = route.partition(" ")
 
     def declare(run: Callable[[Any, datetime, I], R]) -> VerbFunction[I, R]:
-        takes, gives = _models_of(run)
-        return VerbFunction(Verb(name, run, takes, gives, effect, method, path, **options))
+        input_model, result_model = _models_of(run)
+        return VerbFunction(Verb(name, run, input_model, result_model, effect, method, path, **options))
 
     return declare
 
