@@ -33,6 +33,7 @@ class _Budget(NamedTuple):
 
     @property
     def used_up(self) -> CheckResult:
+        """The result of a check that did not finish within the budget."""
         why = f"no answer within the total budget of {self.seconds:g} s"
         return CheckResult(Unknown(why), round(self.seconds * 1000))
 
@@ -47,7 +48,7 @@ def run_all(
 ) -> dict[str, CheckResult]:
     """Return one result per key of `checks`, in the same order, within the time budget.
 
-    A check that has not finished by then is `Unknown`. If its thread is blocked in a call that cannot be interrupted
+    A check that does not finish in time is `Unknown`. If its thread is blocked in a call that cannot be interrupted
     (a name lookup, an unavailable network disk), it continues as a daemon thread.
 
     Args:
@@ -129,4 +130,4 @@ def _outcome(spec: CheckSpec, world: World) -> Outcome:
     except Exception as error:  # noqa: BLE001
         # A bug in one check (or in a function of `world`) must not prevent the results of the others. It is reported as
         # a check that could not be made.
-        return Unknown(f"the check broke: {type(error).__name__}: {error}")
+        return Unknown(f"the check crashed: {type(error).__name__}: {error}")

@@ -191,16 +191,16 @@ def describe_change(change: RecordChange) -> str:
 
 def _describe_named(change: RecordChange, info: KindInfo, name: str, about: str) -> str:
     """Return the change of a record whose id does not show its kind, in words."""
-    whose = name.partition("/")[0] if info.made_once else name
+    shown_id = name.partition("/")[0] if info.made_once else name
     if change.action == "added":
-        return f"{change.kind} {whose} {info.began}{about}"
+        return f"{change.kind} {shown_id} {info.began}{about}"
     if change.action == "archived":
-        return "" if info.made_once else f"{change.kind} {whose} {one_line(change.reason, 60)}"
+        return "" if info.made_once else f"{change.kind} {shown_id} {one_line(change.reason, 60)}"
     if change.action == "changed" and info.replaced:
-        return f"{change.kind} {whose} {info.began} anew"
+        return f"{change.kind} {shown_id} {info.began} anew"
     if change.after(info.about) and not (info.made_once or info.replaced or info.has_fixed_fields):
-        return f"{change.kind} {whose} at {one_line(str(change.after(info.about)), 50)}"
-    return f"{change.kind} {whose} {_describe_action(change)}"
+        return f"{change.kind} {shown_id} at {one_line(str(change.after(info.about)), 50)}"
+    return f"{change.kind} {shown_id} {_describe_action(change)}"
 
 
 def _describe_action(change: RecordChange) -> str:

@@ -11,7 +11,7 @@ from baton_git.core.records.base import Part, Record, alike, merge_rule
 from baton_git.core.records.merge_rules import Fixed
 from baton_git.core.state import Entry, Key, State, Unreadable
 
-WHY = "is set once and stays"
+WHY = "is set once and must not change"
 
 
 class Breach(NamedTuple):

@@ -27,6 +27,7 @@ ARCHIVE = "archive"
 
 BY_FOLDER = "/"
 LIVE = "live"
+"""`BY_FOLDER` and `LIVE` are values of `KindInfo.counted`."""
 
 
 class Codec(NamedTuple):

@@ -309,7 +309,7 @@ def _reopen_loop(loop: OpenLoop, now: datetime) -> OpenLoop:
 
 
 def settle_state(state: State, now: datetime, policy: Policy) -> State:
-    """Apply the changes that follow from time and counters: expiry, escalation, rule candidates."""
+    """Return the state after the changes that follow from time and counters: expiry, escalation, rule candidates."""
     for loop in state.records(OpenLoop):
         if is_due(loop, now):
             state = state.put(loop.replace(status="escalated"))

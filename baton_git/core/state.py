@@ -165,10 +165,12 @@ class State:
 
     @property
     def head(self) -> Head:
+        """The head, or an empty one if the state has none. Raises Corrupt if its file cannot be read."""
         return self._single(HEAD, Head)
 
     @property
     def shape(self) -> Shape:
+        """The layout of the last whole document, or an empty one. Raises Corrupt if its file cannot be read."""
         return self._single(SHAPE, Shape)
 
     @property
@@ -179,7 +181,7 @@ class State:
 
     @property
     def readable_shape(self) -> Shape:
-        """The layout of the last complete document, or an empty one if its file cannot be read."""
+        """The layout of the last whole document, or an empty one if its file cannot be read."""
         entry = self.entry(SHAPE)
         return entry if isinstance(entry, Shape) else Shape()
 

@@ -139,7 +139,8 @@ def compose_answer(
         budget: the maximum size of the text in bytes of UTF-8.
         exclude: digests of sentences to leave out.
     """
-    top, bottom = [f"=== recall · {mark} ===", f"{FRAME} The quotes end at the line with {mark}."], f"=== end {mark} ==="
+    top = [f"=== recall · {mark} ===", f"{FRAME} The quotes end at the line with {mark}."]
+    bottom = f"=== end {mark} ==="
     room = budget - _size([*top, "", bottom])
     quotes = _gather(ranking, query, standing_of, frozenset(exclude))
     blocks = list(dict.fromkeys(quote.block for quote in quotes))

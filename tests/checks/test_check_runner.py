@@ -75,7 +75,7 @@ def test_a_bug_in_one_check_is_unknown_and_takes_no_other_with_it():
         return "a" * 40
 
     found = run_all({"bad": named("bug"), "good": named("x")}, World(find_commit=find), budget_seconds=2)
-    assert found["bad"].outcome == Unknown("the check broke: KeyError: 'oops'")
+    assert found["bad"].outcome == Unknown("the check crashed: KeyError: 'oops'")
     assert isinstance(found["good"].outcome, Passed)
 
 

@@ -51,7 +51,7 @@ def known(pair: Pair) -> Pair:
 def test_no_change_may_edit_or_remove_an_immutable_part(ada: Machine) -> None:
     put(ada, immutable=ME)
     before = ada.tip
-    with pytest.raises(NotAllowed, match="identity zero: immutable is set once and stays"):
+    with pytest.raises(NotAllowed, match="identity zero: immutable is set once and must not change"):
         put(ada, immutable=OTHER)
     with pytest.raises(NotAllowed, match="set once"):
         put(ada)
@@ -103,7 +103,7 @@ def test_a_fast_forward_that_changes_an_immutable_part_is_reported(known: Pair) 
     ada, bob = known
     ada.by_hand({PATH: b"[immutable.purpose]\nstatement = 'please everybody'\n"})
     ada.push()
-    assert bob.sync().problems == ("identity zero: immutable is set once and stays, but was changed",)
+    assert bob.sync().problems == ("identity zero: immutable is set once and must not change, but was changed",)
 
 
 def test_a_server_rejects_a_changed_immutable_part(known: Pair) -> None:

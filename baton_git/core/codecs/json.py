@@ -1,7 +1,7 @@
 """Read and write JSON, more strictly than Python's own parser.
 
-Rejected, with the position: text that is not JSON (`NaN`), values that Python would lose (duplicate keys, numbers that
-overflow to infinity), strings that cannot be encoded (half of a surrogate pair), and excessive nesting.
+Errors name the position of what is rejected: text that is not JSON (`NaN`), values that Python would lose (duplicate
+keys, numbers that overflow to infinity), strings that cannot be encoded (half of a surrogate pair), and deep nesting.
 """
 
 from __future__ import annotations

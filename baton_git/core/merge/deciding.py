@@ -40,7 +40,7 @@ def decide(
         theirs: the state to merge.
         prefer: the side that wins conflicts. With a preferred side, our records also keep their ids. None: conflicts
             are decided by value.
-        rules: the version of the rules.
+        rules: the version of the merge rules.
     """
     their_side = compare_side(base, theirs)
     if not their_side.changed:
@@ -138,7 +138,7 @@ class _Merger:
     def _contest_record(
         self, was: Entry | None, ours: Entry | None, theirs: Entry | None, winner: Prefer
     ) -> ContestedValue:
-        """Return the conflict of whole records."""
+        """Return the contested value of a conflict between whole records."""
         first, second = entry_values(ours), entry_values(theirs)
         if self.prefer is None:
             return ContestedValue(

@@ -42,7 +42,7 @@ def merge_fields(
         ours: our fields.
         theirs: their fields.
         prefer: the side that wins conflicts; None: decide by value, so that swapping the sides changes nothing.
-        rules: the version of the rules.
+        rules: the version of the merge rules.
     """
     own = own_counts(model, ours, theirs) if base is None else None
     return _merge_table(_Terms(prefer, base is None, own, rules), model, base or {}, ours, theirs)
@@ -55,7 +55,7 @@ class _Terms(NamedTuple):
         prefer: the side that wins conflicts, or None.
         has_no_base: whether both sides created the record.
         own: how often each side counted on its own, if both have copies of one record (see `own_counts`), else None.
-        rules: the version of the rules.
+        rules: the version of the merge rules.
     """
 
     prefer: Prefer | None

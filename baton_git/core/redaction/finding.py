@@ -1,7 +1,7 @@
 """Find the secrets of a text by all rules, in linear time.
 
-Each rule has signs: plain strings, at least one of which every match contains. Ids, timestamps, words and most
-sentences contain no sign, so they take a few microseconds, and no expression is compiled for them.
+Each rule has signs: plain strings, of which every match of the rule contains at least one. Ids, timestamps, words and
+most sentences contain no sign, so they take a few microseconds, and no expression is compiled for them.
 """
 
 from __future__ import annotations
