@@ -75,7 +75,7 @@ def troubles(agent: Agent) -> str:
     """Return the problems that hooks logged, without timeouts on a busy machine, which the next hook makes up for."""
     log = agent.project / ".git/baton/agents.log"
     lines = log.read_text().splitlines() if log.exists() else []
-    return "\n".join(line for line in lines if "it took too long" not in line)
+    return "\n".join(line for line in lines if "the hook was stopped after" not in line)
 
 
 def plug_in(agent: Agent) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from baton_git import __version__
 from baton_git.interfaces.cli.error_handler import run
 from baton_git.interfaces.cli.lazy import LazyGroup
 from baton_git.interfaces.context.process import (
-    end_in_order,
     hide_tokens,
+    interrupt_on_sigterm,
     is_in_repository,
     mend_streams,
     skip_plugin_search,
@@ -140,5 +140,5 @@ def main() -> Any:
     hide_tokens()
     skip_plugin_search()
     mend_streams()
-    end_in_order()
+    interrupt_on_sigterm()
     sys.exit(run(baton))

@@ -18,8 +18,8 @@ from baton_git.interfaces.cli.error_handler import run
 from baton_git.interfaces.cli.sessions.checkpoint import ADDITIONS
 from baton_git.interfaces.cli.sessions.identity import CHECK, exit_unknown_on_errors, fill_checked
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
-from baton_git.interfaces.context.paif import asked_agent
-from baton_git.interfaces.context.process import end_in_order, mend_streams, skip_plugin_search
+from baton_git.interfaces.context.paif import find_named_agent
+from baton_git.interfaces.context.process import interrupt_on_sigterm, mend_streams, skip_plugin_search
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.checkpoint_verbs import (
     RestoreAgent,
@@ -38,7 +38,7 @@ def _fill_gravity(app: App, values: Values) -> Values:
 
     Without an agent, the text is checked against PAIF's own phrases, and nothing is written.
     """
-    agent = asked_agent(app)
+    agent = find_named_agent(app)
     return fill_checked(app, values if agent is None else {**values, "agent": agent})
 
 
@@ -90,5 +90,5 @@ def main() -> Any:
     """Run the command `claude-paif`, and exit with its status."""
     skip_plugin_search()
     mend_streams()
-    end_in_order()
+    interrupt_on_sigterm()
     sys.exit(run(paif, "claude-paif"))

@@ -1,1 +1,1 @@
-"""Where a call of an interface acts, and as whom: options, variables, configuration, home directory and clock."""
+"""Determine where a call acts, and as whom, from options, variables, configuration, home directory and clock."""

@@ -13,13 +13,14 @@ from baton_git.agents.registry import AGENTS, session_variables
 def find_hooked_session(common_dir: Path) -> str | None:
     """Return the session in which an agent CLI runs this process; None if hooks have not seen it start, or saw it end.
 
-    The CLI sets the session's id in the environment. If it does not, as Gemini CLI in its shell, the last session is
-    returned that hooks saw of the CLI among the ancestors of this process.
+    Most CLIs set the session's id in the environment. For one that does not (Gemini CLI in its shell), this is the
+    session that hooks saw last among those whose process is an ancestor of this one.
     """
     memory = HookSessionStore(str(common_dir))
     named = ((cli, os.environ.get(variable)) for variable, cli in session_variables().items())
     known = [memory.get(cli, session) for cli, session in named if session]
-    return next((seen.session for seen in known or _find_unnamed(memory) if seen and not seen.ended), None)
+    sessions = known or _find_unnamed(memory)
+    return next((session.session for session in sessions if session and not session.ended), None)
 
 
 def _find_unnamed(memory: HookSessionStore) -> Iterator[HookSession]:
@@ -29,4 +30,4 @@ def _find_unnamed(memory: HookSessionStore) -> Iterator[HookSession]:
         from baton_git.interfaces.context.person import list_ancestor_ids  # slow to import, and rarely needed
 
         processes = list_ancestor_ids()
-        yield from (seen for seen in memory.all() if seen.cli in clis and seen.pid in processes)
+        yield from (session for session in memory.all() if session.cli in clis and session.pid in processes)

@@ -25,7 +25,7 @@ SECONDS = 300
 """Time limit of a merge."""
 _NICE = 10
 _LOCK = 10
-"""Lowest file descriptor of the lock in the process; 0 to 2 are the null device there."""
+"""Lowest number for the lock's file descriptor in the started process, in which 0 to 2 are the null device."""
 _children: list[int] = []
 """Ids of processes that were started here and may still run."""
 

@@ -1,4 +1,4 @@
-"""Read git's configuration with the git program, or without it from the repository's file."""
+"""Read git's configuration with the git program or, if git is not installed, from the repository's file."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ WANTED = (
 
 
 def read_config(folder: Path, pattern: str) -> dict[str, str]:
-    """Return the values that `git config` prints; without a git program, those in the repository's config file."""
+    """Return the values of the keys that match `pattern`; without git, of baton's own keys in the repository's file."""
     entries = _run_git_config(folder, pattern)
     if entries is None:
-        return _file_config(folder)
+        return _read_file_config(folder)
     return {name: "true" if value is None else value for name, value in entries}
 
 
 def read_user_config(key: str) -> list[str | None]:
-    """Return the values of a key in the user's own git configuration, ignoring that of repositories.
+    """Return the values of a key in the user's and the system's git configuration, without that of repositories.
 
     Raises:
         StoreError: git cannot read its configuration.
@@ -62,7 +62,7 @@ def _unreadable(stderr: bytes) -> StoreError:
     return StoreError(f"git config: {lines[0]}", hint="fix the git configuration; git config --list shows the location")
 
 
-def _file_config(folder: Path) -> dict[str, str]:
+def _read_file_config(folder: Path) -> dict[str, str]:
     config = Repository.open(folder).config()
     remotes = [
         f"remote.{name}" for name in config.keys("remote") if name.endswith((".batonpolicy", ".url", ".pushurl"))
@@ -80,10 +80,10 @@ def _file_config(folder: Path) -> dict[str, str]:
 
 def is_safe_place(place: Path, values: Iterable[str | None]) -> bool:
     """Return whether the values of git's `safe.directory` contain a folder; an empty value clears those before."""
-    safe = False
+    is_safe = False
     for value in values:
-        safe = bool(value) and (safe or _covers(value or "", Path(os.path.realpath(place))))
-    return safe
+        is_safe = bool(value) and (is_safe or _covers(value or "", Path(os.path.realpath(place))))
+    return is_safe
 
 
 def _covers(value: str, place: Path) -> bool:

@@ -23,11 +23,11 @@ FILE = ".baton/config.yaml"
 MAX_BYTES = 256 * 1024
 
 
-def handoff_options(call: Call, file: Path | None = None) -> Options:
-    """Return the options. A lenient call ignores an invalid file, and adds it to its problems.
+def read_handoff_options(call: Call, file: Path | None = None) -> Options:
+    """Return the options for extracting facts. A lenient call ignores an invalid file, and adds it to its problems.
 
     Args:
-        file: the file to read instead of the other two.
+        file: the file to read instead of the two of the module.
 
     Raises:
         InvalidDocument, InvalidArgument, LimitExceeded: a file is invalid or too large.
@@ -36,13 +36,13 @@ def handoff_options(call: Call, file: Path | None = None) -> Options:
     """
     if file is not None:
         return parse_options(read_block(file), where=str(file))
-    top = work_tree(call)
-    own = _block(call, _user_file(), None)
-    return parse_options(_restrict(_block(call, top / FILE, top), own) if top is not None else own)
+    top = find_work_tree(call)
+    own = _read_valid_block(call, _user_file(), None)
+    return parse_options(_restrict(_read_valid_block(call, top / FILE, top), own) if top is not None else own)
 
 
-def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
-    """Return the block of a file; empty if the file or the block is missing. Raises as `handoff_options` does."""
+def _read_valid_block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
+    """Return the block of a file; empty if the file or the block is missing. Raises as `read_handoff_options` does."""
     try:
         block = read_block(file, top)
         parse_options(block, where=str(file))
@@ -59,16 +59,16 @@ def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
 def _restrict(project: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return the project's block, restricted by the user's own: a setting that is off in `own` is off, and of two
     numbers the smaller is used."""
-    both = {**own, **project}
-    for name, mine in own.items():
-        theirs = project.get(name)
-        if isinstance(mine, Mapping):
-            both[name] = _restrict(theirs if isinstance(theirs, Mapping) else {}, mine)
-        elif mine is False:
-            both[name] = False
-        elif isinstance(mine, int) and mine is not True:
-            both[name] = min(mine, theirs) if isinstance(theirs, int) else mine
-    return both
+    restricted = {**own, **project}
+    for name, own_value in own.items():
+        value = project.get(name)
+        if isinstance(own_value, Mapping):
+            restricted[name] = _restrict(value if isinstance(value, Mapping) else {}, own_value)
+        elif own_value is False:
+            restricted[name] = False
+        elif isinstance(own_value, int) and own_value is not True:
+            restricted[name] = min(own_value, value) if isinstance(value, int) else own_value
+    return restricted
 
 
 def _user_file() -> Path:
@@ -76,7 +76,7 @@ def _user_file() -> Path:
     return (Path(folder) if folder.startswith("/") else Path.home() / ".config") / "baton" / "config.yaml"
 
 
-def work_tree(call: Call) -> Path | None:
+def find_work_tree(call: Call) -> Path | None:
     """Return the work tree of the call; None if there is none. No repository is created."""
     named = call.settings.options.repo or os.environ.get("BATON_REPO")
     repository = Repository.open(Path(named)) if named else Repository.discover(Path.cwd())
@@ -87,7 +87,7 @@ def read_block(file: Path, top: Path | None = None) -> Any:
     """Return the block of a file, not validated; None if the file has none.
 
     Args:
-        top: the top of the work tree, if it is the project's file; then no symbolic link is followed.
+        top: the top folder of the work tree, if `file` is the project's file; then no symbolic link is followed.
 
     Raises:
         InvalidDocument: the file is not a YAML table, or not UTF-8.

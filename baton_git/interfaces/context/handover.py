@@ -1,4 +1,4 @@
-"""Run the verbs of protocol runs, and keep the copy of a run in the work tree up to date, which KAIROS clients use."""
+"""Run the verbs of protocol runs, and update the copy of a run in the work tree that KAIROS clients read and write."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from baton_git.systems.kairos.handover_verbs import (
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.work_tree_copy import Copy
 
-IN_THE_WAY = (InvalidDocument, LimitExceeded, StepConflict, Busy, StoreError)
+COPY_ERRORS = (InvalidDocument, LimitExceeded, StepConflict, Busy, StoreError)
 """Errors of a copy that do not prevent its run from being shown."""
 
 
-class RunBesideCopy:
+class HandoverRunner:
     """Runs the verbs of protocol runs, and keeps the copy in the work tree up to date.
 
-    Changes that other clients made to the copy are imported first. If no run is named, it is the one in the copy.
+    Changes that other clients made to the copy are imported first. If no run is named, the run in the copy is used.
 
     Args:
         file: the copy; by default the one configured for the repository, if any.
@@ -59,7 +59,7 @@ class RunBesideCopy:
     def say(self, text: str) -> None:
         """Print a message about the copy; the base class prints nothing."""
 
-    def tell_taken(self, copy: Copy, taken: MergedCopy) -> None:
+    def say_imported(self, copy: Copy, imported: MergedCopy) -> None:
         """Print what was imported from the copy; the base class prints nothing."""
 
     def step(self, asked: StepHandover) -> SteppedHandover:
@@ -69,7 +69,7 @@ class RunBesideCopy:
             WriteFailed: the step is in git, but the copy could not be written, or another client changed it so that it
                 cannot be imported.
         """
-        result = step_handover(self.ws, self.now, self._take_in(asked))
+        result = step_handover(self.ws, self.now, self._import_copy(asked))
         if self.copy is None:
             return result
         id_ = result.SESSION_ID
@@ -89,7 +89,7 @@ class RunBesideCopy:
 
     def resume(self, asked: ResumeHandover) -> ResumedHandover:
         """Return the state of a run, and update its copy."""
-        in_copy, problem = self._look_in(asked)
+        in_copy, problem = self._try_import_copy(asked)
         result = resume_handover(self.ws, self.now, in_copy if asked.uri is None else asked)
         if self.copy is not None and problem is None:
             problem = self._refresh(self.copy, result.SESSION_ID)
@@ -97,12 +97,12 @@ class RunBesideCopy:
 
     def show(self, asked: ShowHandover) -> HandoverRun:
         """Return a run, after importing changes of other clients from its copy."""
-        named, problem = self._look_in(asked)
+        named, problem = self._try_import_copy(asked)
         return show_handover(self.ws, self.now, named).model_copy(update={"file_problem": problem})
 
     def clear(self, asked: ClearHandover) -> ClearedHandover:
         """Archive a run, and delete its copy."""
-        named = self._take_in(asked)
+        named = self._import_copy(asked)
         try:
             result = clear_handover(self.ws, self.now, named)
         except EndedError as error:
@@ -112,23 +112,23 @@ class RunBesideCopy:
         removed = self.copy is not None and remove_copy(self.copy, result.SESSION_ID)
         return result.model_copy(update={"file_removed": removed})
 
-    def _take_in(self, asked: Any) -> Any:
+    def _import_copy(self, asked: Any) -> Any:
         """Import changes of other clients from the copy; return the input, with the copy's run if it names none."""
         if self.copy is None:
             return asked
-        taken = merge_copy(self.ws, self.now, self.copy)
-        if taken is None:
+        imported = merge_copy(self.ws, self.now, self.copy)
+        if imported is None:
             return asked
-        if taken.written.changes:
-            self.tell_taken(self.copy, taken)
-        is_live = taken.id in self.ws.branch.read().state.ids(Handover.kind)
-        return asked.model_copy(update={"session": taken.id}) if is_live and asked.session is None else asked
+        if imported.written.changes:
+            self.say_imported(self.copy, imported)
+        is_live = imported.id in self.ws.branch.read().state.ids(Handover.kind)
+        return asked.model_copy(update={"session": imported.id}) if is_live and asked.session is None else asked
 
-    def _look_in(self, asked: Any) -> tuple[Any, str | None]:
-        """Do the same as `_take_in`, but if the copy cannot be imported, return the problem instead of raising it."""
+    def _try_import_copy(self, asked: Any) -> tuple[Any, str | None]:
+        """Do the same as `_import_copy`; if that fails, return the input and the problem instead of raising."""
         try:
-            return self._take_in(asked), None
-        except IN_THE_WAY as error:
+            return self._import_copy(asked), None
+        except COPY_ERRORS as error:
             self.say(f"the copy was not imported, so this is the state in git: {error}")
             return asked, str(error)
 
@@ -136,7 +136,7 @@ class RunBesideCopy:
         """Update the copy of a run, unless it is a copy of another run; return the problem if it was not updated."""
         try:
             other = write_copy(self.ws, self.now, copy, id_, over_others=False)
-        except IN_THE_WAY as error:
+        except COPY_ERRORS as error:
             self.say(f"the copy was not updated: {error}")
             return str(error)
         if other is None:
@@ -147,8 +147,8 @@ class RunBesideCopy:
 
 
 RUNS: Mapping[str, Callable[[Call, Workspace, Any], Any]] = {
-    "handover step": lambda call, ws, asked: RunBesideCopy(call, ws).step(asked),
-    "handover resume": lambda call, ws, asked: RunBesideCopy(call, ws).resume(asked),
-    "handover clear": lambda call, ws, asked: RunBesideCopy(call, ws).clear(asked),
+    "handover step": lambda call, ws, asked: HandoverRunner(call, ws).step(asked),
+    "handover resume": lambda call, ws, asked: HandoverRunner(call, ws).resume(asked),
+    "handover clear": lambda call, ws, asked: HandoverRunner(call, ws).clear(asked),
 }
 """The verbs that run together with the copy that is configured for the repository."""

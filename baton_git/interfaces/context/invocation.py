@@ -39,7 +39,7 @@ class Call:
         settings = self.settings
         session = settings.session or settings.hooked_session or self.current.get()
         with Store(settings.repository) as store:
-            store.tidied_by = self._merges_packs
+            store.tidied_by = self._merge_packs_in_background
             ws = self.workspace_on(store, settings.namespace)
             ws.branch.check_name()
             named = settings.options.agent is not None
@@ -47,18 +47,18 @@ class Call:
 
     @contextmanager
     def workspace_anywhere(self) -> Iterator[Workspace]:
-        """Yield the same as `workspace`, or a temporary one outside of any repository, if the user has no store."""
+        """Yield the same as `workspace`, in a temporary repository if there is none here and the user has no store."""
         if self.settings.is_repository_named or self.settings.found_repository is not None:
             with self.workspace() as ws:
                 yield ws
             return
         with TemporaryDirectory(prefix="baton-") as folder:
-            nothing = Repository.create_bare(Path(folder) / "state.git")
-            with replace(self, settings=replace(self.settings, known=nothing)).workspace() as ws:
+            temporary = Repository.create_bare(Path(folder) / "state.git")
+            with replace(self, settings=replace(self.settings, known=temporary)).workspace() as ws:
                 yield replace(ws, folder=Path.cwd())
 
-    def _merges_packs(self) -> bool:
-        """Merge packs in the background; return whether that is started."""
+    def _merge_packs_in_background(self) -> bool:
+        """Start merging packs in the background; return False if this fails, so that the caller must merge."""
         from baton_git.interfaces.context.background_merge import merge_in_background
 
         return merge_in_background(self.settings.repository.common_dir, outside_git())
@@ -91,16 +91,18 @@ class Call:
         return replace(self, settings=replace(self.settings, options=self.settings.options._replace(create=True)))
 
     @property
-    def beside_run(self) -> Self:
-        """Return the call for a protocol run, which --session names. The current session acts; without one, the run
-        itself acts, if its id is a valid session name."""
+    def for_protocol_run(self) -> Self:
+        """Return the call for a command whose --session names a protocol run instead of the acting session.
+
+        The current session acts. Without one, the run itself acts, if its id is a valid session name.
+        """
         options = self.settings.options
         sessionless = replace(self, settings=replace(self.settings, options=options._replace(session=None)))
         if options.session is None or sessionless.settings.session or sessionless.current.get():
             return sessionless
         return self if _names_session(options.session) else sessionless
 
-    def signing_by_person(self, ws: Workspace) -> Workspace:
+    def sign_as_person(self, ws: Workspace) -> Workspace:
         """Return the workspace in which commits are signed with a key that only a person can use.
 
         Raises:
@@ -127,7 +129,7 @@ class Call:
 
     @property
     def person(self) -> str:
-        """Return the name of the person at the terminal, as git knows it."""
+        """The name of the person at the terminal, as git knows it."""
         return self.settings.author.partition(" <")[0]
 
 

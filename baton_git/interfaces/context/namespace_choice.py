@@ -78,23 +78,21 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
         ):
             return own
         middle = "/" + settings.prefix.removeprefix(_HEADS)
-        there = store.refs("refs/remotes/").items()
-        shared = _list_synced(settings, store) | {ref.partition(middle)[2]: tip for ref, tip in there if middle in ref}
+        remote = {ref.partition(middle)[2]: tip for ref, tip in store.refs("refs/remotes/").items() if middle in ref}
+        shared = _list_synced(settings, store) | remote
         only = _find_only(shared)
         is_namespace = only is not None and Branch(store, only, settings.prefix).is_namespace(shared[only.component])
     if not shared:
-        only, is_namespace = find_namespace_there(settings), True
+        only, is_namespace = find_remote_namespace(settings), True
     return NamespaceChoice(only, "remote") if only is not None and is_namespace else own
 
 
-def find_namespace_there(settings: NamespaceSettings) -> Namespace | None:
-    """Return the only namespace of the remote, for a clone that fetches only some branches.
-
-    This contacts the remote.
+def find_remote_namespace(settings: NamespaceSettings) -> Namespace | None:
+    """Ask the remote for its only namespace, in a clone that fetches only some branches.
 
     Returns:
-        None if not exactly one remote is fetched like this, if it does not have exactly one namespace, or if it does
-        not answer.
+        The namespace. None if automatic sync is off, if several remotes or none are fetched like this, or if the remote
+        does not answer, or has several namespaces or none.
     """
     fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in settings.config.items()
                if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip
@@ -123,7 +121,10 @@ def _list_synced(settings: NamespaceSettings, store: Store) -> dict[str, Oid]:
 
 
 def find_folder_outside(settings: NamespaceSettings) -> Path:
-    """Return the current folder or its nearest parent with a namespace in the user's own store; else the current."""
+    """Return the nearest folder, from the current one upwards, with a namespace in the user's own store.
+
+    If there is none, return the current folder.
+    """
     here = current_folder()
     if settings.found_repository is None:
         return here

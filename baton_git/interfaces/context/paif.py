@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def paif_config(call: Call) -> PaifConfig | None:
-    """Return PAIF's settings; None if there are none. A lenient call adds invalid ones to its problems instead.
+    """Return PAIF's settings; None if there are none, or a lenient call found invalid ones and added a problem.
 
     Raises:
         InvalidDocument: the settings are invalid.
@@ -29,13 +29,13 @@ def paif_config(call: Call) -> PaifConfig | None:
         return None
 
 
-def agent_of(call: Call, config: PaifConfig | None = None) -> str:
+def require_agent(call: Call, config: PaifConfig | None = None) -> str:
     """Return the agent: that of --agent, of PAIF's settings, or of BATON_AGENT.
 
     Raises:
         InvalidArgument: none of them names an agent.
     """
-    agent = asked_agent(call, config)
+    agent = find_named_agent(call, config)
     if agent is None:
         raise InvalidArgument(
             "no agent is named", hint=f"give --agent, or set BATON_AGENT or paif_config.agent_id in {FILE}"
@@ -43,8 +43,8 @@ def agent_of(call: Call, config: PaifConfig | None = None) -> str:
     return agent
 
 
-def asked_agent(call: Call, config: PaifConfig | None = None) -> str | None:
-    """Return the same as `agent_of`; None if no agent is named."""
+def find_named_agent(call: Call, config: PaifConfig | None = None) -> str | None:
+    """Return the same as `require_agent`; None if no agent is named."""
     if call.settings.options.agent is not None:
         return call.settings.agent
     config = config or paif_config(call)
@@ -52,8 +52,8 @@ def asked_agent(call: Call, config: PaifConfig | None = None) -> str | None:
 
 
 def fill_agent(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an input, with the agent of `agent_of` if they name none."""
-    return fields if fields.get("agent") else {**fields, "agent": agent_of(call)}
+    """Return the fields of an input, with the agent of `require_agent` if they name none."""
+    return fields if fields.get("agent") else {**fields, "agent": require_agent(call)}
 
 
 def fill_checkpoint(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def fill_checkpoint(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
     named = fields.get("agent") or call.settings.options.agent
     config = paif_config(call) if fields.get("periodic") or named is None else None
     minutes = {"interval_minutes": config.interval_minutes} if config is not None else {}
-    return {**fields, **minutes, "agent": fields.get("agent") or agent_of(call, config)}
+    return {**fields, **minutes, "agent": fields.get("agent") or require_agent(call, config)}
 
 
 FILLS: Mapping[str, Callable[[Call, dict[str, Any]], dict[str, Any]]] = {

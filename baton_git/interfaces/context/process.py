@@ -22,15 +22,15 @@ FOUND = dict(os.environ)
 _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
 """Variables by which a git hook or command binds child processes to its own repository."""
 
-_taken: dict[str, str] = {}
+_hidden_tokens: dict[str, str] = {}
 
 
 def skip_plugin_search() -> None:
     """Prevent pydantic from searching for plugins; baton uses none.
 
     The search imports `importlib.metadata` and with it `email`, `socket` and `zipfile`, which is a tenth of a command's
-    time. It does so even if the variable disables plugins, so its module is replaced. The variable is for versions of
-    pydantic that have the search in another module.
+    time. PYDANTIC_DISABLE_PLUGINS does not prevent these imports, so the module with the search is replaced. The
+    variable is set for versions of pydantic that have the search in another module.
     """
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     search = ModuleType("pydantic.plugin._loader")
@@ -53,7 +53,7 @@ def hide_tokens() -> None:
     for name in filter(is_secret_variable, list(os.environ)):
         token = take_variable(name)
         if token is not None:
-            _taken[name] = token
+            _hidden_tokens[name] = token
 
 
 def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -68,10 +68,10 @@ def outside_git() -> dict[str, str]:
 
 def read_token(name: str = TOKEN) -> str | None:
     """Return a token from the environment; None if it is missing or empty."""
-    return take_variable(name) or _taken.get(name)
+    return take_variable(name) or _hidden_tokens.get(name)
 
 
-def taken_token(name: str = TOKEN) -> str | None:
+def read_server_token(name: str = TOKEN) -> str | None:
     """Return the token that a server requires; None if it is not set.
 
     Raises:
@@ -93,7 +93,7 @@ def take_variable(name: str) -> str | None:
     return os.environ.pop(name, None) or None
 
 
-def end_in_order() -> None:
+def interrupt_on_sigterm() -> None:
     """Make SIGTERM raise KeyboardInterrupt, like Ctrl-C, so that child processes are ended too."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 

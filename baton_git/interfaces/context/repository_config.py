@@ -10,7 +10,7 @@ from baton_git.git.local_git import LocalGit
 from baton_git.interfaces.context.process import outside_git
 
 LOCK_SECONDS = 1.0
-"""How long to wait while another process holds the lock of the configuration file; git itself does not wait."""
+"""Seconds to wait while another process holds the lock of the configuration file; git itself does not wait."""
 
 
 class RepositoryConfig(NamedTuple):

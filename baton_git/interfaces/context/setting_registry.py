@@ -1,6 +1,7 @@
 """The settings in git's configuration, one entry each.
 
-A setting is read and validated by its entry; `baton help configuration` and docs/settings.md are generated from them.
+A setting is read and validated by its entry. The text of `baton help configuration` and the tables of docs/settings.md
+are generated from the entries.
 """
 
 from __future__ import annotations
@@ -107,14 +108,14 @@ _SETTINGS = (
     ),
     Setting("baton.refPrefix", PREFIXES, PREFIX, "where the branches are; `refs/baton/` hides them from branch lists"),
     _number("ttlDays", "days until a new open loop is escalated"),
-    _number("elevateAt", "deferrals until a follow-up is elevated"),
-    _number("escalateAt", "deferrals until a follow-up is escalated"),
-    _number("threshold", "occurrences until a new pattern becomes a rule candidate"),
-    _number("maxOpenLoops", "open loops that the brief shows"),
-    _number("maxFollowUps", "follow-ups that the brief shows"),
-    _number("maxPatterns", "patterns that the brief shows"),
-    _number("maxActiveDecisions", "decisions that the brief shows"),
-    _number("sessionsKept", "newest sessions that are not archived"),
+    _number("elevateAt", "number of deferrals at which a follow-up is elevated"),
+    _number("escalateAt", "number of deferrals at which a follow-up is escalated"),
+    _number("threshold", "number of occurrences at which a new pattern becomes a rule candidate"),
+    _number("maxOpenLoops", "maximum number of open loops in the brief"),
+    _number("maxFollowUps", "maximum number of follow-ups in the brief"),
+    _number("maxPatterns", "maximum number of patterns in the brief"),
+    _number("maxActiveDecisions", "maximum number of decisions in the brief"),
+    _number("sessionsKept", "number of newest sessions that are not archived"),
     Setting(
         "baton.shareTurns",
         FLAG,
@@ -174,8 +175,18 @@ _SETTINGS = (
         "on a server with the hooks: whether a push may rewrite or delete a baton branch",
         page="git-hooks.md#on-a-server",
     ),
-    Setting("baton.enabledWorkflows", NAMES, "", "names, separated by commas; `baton workflow enable` writes them"),
-    Setting("baton.disabledWorkflows", NAMES, "", "names, separated by commas; `baton workflow disable` writes them"),
+    Setting(
+        "baton.enabledWorkflows",
+        NAMES,
+        "",
+        "the enabled workflows, separated by commas; `baton workflow enable` writes them",
+    ),
+    Setting(
+        "baton.disabledWorkflows",
+        NAMES,
+        "",
+        "the disabled workflows, separated by commas; `baton workflow disable` writes them",
+    ),
     Setting(
         "baton.claudeArguments",
         WORDS,
@@ -205,4 +216,4 @@ POLICY_KEYS = {
 """The keys of the numbers in `Policy`, by field."""
 
 CHECKED = tuple(key for key, setting in SETTINGS.items() if setting.type in (FLAG, NUMBER, PREFIXES))
-"""The settings of which an invalid value prevents writes."""
+"""The settings whose invalid values prevent writes."""

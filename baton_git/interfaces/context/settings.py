@@ -1,6 +1,6 @@
 """Read the settings of a call: options, environment variables, git's configuration, the repository and the time.
 
-Only this folder reads them.
+Only the modules of this folder read these.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from baton_git.namespace.workspace import RemoteSettings
 if TYPE_CHECKING:
     from baton_git.git.signing import AllowedSigners
 
-Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
@@ -66,7 +66,8 @@ class Settings:
 
     Attributes:
         options: the options of the command.
-        is_lenient: whether invalid settings and variables neither prevent writes nor raise errors.
+        is_lenient: whether invalid settings and variables are only added to `problems`; otherwise an invalid variable
+            raises an error, and an invalid setting prevents writes.
         known: the repository, if it is already known.
         problems: messages about invalid settings and variables, each with the value that is used instead.
         faults: the errors of invalid settings.
@@ -84,7 +85,7 @@ class Settings:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def _read_variable(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
+    def _read_variable(self, read: Callable[[], Value], default: Value, instead: str) -> Value:
         """Return the value of `read`; after an error, a lenient call returns the default, and any other raises it."""
         try:
             return read()
@@ -94,7 +95,7 @@ class Settings:
             self.add_problem(error, instead)
             return default
 
-    def _read_setting(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
+    def _read_setting(self, read: Callable[[], Value], default: Value, instead: str) -> Value:
         """Return the value of `read`; after an error, add it to `faults` and return the default."""
         try:
             return read()
@@ -111,7 +112,7 @@ class Settings:
         return self.faults[0] if self.faults and not self.is_lenient else None
 
     def read(self, key: str) -> Any:
-        """Return the value of a setting in the registry; if it is invalid, the default, and a fault is added."""
+        """Return the value of a setting of the registry; if it is invalid, add a fault and return `fallback`."""
         setting = SETTINGS[key]
         text = self.config.get(key.lower())
         if text is None:
@@ -226,7 +227,7 @@ class Settings:
         return self._choice.namespace
 
     def choose_branch(self, branch: Branch, namespace: Namespace) -> Branch:
-        """Return `branch` for a namespace, with whether a write may create it, and whether the user named it."""
+        """Return `branch` for a namespace; set whether a write may create it, and whether the user chose its name."""
         may_begin = self.options.create or namespace == self._configured or self._choice == (namespace, "remote")
         is_named = self._choice != (namespace, "folder")
         return replace(branch, namespace=namespace, may_begin=may_begin, is_named=is_named)
@@ -247,7 +248,10 @@ class Settings:
 
     @functools.cached_property
     def folder_outside(self) -> Path:
-        """The current folder or its nearest parent with a namespace in the user's own store, else the current one."""
+        """The nearest folder, from the current one upwards, with a namespace in the user's own store.
+
+        If there is none, the current folder.
+        """
         return find_folder_outside(self)
 
     @property
@@ -344,7 +348,7 @@ class Settings:
         from baton_git.git.signing import AllowedSigners  # few have it, and every start would pay for it
 
         path = expand_home(file)
-        self._read_setting(functools.partial(_there, path), None, "nothing counts as signed")
+        self._read_setting(functools.partial(_check_signers_file, path), None, "nothing counts as signed")
         return AllowedSigners(path, self._keygen, self.environment)
 
     @property
@@ -384,12 +388,12 @@ class Settings:
         return child_environment()
 
 
-def _there(path: Path) -> None:
+def _check_signers_file(path: Path) -> None:
     """Raise InvalidArgument if the file of allowed signers is missing."""
     if not path.is_file():
         raise InvalidArgument(
             f"git config baton.allowedSigners: there is no file {path}",
-            hint="make it, or git config --unset-all baton.allowedSigners",
+            hint="create it, or run: git config --unset-all baton.allowedSigners",
         )
 
 

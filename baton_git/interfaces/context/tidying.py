@@ -18,11 +18,11 @@ from threading import Lock
 from baton_git.core.errors import StoreError
 from baton_git.git.store import Repository, Store
 
-PATIENCE = 20.0
+MERGE_SECONDS = 20.0
 """Time limit of a merge in seconds. After it, the process is killed, and the next merge runs in the server."""
-LEAVE = 2.0
+STOP_SECONDS = 2.0
 """Seconds that the process has to end when the server stops."""
-AGAIN = 300.0
+RETRY_SECONDS = 300.0
 """Seconds after a failure until another process is started."""
 
 
@@ -45,7 +45,7 @@ class Tidier:
         if not self._lock.acquire(blocking=False):
             return True
         try:
-            return self._is_at_work() or self._begin()
+            return self._is_merging() or self._start_merge()
         except (OSError, ValueError):  # the process cannot be started, or has ended
             self._give_up()
             return False
@@ -53,29 +53,29 @@ class Tidier:
             self._lock.release()
 
     def close(self) -> None:
-        """End the process when its merge is done, or kill it after `LEAVE` seconds, which does no harm."""
+        """End the process when its merge is done, or kill it after `STOP_SECONDS`, which does no harm."""
         with self._lock:
             process = self.process
             if process is not None and process.stdin is not None:
                 with suppress(OSError, subprocess.TimeoutExpired):
                     process.stdin.close()
-                    process.wait(LEAVE)
+                    process.wait(STOP_SECONDS)
             self._give_up()
 
-    def _is_at_work(self) -> bool:
+    def _is_merging(self) -> bool:
         if self._since is None or self.process is None:
             return False
         assert self.process.stdout is not None
         answer = self.process.stdout.read(1)
-        if answer is None and time.monotonic() - self._since <= PATIENCE:
+        if answer is None and time.monotonic() - self._since <= MERGE_SECONDS:
             return True
         if not answer:
             raise OSError("the process hangs, or has ended")
         self._since = None
         return False
 
-    def _begin(self) -> bool:
-        if self._failed is not None and time.monotonic() - self._failed < AGAIN:
+    def _start_merge(self) -> bool:
+        if self._failed is not None and time.monotonic() - self._failed < RETRY_SECONDS:
             return False
         if self.process is None:
             self.process = subprocess.Popen(  # noqa: S603  our own program

@@ -10,7 +10,7 @@ from typing import Any
 from baton_git.agents.registry import AGENTS, session_variables
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import BatonError, NotFound
-from baton_git.interfaces.context.handoff import handoff_options
+from baton_git.interfaces.context.handoff import read_handoff_options
 from baton_git.interfaces.context.invocation import Call
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff, ExtractHandoff, extract_handoff
@@ -21,7 +21,7 @@ READING_SECONDS = 3.0
 """Time limit in seconds for reading new transcripts before a question is answered."""
 
 
-def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
+def find_newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
     """Find the newest transcript of a session in the current folder, or in one above or below it; else of any session.
 
     Args:
@@ -65,26 +65,26 @@ def _is_around(folder: str, cwd: str) -> bool:
     return os.path.commonpath([folder, cwd]) in (folder, cwd) and min(folder, cwd) != "/"
 
 
-def extract_as_set_up(
+def extract_with_settings(
     call: Call, ws: Workspace, asked: ExtractHandoff, agent: str | None, file: Path | None = None
 ) -> ExtractedHandoff:
-    """Extract the facts of a session, with the settings of `handoff_options`; by default from the newest transcript.
+    """Extract the facts of a session with the options of `read_handoff_options`, by default from the newest transcript.
 
     Args:
         agent: the agent CLI whose newest transcript is used; None for any.
-        file: the file with the settings, as for `handoff_options`.
+        file: the file with the settings, as for `read_handoff_options`.
     """
     newest: dict[str, Any] = {}
     if asked.transcript is None:
-        path, cli, cwd = newest_transcript(agent)
+        path, cli, cwd = find_newest_transcript(agent)
         folder = asked.folder or (Path(cwd).absolute() if cwd else None)
         newest = {"transcript": path, "cli": cli, "folder": folder}
-    settings = {"options": handoff_options(call, file), "session": call.settings.session}
+    settings = {"options": read_handoff_options(call, file), "session": call.settings.session}
     return extract_handoff(ws, call.now, asked.model_copy(update={**newest, **settings}))
 
 
 def _extract_for_client(call: Call, ws: Workspace, asked: ExtractHandoff) -> ExtractedHandoff:
-    return extract_as_set_up(call, ws, asked, ws.actor.agent if ws.actor.agent in AGENTS else None)
+    return extract_with_settings(call, ws, asked, ws.actor.agent if ws.actor.agent in AGENTS else None)
 
 
 def read_new_transcripts(call: Call, ws: Workspace) -> str:

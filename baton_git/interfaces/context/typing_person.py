@@ -2,7 +2,7 @@
 
 The conditions are stricter than for an answer to a prompt, because an agent that baton does not know may run a command
 at a terminal. Standard input, output and error must be a terminal, and not one in which agents type too. The parent
-must be an interactive shell, not a script or `sh -c`. And no agent may be detected (see `person`).
+must be an interactive shell, not a script or `sh -c`. No agent may be detected (see `person`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The environment variables that baton reads; `baton help environment` and docs/settings.md are generated from them."""
+"""The environment variables that baton reads; `baton help environment` and docs/settings.md are generated from this."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ VARIABLES = (
         "points this out",
     ),
     Variable("BATON_API_TOKEN", "", "`baton serve`, `baton mcp --http`, `baton cache`: the token"),
-    Variable("BATON_PAGE_TOKEN", "", "`baton serve`: the login of the page"),
+    Variable("BATON_PAGE_TOKEN", "", "`baton serve`: the token with which a person logs in to the page"),
     Variable(
         "BATON_PAGER",
         "",

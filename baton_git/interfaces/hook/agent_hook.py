@@ -1,4 +1,4 @@
-"""Handle one hook event with the settings of this machine, once `baton hook` knows that there is something to do."""
+"""Handle one hook event with the settings of this machine; `baton hook` calls this only if there is something to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.mcp_server import has_server
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact_text
-from baton_git.interfaces.context.handoff import handoff_options
+from baton_git.interfaces.context.handoff import read_handoff_options
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.paif import paif_config
 from baton_git.interfaces.context.process import hide_tokens
@@ -35,8 +35,8 @@ def handle(payload: Payload) -> HookReply:
     settings = app.settings
     hook_settings = HookInputs(
         HookSessionStore(str(settings.repository.common_dir)),
-        handoff_options(app),
-        lambda: _folders(app),
+        read_handoff_options(app),
+        lambda: _find_workflow_folders(app),
         Path.home(),
         settings.environment,
         _pid_of(payload),
@@ -46,18 +46,18 @@ def handle(payload: Payload) -> HookReply:
     with app.workspace() as ws:
         ws = replace(ws, calls_tools=payload.kind in (START, PROMPT) and _has_server(app, payload.agent))
         hook_reply = handle_event(ws, settings.now(), payload, hook_settings)
-    problems = (*hook_reply.problems, *settings.problems, *_remember(app, payload))
+    problems = (*hook_reply.problems, *settings.problems, *_record_session(app, payload))
     return hook_reply._replace(problems=tuple(redact_text(problem)[0] for problem in problems))
 
 
-def _folders(app: Call) -> WorkflowFolders:
+def _find_workflow_folders(app: Call) -> WorkflowFolders:
     from baton_git.interfaces.context.workflows import workflow_folders  # most turns have no workflows
 
     return workflow_folders(app)
 
 
 def _has_server(app: Call, agent: str) -> bool:
-    """Whether the agent has our MCP server, in the user's settings or in those of the work tree."""
+    """Return whether the user's settings of the agent, or those of the work tree, have baton's MCP server."""
     top = None if app.settings.is_own_store else app.settings.repository.work_tree
     return has_server(agent, Path.home(), top, os.environ)
 
@@ -69,25 +69,29 @@ def _pid_of(payload: Payload) -> int:
     return next((int(pid) for pid in (reported, parent) if pid.isdecimal()), os.getppid())
 
 
-def _remember(app: Call, payload: Payload) -> tuple[str, ...]:
-    """Make later commands of this work tree belong to the session; return errors, so that the reply is not lost."""
+def _record_session(app: Call, payload: Payload) -> tuple[str, ...]:
+    """Make the session the current one of this work tree, for later commands, or remove it at its end.
+
+    Errors are returned instead of raised, so that the reply is not lost.
+    """
     try:
-        _act_in(app, payload)
+        _update_current_session(app, payload)
     except (BatonError, OSError) as error:
         return (str(error),)
     return ()
 
 
-def _act_in(app: Call, payload: Payload) -> None:
+def _update_current_session(app: Call, payload: Payload) -> None:
     current = app.current
     if payload.kind == START:
         current.set(payload.session)
-        _tell_shell(payload)
+        _export_session(payload)
     elif payload.kind == END and current.get() == payload.session:
         current.set(None)
 
 
-def _tell_shell(payload: Payload) -> None:
+def _export_session(payload: Payload) -> None:
+    """Write BATON_SESSION to the file from which the agent's shell reads its environment, if there is one."""
     file = os.environ.get(AGENTS[payload.agent].env_file_variable)
     if not file:
         return

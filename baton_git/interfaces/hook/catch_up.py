@@ -29,27 +29,27 @@ def catch_up(
     """Save unsaved facts of other sessions of this work tree, and end all sessions whose process is gone."""
     memory = settings.memory
     own = (current.cli, current.session)
-    others = [seen for seen in memory.all() if not seen.ended and (seen.cli, seen.session) != own]
-    gone = [seen for seen in others if not is_running(seen) or _end_unwatched(ws, now, seen)]
+    others = [other for other in memory.all() if not other.ended and (other.cli, other.session) != own]
+    gone = [other for other in others if not is_running(other) or _end_unwatched(ws, now, other)]
     unsaved = (
-        seen for seen in others if seen.git_dir == current.git_dir and (seen in gone or _is_unsaved(memory, seen))
+        other for other in others if other.git_dir == current.git_dir and (other in gone or _is_unsaved(memory, other))
     )
-    for seen in islice(unsaved, MAX_CAUGHT_UP):
-        with lock_session(memory, seen.cli, seen.session, 0) as is_alone:
-            session = memory.get(seen.cli, seen.session) if is_alone is not False else None
+    for other in islice(unsaved, MAX_CAUGHT_UP):
+        with lock_session(memory, other.cli, other.session, 0) as is_alone:
+            session = memory.get(other.cli, other.session) if is_alone is not False else None
             if session is not None:
-                _save_unsaved(ws, now, settings, session, problems, is_gone=seen in gone)
-    attempt(lambda: end_gone_sessions(ws, now, {seen.session: seen.seen for seen in gone}), "catch-up", problems)
+                _save_unsaved(ws, now, settings, session, problems, is_gone=other in gone)
+    attempt(lambda: end_gone_sessions(ws, now, {other.session: other.seen for other in gone}), "catch-up", problems)
 
 
-def _is_unsaved(memory: HookSessionStore, seen: HookSession) -> bool:
-    return _has_grown(seen) or find_unsaved_turn(memory, seen) is not None
+def _is_unsaved(memory: HookSessionStore, session: HookSession) -> bool:
+    return _has_changed_transcript(session) or find_unsaved_turn(memory, session) is not None
 
 
-def _has_grown(seen: HookSession) -> bool:
-    """Whether the transcript of a session changed since the last save."""
+def _has_changed_transcript(session: HookSession) -> bool:
+    """Return whether the transcript of a session changed since the last save; False if it cannot be read."""
     try:
-        return Path(seen.transcript).stat().st_size != seen.size if seen.transcript else seen.size < 0
+        return Path(session.transcript).stat().st_size != session.size if session.transcript else session.size < 0
     except (OSError, ValueError):
         return False
 
@@ -70,16 +70,16 @@ def _save_unsaved(
     settings.memory.save(session._replace(ended=GONE) if is_over else session)
 
 
-def _end_unwatched(ws: Workspace, now: datetime, seen: HookSession) -> bool:
+def _end_unwatched(ws: Workspace, now: datetime, session: HookSession) -> bool:
     """End the session if baton started it and its supervisor was killed; return whether it was ended."""
-    if not seen.spawned:
+    if not session.spawned:
         return False
     from baton_git.agents.sessions.records import SpawnedSessions  # few sessions were started by baton
     from baton_git.agents.sessions.stopping import end_unwatched
 
     records = SpawnedSessions(ws.branch.store.repository.common_dir / "baton" / "spawned")
     try:
-        record = records.get(seen.spawned)
+        record = records.get(session.spawned)
         if record.is_unwatched:
             end_unwatched(records, record, iso(now), GRACE)
     except BatonError:

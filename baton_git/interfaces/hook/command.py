@@ -1,8 +1,8 @@
 """The command `baton hook`, which the hooks of agent CLIs run.
 
-It always exits with 0, and prints one JSON object or nothing; problems go to a log in the repository's common
-directory, because anything else would disturb the agent. Most hooks have nothing to do, so most modules are imported
-only when there is something to do.
+For an event, it always exits with 0, and prints one JSON object or nothing; problems go to a log in the repository's
+common directory, because anything else would disturb the agent. Most hooks have nothing to do, so most modules are
+imported only when there is something to do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.interfaces.hook.delayed_save import save_later
 
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
-"""Time limits of hooks; the next hook saves what one could not."""
+"""Time limits of hooks, in seconds. What a stopped hook did not save is saved by the next one."""
 MAX_INPUT = 16 << 20
 """Maximum size in bytes of an event that is read from standard input."""
 GC_THRESHOLD = 50_000
@@ -35,7 +35,7 @@ LOG_BYTES = 64 * 1024
 USAGE = """Usage: baton hook [--agent claude|codex|gemini] [--check]
 
   Handle a hook event of an agent CLI, read as JSON from standard input: save the new facts of the session, and print
-  context for the agent. Always exits with 0; problems are logged to baton/agents.log in the git directory.
+  context for the agent. Exits with 0 even after an error; problems are logged to baton/agents.log in the git directory.
 
   baton agents install claude     installs the hooks
 
@@ -50,24 +50,24 @@ def main(arguments: Sequence[str]) -> int:
     """Run one hook. The exit status is 0, except for wrong arguments at a terminal."""
     if list(arguments) == ["--check"]:
         return _check_installation()
-    agent = _agent(arguments)
+    agent = _parse_agent(arguments)
     if agent not in ("", *AGENTS):
-        return _refuse(arguments)
+        return _handle_other_arguments(arguments)
     try:
-        return _answer(agent)
+        return _handle_input(agent)
     except Exception:  # noqa: BLE001  no error may disturb the agent, and the log is not known here
         return _print(nothing(agent))
 
 
-def _answer(agent: str) -> int:
-    payload = parse(_read(), agent or None, os.environ)
+def _handle_input(agent: str) -> int:
+    payload = parse(_read_input(), agent or None, os.environ)
     if payload is None:
         return _print(nothing(agent))
     home = find_start_folder(payload, os.environ)
-    folder = home if os.path.isdir(home) else _here()
+    folder = home if os.path.isdir(home) else _find_current_folder()
     place = find_repository(os.environ.get("GIT_DIR") or folder)
     payload = payload._replace(cwd=folder)
-    if is_idle(payload, place, os.environ) or _is_elsewhere(place):
+    if is_idle(payload, place, os.environ) or _has_no_state(place):
         return _print(nothing(payload.agent))
     if place is not None and save_later(payload, place.common_dir, os.environ):
         return _print(nothing(payload.agent))
@@ -81,7 +81,7 @@ def _check_installation() -> int:
     return 0 if callable(handle) else 1
 
 
-def _agent(arguments: Sequence[str]) -> str:
+def _parse_agent(arguments: Sequence[str]) -> str:
     """Return the agent that the arguments name; empty if they name none, `?` if they are invalid."""
     match list(arguments):
         case []:
@@ -93,7 +93,8 @@ def _agent(arguments: Sequence[str]) -> str:
     return "?"
 
 
-def _refuse(arguments: Sequence[str]) -> int:
+def _handle_other_arguments(arguments: Sequence[str]) -> int:
+    """Print the help, or report wrong arguments; an agent, which has no terminal, receives an empty reply instead."""
     if list(arguments) in (["-h"], ["--help"]):
         print(USAGE, end="")
         return 0
@@ -103,21 +104,21 @@ def _refuse(arguments: Sequence[str]) -> int:
     return 2
 
 
-def _read() -> str:
+def _read_input() -> str:
     if sys.stdin is None or sys.stdin.isatty():
         return ""
     return sys.stdin.buffer.read(MAX_INPUT).decode("utf-8", "replace")
 
 
-def _here() -> str:
+def _find_current_folder() -> str:
     try:
         return os.getcwd()
     except OSError:
         return os.sep
 
 
-def _is_elsewhere(place: RepositoryPaths | None) -> bool:
-    """Whether the folder is outside of any repository, `BATON_REPO` is not set, and the user has no store."""
+def _has_no_state(place: RepositoryPaths | None) -> bool:
+    """Return whether the folder is outside of any repository, `BATON_REPO` is not set, and the user has no store."""
     if place is not None or os.environ.get("BATON_REPO"):
         return False
     home = os.environ.get("XDG_DATA_HOME", "")
@@ -130,12 +131,12 @@ def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None)
     log = os.path.join(place.common_dir, "baton", LOG) if place is not None else os.devnull
 
     def give_up(*_: Any) -> None:
-        _note(log, payload, ["gave up: it took too long"])
+        _log_problems(log, payload, [f"the hook was stopped after {seconds:g} s; the next one saves the rest"])
         os.write(1, nothing(payload.agent).encode())
         os._exit(0)
 
     seconds = (payload.kind == END and AGENTS[payload.agent].end_seconds) or SECONDS[payload.kind]
-    before = signal.signal(signal.SIGALRM, give_up)
+    handler = signal.signal(signal.SIGALRM, give_up)
     thresholds = gc.get_threshold()
     gc.set_threshold(GC_THRESHOLD)  # imported objects stay alive, so collecting while importing is wasted time
     timer = signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -152,8 +153,8 @@ def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None)
         output, problems = nothing(payload.agent), (_describe_error(error),)
     gc.set_threshold(*thresholds)
     signal.setitimer(signal.ITIMER_REAL, *timer)
-    signal.signal(signal.SIGALRM, before)
-    _note(log, payload, problems)
+    signal.signal(signal.SIGALRM, handler)
+    _log_problems(log, payload, problems)
     return _print(output)
 
 
@@ -175,7 +176,7 @@ def _print(text: str) -> int:
     return 0
 
 
-def _note(log: str, payload: Payload, problems: Sequence[str]) -> None:
+def _log_problems(log: str, payload: Payload, problems: Sequence[str]) -> None:
     """Append problems to the log; a log that is too long is renamed first."""
     if not problems:
         return

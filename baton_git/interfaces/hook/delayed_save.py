@@ -1,8 +1,8 @@
 """Save the facts of an ended turn in a separate process, so that the agent does not wait for it.
 
 The hook stores the data that only it receives, and starts `interfaces.hook.waiting_saver`, unless such a process is
-already waiting for the session: that process holds an inherited lock. If it is killed, the turn is saved by the next
-hook of the session or the next start of another session.
+already waiting for the session. The process holds a lock while it waits, which it inherits from the hook. If it is
+killed, the turn is saved by the next hook of the session or the next start of another session.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from baton_git.agents.hook_events.payloads import Payload
 from baton_git.core.child_environment import without_secrets
 
 _LOCK = 10
-"""Lowest file descriptor of the lock in the process; 0 to 2 are the null device there."""
+"""Lowest number for the lock's file descriptor in the started process, in which 0 to 2 are the null device."""
 
 
 def save_later(payload: Payload, common_dir: str, environment: Mapping[str, str]) -> bool:
-    """Start a process that saves an ended turn; return whether the turn will be saved by one."""
+    """Start a process that saves an ended turn; return False if the hook must save the turn itself."""
     memory = HookSessionStore(common_dir)
     if environment.get("BATON_REPO") or not may_save_later(payload, memory.get(payload.agent, payload.session)):
         return False
@@ -30,7 +30,7 @@ def save_later(payload: Payload, common_dir: str, environment: Mapping[str, str]
 
 
 def start_saver(common_dir: str, agent: str, session: str, environment: Mapping[str, str]) -> bool:
-    """Start the process unless one is waiting for the session; False if it cannot be started."""
+    """Start the process, unless one is already waiting for the session; return False if it cannot be started."""
     path = HookSessionStore(common_dir).path(agent, session, ".waiting")
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -112,7 +112,7 @@ class EventRunner:
         )
 
     def _has_arrived(self) -> bool:
-        """Whether the transcript contains the context that was injected last."""
+        """Return whether the transcript contains the context that was injected last."""
         mark, start = self.session.mark, max(0, self.session.size)
         return self.attempt(lambda: self._facts.is_in_transcript(mark.encode(), start)) is True
 
@@ -259,6 +259,6 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
 
 
 def idle_seconds(known: HookSession, now: datetime) -> float:
-    """Return the seconds since the last hook event of a session; if unknown, enough for any delay."""
+    """Return the seconds since the last hook event of a session; `TRANSCRIPT_DELAY` if that time is unknown."""
     last = parse_time_or_none(known.seen)
     return (now - last).total_seconds() if last is not None else TRANSCRIPT_DELAY

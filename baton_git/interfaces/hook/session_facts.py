@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LASTING_FACTS = (
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "key_decisions",
 )  # fmt: skip
-"""A session's facts are saved only if they include one of these; else they would only hide the session before it."""
+"""A session's facts are saved only if they include one of these; others would only hide those of the session before."""
 
 Result = TypeVar("Result")
 
@@ -79,7 +79,7 @@ class SessionFacts:
         return path
 
     def is_in_transcript(self, mark: bytes, start: int) -> bool:
-        """Whether the transcript contains `mark` at or after byte `start`."""
+        """Return whether the transcript contains `mark` at or after byte `start`."""
         path = self.transcript
         if path is None or not mark:
             return False
@@ -120,9 +120,9 @@ class SessionFacts:
         turn = self._turn
         if turn is None or self._response not in ("", turn.response):
             return self._response
-        answer_place = extraction.facts.get("last_answer", {}).get("source", {}).get("offset", 0)
-        last_place = max([answer_place, *(known.offset for known in extraction.turns[-1:])])
-        return turn.response if last_place < turn.size else ""
+        answer_offset = extraction.facts.get("last_answer", {}).get("source", {}).get("offset", 0)
+        last_offset = max([answer_offset, *(known.offset for known in extraction.turns[-1:])])
+        return turn.response if last_offset < turn.size else ""
 
     def save(self, trigger: str, *, force: bool = False) -> tuple[Extraction, HookSession] | None:
         """Save the facts if there are new ones.

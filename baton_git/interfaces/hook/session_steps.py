@@ -74,12 +74,14 @@ def _find_work(ws: Workspace, event: Payload) -> SessionWork | None:
     if handoff is None:
         return None
     facts, names = handoff.facts, collect_template_names(handoff)
-    asked = f"{GENERATED_PREFIX}{one_line(' · '.join(names['asked'][:1]), MAX_SUMMARY // 3)}" if names["asked"] else ""
-    answered = f"Answered: {names['answered']}" if names["answered"] else ""
-    left = [todo.content for todo in facts.todo_state if todo.status in OPEN]
+    request = (
+        f"{GENERATED_PREFIX}{one_line(' · '.join(names['asked'][:1]), MAX_SUMMARY // 3)}" if names["asked"] else ""
+    )
+    answer = f"Answered: {names['answered']}" if names["answered"] else ""
+    open_todos = [todo.content for todo in facts.todo_state if todo.status in OPEN]
     return SessionWork(
-        one_line(" ".join(filter(None, (asked, answered))), MAX_SUMMARY),
-        tuple(dict.fromkeys((*left, *facts.next_steps))),
+        one_line(" ".join(filter(None, (request, answer))), MAX_SUMMARY),
+        tuple(dict.fromkeys((*open_todos, *facts.next_steps))),
         frozenset(todo.content for todo in facts.todo_state if todo.status in CLOSED),
         tuple(names["files_changed"][:MAX_FILES]),
     )

@@ -18,7 +18,7 @@ from baton_git.interfaces.hook.command import handle_in_time
 from baton_git.interfaces.hook.delayed_save import start_saver
 
 DELAY = 1.5
-"""Seconds to wait after a turn; most sessions that end do so within this time, and then save everything themselves."""
+"""Seconds to wait after a turn. Most sessions that end do so within this time; their last hook then saves the turn."""
 MAX_SECONDS = 25
 """Seconds after which the process ends in any case."""
 _MAX_FILES = 4096
@@ -41,8 +41,8 @@ def main(lock: int, common_dir: str, agent: str, session: str) -> None:
 
 
 def _find_turn(memory: HookSessionStore, agent: str, session: str) -> EndedTurn | None:
-    seen = memory.get(agent, session)
-    return find_unsaved_turn(memory, seen) if seen is not None else None
+    stored = memory.get(agent, session)
+    return find_unsaved_turn(memory, stored) if stored is not None else None
 
 
 def _leave_hook(lock: int) -> None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from baton_git.agents.extraction import Extraction
 
 MAX_COMMITS = 500
-"""Number of newest commits that are searched for the one that a session knows."""
+"""Maximum number of newest commits that are searched for the one that the session was last told about."""
 MAX_CHANGES = 40
 """Maximum number of changes in the context of a resumed session."""
 VERIFY_SECONDS = 5.0
@@ -56,7 +56,7 @@ class SessionActions:
     Args:
         extract: extracts the facts from its transcript.
         boot: the session start, if the session is just starting.
-        known_commit: the commit of the namespace as of the session's last update.
+        known_commit: the commit of the namespace that the session was last told about.
         problems: errors of single steps are added to this list.
         live_sessions: ids of other sessions that are running.
     """
@@ -107,7 +107,7 @@ class SessionActions:
         return {"notes": notes}
 
     def save_checkpoint(self, summary: str | None) -> Mapping[str, Any]:
-        """Save PAIF's checkpoint of the agent."""
+        """Save a checkpoint of PAIF for the agent; return its id."""
         from baton_git.systems.paif.checkpoints import save_checkpoint  # few workflows need it
 
         agent = self._ws.actor.agent or self._session.source
@@ -175,9 +175,9 @@ class SessionActions:
         return SourceContent({}, tuple(section for section in sections if section.rank != Rank.DETAILS))
 
     def _changes(self) -> SourceContent | None:
-        """Return the changes since the session's last update, by others or by the checks at its start.
+        """Return the changes since `known_commit`, by others or by the checks at the session's start.
 
-        If the commit of the last update is unknown or too old, return the brief.
+        If that commit is unknown or too old, return the brief.
         """
         commits = list(islice(self._ws.branch.history(), MAX_COMMITS))
         since = next((index for index, commit in enumerate(commits) if commit.commit == self._known_commit), None)
@@ -195,11 +195,11 @@ class SessionActions:
 
     def _describe_changes(self, changes: Sequence[RecordChange]) -> tuple[str, ...]:
         """Return a line for each changed record: its line in the brief, if any; else a description of the change."""
-        version = self._ws.branch.read()
-        judge, lines = self._ws.judgement(version), dict[Key, str]()
+        revision = self._ws.branch.read()
+        judge, lines = self._ws.judgement(revision), dict[Key, str]()
         for change in changes:
             key = Key(change.kind, change.id)
-            line = record_line(version.state.entry(key), self._now, judge)
+            line = record_line(revision.state.entry(key), self._now, judge)
             lines.setdefault(key, line or f"- {one_line(describe_change(change), 300)}")
         return tuple(line for line in dict.fromkeys(lines.values()) if line != "- ")
 

@@ -13,7 +13,7 @@ from baton_git.agents.extraction import Options
 from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.records.handoff_text import narrative, render_sections
-from baton_git.interfaces.context.handoff import handoff_options
+from baton_git.interfaces.context.handoff import read_handoff_options
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 
 FACTS: dict[str, Any] = {
@@ -47,7 +47,7 @@ def options(top: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
                 (path / "config.yaml").write_text(f"autonomous_handoff: {text}\n")
         monkeypatch.chdir(top)
         settings = Settings(CommonOptions(), is_lenient=lenient)
-        return handoff_options(App(settings, json=False)), settings.problems
+        return read_handoff_options(App(settings, json=False)), settings.problems
 
     return given
 

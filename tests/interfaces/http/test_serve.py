@@ -173,14 +173,14 @@ def test_with_registered_agents_it_does_not_start_without_a_token(baton, top):
 
 
 def test_the_sites_environment_for_programs_has_no_token(top, monkeypatch):
-    from baton_git.interfaces.context.process import FOUND, taken_token
+    from baton_git.interfaces.context.process import FOUND, read_server_token
 
     monkeypatch.setenv("BATON_API_TOKEN", "very-secret")
     monkeypatch.setitem(FOUND, "BATON_API_TOKEN", "very-secret")
     site = Site(CommonOptions(str(top), "work", None, None), "very-secret")
     with site.work() as ws:
         assert "BATON_API_TOKEN" not in ws.environment
-    assert taken_token() == "very-secret"
+    assert read_server_token() == "very-secret"
     assert "very-secret" not in {*os.environ.values(), *FOUND.values()}
 
 

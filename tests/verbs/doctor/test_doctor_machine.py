@@ -153,13 +153,13 @@ def test_the_last_event_the_last_save_and_unsaved_turns_are_reported(
 def test_recent_problems_in_the_hooks_log_are_reported(made: Path, findings: Any) -> None:
     now = datetime.now().astimezone()
     lines = [
-        f"{moment.isoformat(timespec='seconds')} claude Stop c-1: gave up: it took too long"
+        f"{moment.isoformat(timespec='seconds')} claude Stop c-1: the hook was stopped after 9 s"
         for moment in (now - timedelta(days=30), now - timedelta(hours=2), now)
     ]
     (made / "baton/agents.log").write_text("\n".join(lines) + "\n")
     (logged,) = [finding for finding in findings("agents") if "logged" in finding["summary"]]
     assert logged["summary"] == "hooks logged 2 problems in the last 7 days"
-    assert "it took too long" in logged["cause"]
+    assert "stopped after 9 s" in logged["cause"]
 
 
 def test_the_cost_of_a_hook_is_measured(claude: Path, findings: Any) -> None:

@@ -191,7 +191,7 @@ ADDITIONS = {
     "import kairos": Addition(render=_render_handover_import),
     "export kairos": Addition(
         about="--session names the run. If FILE is -, the run is printed.", fill=_fill_run, run=_export_handover,
-        acting=lambda app: app.beside_run, session_help=RUN_HELP, render=_render_handover_export,
+        acting=lambda app: app.for_protocol_run, session_help=RUN_HELP, render=_render_handover_export,
     ),
     "import ecc": Addition(progress="importing", render=_render_recordings_import),
     "export ecc": Addition(render=_render_recordings_export),

@@ -29,7 +29,7 @@ def confirm_rules(app: App, ws: Workspace, ids: Sequence[str], *, sign: bool) ->
     if not sign and ask("Type yes to confirm all of them").strip() != "yes":
         app.say("they stay candidates; to confirm one later: baton pattern graduate ID")
         return
-    work = app.signing_by_person(ws) if sign else ws
+    work = app.sign_as_person(ws) if sign else ws
     for pattern, rule in rules:
         word = Confirmed(app.person, "signature" if sign else "terminal", pattern.id, rule, pattern.what)
         app.tell_change(graduate_pattern(replace(work, confirmed=word), app.now, id=pattern.id, rule=rule))

@@ -9,7 +9,7 @@ import click
 from baton_git.agents.registry import session_variables
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.interfaces.cli.app import App, command
-from baton_git.interfaces.context.process import take_variable, taken_token
+from baton_git.interfaces.context.process import read_server_token, take_variable
 
 HOST, PORT = "127.0.0.1", 9102
 
@@ -61,7 +61,7 @@ def _isolate_environment() -> str | None:
     """
     for name in ("BATON_SESSION", "BATON_AGENT", *session_variables()):
         take_variable(name)
-    return taken_token()
+    return read_server_token()
 
 
 def _serve(app: App, host: str, port: int, token: str | None) -> None:

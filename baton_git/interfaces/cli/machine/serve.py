@@ -17,7 +17,7 @@ from baton_git.core.errors import BatonError, InvalidArgument, NotAllowed, Store
 from baton_git.core.output import json_text, shell_line
 from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.printing import write
-from baton_git.interfaces.context.process import PAGE_TOKEN, TOKEN, end_in_order, taken_token
+from baton_git.interfaces.context.process import PAGE_TOKEN, TOKEN, interrupt_on_sigterm, read_server_token
 
 if TYPE_CHECKING:
     from baton_git.interfaces.http.site import Site
@@ -61,7 +61,7 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
     where = host or os.environ.get("BATON_HOST") or HOST
     number = port if port is not None else _parse_port(os.environ.get("BATON_PORT"))
     addresses = resolve_addresses(where, number)
-    token, page_token = taken_token(), taken_token(PAGE_TOKEN)
+    token, page_token = read_server_token(), read_server_token(PAGE_TOKEN)
     if page_token is not None and page_token == token:
         raise InvalidArgument(
             f"{PAGE_TOKEN} is the same as {TOKEN}, which agents may have", hint=f"set {PAGE_TOKEN} to another secret"
@@ -120,7 +120,7 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
     server = Server(config, site)
     ready = {"url": url, "repository": str(site.repository.common_dir)}
     with suppress(KeyboardInterrupt):  # uvicorn shuts down, and then raises the interrupt again
-        end_in_order()
+        interrupt_on_sigterm()
         log_to_stderr()
         write(json_text(ready, None) if app.json else url)  # on one line, so that a program can read it with readline
         sys.stdout.flush()

@@ -19,7 +19,7 @@ def _ask_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> 
     if values.get("sign"):
         if asked.tier != "human_confirmed":
             raise click.UsageError("--sign goes with --tier human_confirmed")
-        return replace(app.signing_by_person(ws), confirmed=Vouched(app.person, "signature"))
+        return replace(app.sign_as_person(ws), confirmed=Vouched(app.person, "signature"))
     if asked.tier != "human_confirmed":
         return ws
     ws = replace(ws, confirmed=None)

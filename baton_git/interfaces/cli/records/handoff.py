@@ -15,7 +15,7 @@ from baton_git.interfaces.cli.records.handoff_text import FORMATS
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.interfaces.context.transcripts import extract_as_set_up
+from baton_git.interfaces.context.transcripts import extract_with_settings
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff, ExtractHandoff
 from baton_git.systems.gobby.handoff_verbs import HandoffList, ShowHandoff, show_handoff
@@ -48,7 +48,7 @@ def _drop_auto_agent(app: App) -> App:
 
 
 def _extract(app: App, ws: Workspace, asked: ExtractHandoff, values: Values) -> ExtractedHandoff:
-    return extract_as_set_up(app, ws, asked, asked.cli, values.get("config"))
+    return extract_with_settings(app, ws, asked, asked.cli, values.get("config"))
 
 
 def _render_extracted(app: App, result: ExtractedHandoff) -> None:

@@ -18,7 +18,7 @@ from baton_git.verbs.work_items.patterns import GraduatePattern, graduate_patter
 def _graduate_with_person(app: App, ws: Workspace, asked: GraduatePattern, values: Values) -> Changed:
     """Ask a person to confirm the rule, by typing the pattern's id at a terminal or by a signature, and create it."""
     sign = bool(values.get("sign"))
-    work = app.signing_by_person(ws) if sign else ws
+    work = app.sign_as_person(ws) if sign else ws
     confirmed = _ask_for_id(app, ws, asked.id, asked.rule, sign=sign)
     return graduate_pattern(replace(work, confirmed=confirmed), app.now, asked)
 

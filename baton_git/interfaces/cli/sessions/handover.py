@@ -15,7 +15,7 @@ from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.interfaces.context.handover import RunBesideCopy
+from baton_git.interfaces.context.handover import HandoverRunner
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import codec as kairos
 from baton_git.systems.kairos.handover_files import MergedCopy
@@ -61,7 +61,7 @@ def _fill_step(app: App, values: Values) -> Values:
     return {**_fill_run(app, values), "state": state}
 
 
-class _PrintingRun(RunBesideCopy):
+class _PrintingRun(HandoverRunner):
     """Runs the verbs, and prints to stderr what was done with the copy."""
 
     def __init__(self, app: App, ws: Workspace, values: Values) -> None:
@@ -71,9 +71,9 @@ class _PrintingRun(RunBesideCopy):
     def say(self, text: str) -> None:
         self.app.say(flat(text))
 
-    def tell_taken(self, copy: Copy, taken: MergedCopy) -> None:
+    def say_imported(self, copy: Copy, imported: MergedCopy) -> None:
         self.app.say(f"imported from {flat(str(copy.path))}:")
-        tell(self.app, taken)
+        tell(self.app, imported)
 
 
 def _run_step(app: App, ws: Workspace, asked: StepHandover, values: Values) -> SteppedHandover:
@@ -87,7 +87,7 @@ def _run_step(app: App, ws: Workspace, asked: StepHandover, values: Values) -> S
 
 
 def _beside_run(app: App) -> App:
-    return app.beside_run
+    return app.for_protocol_run
 
 
 def tell(app: App, taken: MergedCopy) -> None:
