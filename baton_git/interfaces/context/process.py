@@ -16,8 +16,8 @@ from baton_git.core.errors import InvalidArgument
 TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  as above
 
-FOUND = dict(os.environ)
-"""The environment at the start of this process, without variables that baton sets for itself."""
+STARTING_ENVIRONMENT = dict(os.environ)
+"""The environment at the start of this process: without variables that baton set later, and without tokens."""
 
 _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
 """Variables by which a git hook or command binds child processes to its own repository."""
@@ -57,8 +57,8 @@ def hide_tokens() -> None:
 
 
 def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for a child process: `FOUND`, or `environment`, without tokens."""
-    return without_secrets(FOUND if environment is None else environment)
+    """Return the environment for a child process: `STARTING_ENVIRONMENT`, or `environment`, without tokens."""
+    return without_secrets(STARTING_ENVIRONMENT if environment is None else environment)
 
 
 def outside_git() -> dict[str, str]:
@@ -89,7 +89,7 @@ def read_server_token(name: str = TOKEN) -> str | None:
 def take_variable(name: str) -> str | None:
     """Remove a variable from the environment of this process and of child processes, and return its value; None if it
     is missing or empty."""
-    FOUND.pop(name, None)
+    STARTING_ENVIRONMENT.pop(name, None)
     return os.environ.pop(name, None) or None
 
 

@@ -32,7 +32,7 @@ class Ran:
 @pytest.fixture
 def here(agents, baton, monkeypatch):
     """Run the command in this process, in the environment with the fake agents."""
-    monkeypatch.setattr("baton_git.interfaces.context.process.FOUND", dict(agents.environment))
+    monkeypatch.setattr("baton_git.interfaces.context.process.STARTING_ENVIRONMENT", dict(agents.environment))
     return baton
 
 

@@ -173,15 +173,15 @@ def test_with_registered_agents_it_does_not_start_without_a_token(baton, top):
 
 
 def test_the_sites_environment_for_programs_has_no_token(top, monkeypatch):
-    from baton_git.interfaces.context.process import FOUND, read_server_token
+    from baton_git.interfaces.context.process import STARTING_ENVIRONMENT, read_server_token
 
     monkeypatch.setenv("BATON_API_TOKEN", "very-secret")
-    monkeypatch.setitem(FOUND, "BATON_API_TOKEN", "very-secret")
+    monkeypatch.setitem(STARTING_ENVIRONMENT, "BATON_API_TOKEN", "very-secret")
     site = Site(CommonOptions(str(top), "work", None, None), "very-secret")
     with site.work() as ws:
         assert "BATON_API_TOKEN" not in ws.environment
     assert read_server_token() == "very-secret"
-    assert "very-secret" not in {*os.environ.values(), *FOUND.values()}
+    assert "very-secret" not in {*os.environ.values(), *STARTING_ENVIRONMENT.values()}
 
 
 # --- which addresses are this machine's
