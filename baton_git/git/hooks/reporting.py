@@ -13,6 +13,9 @@ from baton_git.git.hooks.location import HookLocation
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.script import HookScript, find_command, read_marker
 
+REMEDY = "; run: baton hooks install"
+"""The end of the message about a problem that an installation solves."""
+
 
 class EventState(NamedTuple):
     """The state of an event.
@@ -31,7 +34,7 @@ class EventState(NamedTuple):
     @property
     def summary(self) -> str:
         """`how`, with the command that updates an outdated script."""
-        return f"{self.how}; not up to date: baton hooks install" if self.is_outdated else self.how
+        return f"{self.how}; not up to date{REMEDY}" if self.is_outdated else self.how
 
 
 def status(location: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:
@@ -70,13 +73,13 @@ def _obstacles(location: HookLocation, script: HookScript, health: ProgramHealth
         return
     if not is_program(Path(command[0])):
         if shutil.which("baton", path=location.git.environment.get("PATH")) is None:
-            yield f"it cannot start baton, because {command[0]} is gone: baton hooks install"
+            yield f"it cannot start baton, because {command[0]} is gone{REMEDY}"
         return
     mark = read_marker(text)
     problem = health.find_problem(command, may_run=mark is not None and mark.intact)
     if problem is not None:
-        remedy = "install baton again" if command == script.command else "baton hooks install"
-        yield f"it does nothing, because {problem}: {remedy}"
+        remedy = "; install baton again" if command == script.command else REMEDY
+        yield f"it does nothing, because {problem}{remedy}"
 
 
 def _configuration_obstacles(location: HookLocation, event: str) -> Iterator[str]:
@@ -85,9 +88,9 @@ def _configuration_obstacles(location: HookLocation, event: str) -> Iterator[str
         yield "not installed"
     command = location.git.ask("config", "--get", f"{section}.command")
     if command is None or location.git.ask("config", "--get", f"{section}.event") != event:
-        yield f"git's settings have no {section}: baton hooks install"
+        yield f"git's settings have no {section}{REMEDY}"
     elif command != location.setting_for(event):
-        yield f"{section}.command was changed: baton hooks install"
+        yield f"{section}.command was changed{REMEDY}"
     if location.git.ask("config", "--type=bool", "--get", f"{section}.enabled") == "false":
         yield f"switched off by {section}.enabled"
     if not is_program(location.scripts / event):
@@ -100,9 +103,9 @@ def _file_obstacles(location: HookLocation, event: str) -> Iterator[str]:
     if not exists(location.scripts / event) and (current is None or read_marker(current) is None):
         yield "not installed"
     elif current is None:
-        yield f"{file} was removed: baton hooks install puts it back"
+        yield f"{file} was removed{REMEDY}"
     elif read_marker(current) is None:
-        yield f"another tool has put its own hook at {file}: baton hooks install adds ours, which runs that one first"
+        yield f"another tool has put its own hook at {file}; baton hooks install adds ours, which runs that one first"
     for path in (file, location.folder / event):
         if not is_program(path):
             yield f"{path} is not executable"
@@ -110,13 +113,14 @@ def _file_obstacles(location: HookLocation, event: str) -> Iterator[str]:
 
 def _external_obstacles(location: HookLocation, event: str) -> Iterator[str]:
     if not location.folder.is_dir():
-        yield f"{location.why_external}, and that folder does not exist here: no hook runs at all"
+        yield f"{location.why_external}, and that folder does not exist here, so no hook runs at all"
         return
     file = location.file_for(event)
     if not exists(location.scripts / event):
         yield f"not installed; {location.why_external}"
     if f"/baton/hooks/{event}".encode() not in (read_hook(file) or b""):
-        yield f"{location.why_external}: git does not run baton's hook; add to {file}: {location.line_for(event)}"
+        line = location.line_for(event)
+        yield f"{location.why_external}, so git does not run baton's hook; add this line to {file}: {line}"
     elif not is_program(location.folder / event):
         yield f"{location.folder / event} is missing or not executable"
 

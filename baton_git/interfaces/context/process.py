@@ -17,7 +17,7 @@ TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  as above
 
 STARTING_ENVIRONMENT = dict(os.environ)
-"""The environment at the start of this process: without variables that baton set later, and without tokens."""
+"""The environment at the start of this process, without the variables that `take_variable` removed."""
 
 _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
 """Variables by which a git hook or command binds child processes to its own repository."""

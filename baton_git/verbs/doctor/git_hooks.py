@@ -10,7 +10,7 @@ from pathlib import Path
 from baton_git.core.output import count_noun
 from baton_git.git.hooks.installing import install
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
-from baton_git.git.hooks.reporting import EventState, status
+from baton_git.git.hooks.reporting import REMEDY, EventState, status
 from baton_git.git.hooks.script import HookScript, make_scripts, read_marker
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
@@ -57,7 +57,7 @@ def _group_states(states: Iterable[EventState]) -> dict[str, list[str]]:
     """Group the events by the reason why their hooks do not run."""
     groups: dict[str, list[str]] = {}
     for state in states:
-        why = state.summary.removesuffix(": baton hooks install").replace(f"/{state.event}", "/<event>")
+        why = state.summary.removesuffix(REMEDY).replace(f"/{state.event}", "/<event>")
         groups.setdefault(why, []).append(state.event)
     return groups
 

@@ -177,7 +177,7 @@ def test_a_hook_whose_baton_cannot_be_imported_does_nothing_and_status_reports_i
     found = states(baton, top)["pre-push"]
     assert not found["runs"]
     assert "fails with exit status 1: ModuleNotFoundError" in found["said"]
-    assert found["said"].endswith(": baton hooks install")
+    assert found["said"].endswith("; run: baton hooks install")
     (folder / "pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", words).text + b"# changed\n")
     assert "fails" not in states(baton, top)["pre-push"]["said"]  # it is not ours any more, so it is not run
 

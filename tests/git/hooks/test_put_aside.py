@@ -153,7 +153,7 @@ def test_a_pre_commit_that_skips_batons_hook_is_reported_and_repaired(baton, fol
     assert said() == (False, f"{folder}/pre-push is not executable")
     (folder / "pre-push").chmod(0o755)
     (folder / "pre-push.legacy").unlink()  # pre-commit install --overwrite
-    assert said() == (False, f"{folder}/pre-push.legacy was removed: baton hooks install puts it back")
+    assert said() == (False, f"{folder}/pre-push.legacy was removed; run: baton hooks install")
     assert ran() == ["pre-commit"]
     assert again(baton)
     assert ran() == ["baton", "pre-commit"]
