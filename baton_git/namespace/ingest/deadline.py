@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from baton_git.core.errors import Rejected
+from baton_git.namespace.ingest.budget import SYNC
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,5 @@ class IngestDeadline:
     def check(self, task: str) -> None:
         """Raise Rejected if the deadline has passed; `task` names what takes too long."""
         if time.monotonic() > self.end:
-            raise Rejected(
-                f"{task} takes more than {self.seconds:.3g} s", hint="run baton sync for a longer limit", for_now=True
-            )
+            hint = "try again" if self.seconds >= SYNC.seconds else "run baton sync, which has a longer limit"
+            raise Rejected(f"{task} takes more than {self.seconds:.3g} s", hint=hint, for_now=True)

@@ -13,7 +13,7 @@ from baton_git.core import kinds, layout
 from baton_git.core.errors import Rejected
 from baton_git.git.store import Folder, TreeEntry
 from baton_git.namespace.ingest.budget import SYNC
-from baton_git.namespace.ingest.tree_names import name_fault
+from baton_git.namespace.ingest.tree_names import find_name_fault
 
 _REGULAR = 0o100000
 _KIND = 0o170000
@@ -38,13 +38,16 @@ def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed
 
 
 def check_changed(before: Folder, after: Folder, most: int) -> None:
-    """Raise Rejected if more than `most` files differ, which would take too long to merge now."""
+    """Check that a merge of two trees does not take too long.
+
+    Raises:
+        Rejected: more than `most` files differ.
+    """
     paths = islice(layout.differing_paths(before, after), most + 1)
     if sum(1 for _ in paths) > most:
-        raise Rejected(
-            f"more than {most:,} files changed on the remote, too many for the start of a session",
-            hint="run baton sync, which has a higher limit",
-        )
+        is_lower = most < SYNC.changed
+        hint = "run baton sync, which has a higher limit" if is_lower else "inspect the remote branch with git log"
+        raise Rejected(f"more than {most:,} files changed on the remote, which is the limit of this sync", hint=hint)
 
 
 def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
@@ -68,7 +71,7 @@ def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> 
 
 
 def _fault(name: str, twins: Mapping[str, str]) -> str:
-    why = name_fault(name.encode("utf-8", "surrogateescape"))
+    why = find_name_fault(name.encode("utf-8", "surrogateescape"))
     return why or (f"is the same name as {twins[name]} on systems that ignore case" if name in twins else "")
 
 

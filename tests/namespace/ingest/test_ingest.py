@@ -19,10 +19,11 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.git.remotes import FetchLimits, open_remote
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.ingest.budget import SYNC
+from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
 from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, format_refusal
-from baton_git.namespace.ingest.tree_names import tree_fault
+from baton_git.namespace.ingest.tree_names import find_tree_fault
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 from baton_git.verbs.sessions.auto_sync import sync_at_start
@@ -250,7 +251,7 @@ def test_trees_that_git_fsck_rejects_are_rejected(mallory: Hostile) -> None:
     safe = {mallory.tree((FILE, name, mallory.blob())): name for name in SAFE}
     said = git_fsck(mallory.bare)
     for tree, name in {**trees, **safe}.items():
-        fault = tree_fault(raw_tree(mallory.bare, tree), 20)
+        fault = find_tree_fault(raw_tree(mallory.bare, tree), 20)
         assert (fault is not None, tree.hex() in said) == (tree in trees, tree in trees), name
 
 
@@ -386,7 +387,27 @@ def test_local_changes_do_not_count_against_the_budget(pair: Pair) -> None:
     assert done.sent == 2
     [done] = synchronise([ada.ws.branch], remote_of(ada), "origin", terms, stamp, SyncOptions(30, budget=few))
     assert "more than 10 files changed on the remote" in str(done.error)
+    assert done.error is not None
+    assert "run baton sync" in done.error.hint
     assert ada.sync().received == 2
+
+
+def test_baton_sync_is_not_recommended_if_its_own_limit_is_exceeded(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = pair
+    bob.by_hand({f"notes/{number}": b"x" for number in range(20)})
+    bob.sync()
+    few = replace(SYNC, changed=10)
+    monkeypatch.setattr("baton_git.namespace.ingest.trees.SYNC", few)
+    stamp = ada.ws.stamp("sync", ada.clock())
+    [done] = synchronise([ada.ws.branch], remote_of(ada), "origin", Terms(), stamp, SyncOptions(30, budget=few))
+    assert done.error is not None
+    assert "baton sync" not in done.error.hint
+    for seconds, is_recommended in ((3.0, True), (SYNC.seconds, False)):
+        with pytest.raises(Rejected) as caught:
+            IngestDeadline(0.0, seconds).check("checking the new objects")
+        assert ("baton sync" in caught.value.hint) == is_recommended
 
 
 def test_too_many_live_records_are_rejected(pair: Pair) -> None:
