@@ -17,10 +17,10 @@ def talk(use: Callable[[Any], Awaitable[Any]], *, asked: CommonOptions = CommonO
     """Connect a client to a new server, call `use` with the client, and return the result."""
     from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
 
-    from baton_git.interfaces.mcp.server import server  # as above
+    from baton_git.interfaces.mcp.server import make_mcp_server  # as above
 
     async def connected() -> Any:
-        async with Client(server(Call(Settings(asked))), **options) as client:
+        async with Client(make_mcp_server(Call(Settings(asked))), **options) as client:
             return await use(client)
 
     return asyncio.run(connected())

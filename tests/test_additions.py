@@ -130,14 +130,14 @@ from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.mcp.server import server
+from baton_git.interfaces.mcp.server import make_mcp_server
 
 async def call_servers():
     app = application(Site(CommonOptions()))
     async with AsyncClient(transport=ASGITransport(app), base_url="http://127.0.0.1") as client:
         described = (await client.get("/openapi.json")).json()["paths"]["/v1/tally/{kind}"]["get"]["summary"]
         answer = (await client.get("/v1/tally/follow_up")).json()
-    async with Client(server(Call(Settings(CommonOptions())))) as client:
+    async with Client(make_mcp_server(Call(Settings(CommonOptions())))) as client:
         tools = [tool.description for tool in (await client.list_tools()).tools if tool.name == "tally"]
         called = await client.call_tool("tally", {"kind": "follow_up"})
     return {"http": answer, "openapi": described, "tools": tools, "mcp": called.structured_content}

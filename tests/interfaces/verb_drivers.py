@@ -156,10 +156,10 @@ class Mcp(Driver):
     def __enter__(self) -> Self:
         from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
 
-        from baton_git.interfaces.mcp.server import server  # as above
+        from baton_git.interfaces.mcp.server import make_mcp_server  # as above
 
         self.portal = self.stack.enter_context(start_blocking_portal())
-        client = Client(server(Call(Settings(self.options))))
+        client = Client(make_mcp_server(Call(Settings(self.options))))
         self.client = self.stack.enter_context(self.portal.wrap_async_context_manager(client))
         return self
 

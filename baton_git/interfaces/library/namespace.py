@@ -41,9 +41,10 @@ class OpenNamespace(VerbMethods):
         return str(self._workspace.branch.namespace)
 
     def run_verb(self, function: VerbFunction[Any, Any], *args: Any, **fields: Any) -> Any:
-        """Run a verb, with the fields of its input as arguments.
+        """Run a verb and return its result. The arguments are the fields of the verb's input, or one input object.
 
         Raises:
+            BatonError: the verb failed.
             InvalidArgument: a value is invalid for its field, or two values contradict each other.
             TypeError: more positional arguments are passed than the verb has fields.
         """
@@ -54,8 +55,8 @@ class OpenNamespace(VerbMethods):
         names = list(verb.input_model.model_fields)
         if fill is not None and len(args) <= len(names) and not (args and isinstance(args[0], Input)):
             args, fields = (), fill(self._call, {**dict(zip(names, args, strict=False)), **fields})
-        asked = function.bind(*args, now=self._call.now, **fields)
-        result = verb.run(workspace, self._call.now, asked)
+        bound = function.bind(*args, now=self._call.now, **fields)
+        result = verb.run(workspace, self._call.now, bound)
         if verb.session == "begins":
             self.session = result.session
         elif verb.session == "ends":

@@ -1,4 +1,4 @@
-"""Turn every exception into a one-line error for the model, with the next step. Only this module catches them all."""
+"""Turn exceptions into one-line errors for the model, each with the next step. An unknown exception counts as a bug."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotF
 from baton_git.core.output import one_line, terminal
 from baton_git.core.records.base import faults_of, format_path
 
-NOT_ASKED = "no answer came from the person, so nothing was changed; ask them to do it in a terminal"
+NOT_ASKED = "the person did not answer, so nothing was changed; ask the person to do this in a terminal"
 
 
 def make_call_error(tool: str, error: ToolError | MCPError, known: Iterable[str]) -> ToolError:
@@ -79,7 +79,7 @@ def _describe_faults(error: ValidationError, known: Iterable[str]) -> str:
         for fault in faults
     ]
     if unknown:
-        lines.append(f"there is no argument {', '.join(unknown)}; it takes {', '.join(known)}")
+        lines.append(f"there is no argument {', '.join(unknown)}; the arguments are {', '.join(known)}")
     return "; ".join(lines[:4])
 
 

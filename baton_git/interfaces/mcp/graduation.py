@@ -1,7 +1,8 @@
 """The tool `pattern_graduate`: make a pattern a rule after the person at the client has confirmed it.
 
-The client shows the question and sends the answer without the model, so the model cannot confirm (Anti-Ouroboros). This
-module does not postpone annotations: the SDK needs those of the tool evaluated, and they name functions of the closure.
+The client shows the question and sends the answer without the model, so the model cannot confirm. This module does not
+use `from __future__ import annotations`: the SDK evaluates the annotations of the tool, and they name functions that
+exist only inside `tools`.
 """
 
 from collections.abc import Callable
@@ -35,6 +36,8 @@ class ShownPattern(NamedTuple):
 
 
 def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations]:
+    """Return the function of the tool, with its annotations."""
+
     def find_pattern(ctx: Ctx, id: str, rule: str | None) -> ShownPattern | None:  # noqa: A002  the name of the tool's argument
         """Return the pattern to ask about; None if the client cannot show forms or the pattern is no rule candidate."""
         if not _can_ask(ctx):

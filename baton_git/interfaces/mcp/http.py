@@ -1,4 +1,7 @@
-"""The MCP server over streamable HTTP, for clients that do not start it as a process: local ones, or with a token."""
+"""The MCP server over streamable HTTP, for clients that do not start it as a process.
+
+Without a token, only clients on this machine can use the server.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,9 @@ ENDING = 3
 def make_guarded_app(server: MCPServer[Any], listener: socket.socket, token: str | None) -> ASGIApp:
     """Return the ASGI application of an MCP server behind its guard.
 
-    On a loopback address, the Host header must name this machine, which prevents DNS rebinding by web pages. On other
-    addresses, every request needs the token. The SDK also checks Host and Origin for loopback listeners. The limits of
-    requests and the parsing of their JSON are those of `baton serve`.
+    If there is a token, every request needs it. On a loopback address, the Host header must name this machine, which
+    prevents DNS rebinding by web pages; the SDK also checks Host and Origin there. The limits of requests and the
+    parsing of their JSON are those of `baton serve`.
     """
     host = address_of(listener)
     names = LOOPBACK | {host} if is_loopback(host) else None
@@ -52,8 +55,8 @@ def open_listener(host: str, port: int, *, anywhere: bool) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         if not anywhere and not is_loopback(str(address[0])):
             raise InvalidArgument(
-                f"without a token this serves only this machine, not {host}",
-                hint="set BATON_API_TOKEN to a long secret, or leave --host out",
+                f"without a token, baton mcp serves only this machine, not {host}",
+                hint="set BATON_API_TOKEN to a long secret, or omit --host",
             )
         return _open_socket(family, address)
     except (OSError, UnicodeError) as error:
@@ -74,7 +77,7 @@ def _open_socket(family: int, address: Any) -> socket.socket:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether a resolved address belongs to this machine only, which the host name alone does not show."""
+    """Return whether a resolved address can be reached only from this machine. A host name alone does not show this."""
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 

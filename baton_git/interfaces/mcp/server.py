@@ -40,7 +40,7 @@ is a number, ~N (N before the newest), a commit id or an ISO time."""
 NAMED = " Other sessions use this server too: pass the session that boot returned to each tool that writes."
 
 
-class Served(MCPServer[Any]):
+class OneLineErrorServer(MCPServer[Any]):
     """The SDK's server, with errors on one line that names the next step."""
 
     def __init__(self, tool_context: ToolContext, tools: Sequence[Tool]) -> None:
@@ -76,8 +76,10 @@ class Served(MCPServer[Any]):
         return await super().get_prompt(name, arguments, context)
 
     async def list_tools(self) -> list[ListedTool]:
-        """Return the tools without output schemas: all outputs are objects, and every request to the
-        model includes this list."""
+        """Return the tools without their output schemas.
+
+        All outputs are objects, and the list is part of every request to the model, so it should be short.
+        """
         return [tool.model_copy(update={"output_schema": None}) for tool in await super().list_tools()]
 
     async def run_stdio_async(self) -> None:
@@ -108,35 +110,37 @@ def _make_safe_text(content: str | bytes) -> str | bytes:
     return terminal(content) if isinstance(content, str) else content
 
 
-def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
+def make_mcp_server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
     """Return the server for one `baton mcp` process; over HTTP it has many clients, otherwise one."""
     tool_context = ToolContext(app, over_http)
-    own = [_make_tool(function, nature) for function, nature in graduation.tools(tool_context).items()]
+    own = [_make_tool(function, annotations) for function, annotations in graduation.tools(tool_context).items()]
     of_verbs = verb_tools(tool_context, all_verbs().values())
-    made = Served(tool_context, [*own, *(_make_verb_tool(function, nature) for function, nature in of_verbs.items())])
-    add_templates(made, tool_context)
+    mcp_server = OneLineErrorServer(
+        tool_context, [*own, *(_make_verb_tool(function, annotations) for function, annotations in of_verbs.items())]
+    )
+    add_templates(mcp_server, tool_context)
     for prompt in PROMPTS:
-        made.add_prompt(prompt)
-    return made
+        mcp_server.add_prompt(prompt)
+    return mcp_server
 
 
 _VERB_TOOLS: dict[str, Tool] = {}
 """The tools of verbs by name, built for the first server. Later servers reuse their schemas, the costliest part."""
 
 
-def _make_verb_tool(function: Callable[..., Any], nature: ToolAnnotations) -> Tool:
+def _make_verb_tool(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
     """Return the tool of a verb that calls `function`."""
     name = function.__name__
     if name not in _VERB_TOOLS:
-        _VERB_TOOLS[name] = _make_tool(function, nature)
+        _VERB_TOOLS[name] = _make_tool(function, annotations)
     return _VERB_TOOLS[name].model_copy(update={"fn": function})
 
 
-def _make_tool(function: Callable[..., Any], nature: ToolAnnotations) -> Tool:
+def _make_tool(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
     """Return a tool with a short schema that refuses unknown arguments."""
-    tool = Tool.from_function(function, annotations=nature)
+    tool = Tool.from_function(function, annotations=annotations)
     tool.parameters = drop_session(shorten_schema(tool.parameters))
-    takes = tool.fn_metadata.arg_model
-    takes.model_config["extra"] = "forbid"
-    takes.model_rebuild(force=True)
+    argument_model = tool.fn_metadata.arg_model
+    argument_model.model_config["extra"] = "forbid"
+    argument_model.model_rebuild(force=True)
     return tool

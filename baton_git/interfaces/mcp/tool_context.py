@@ -65,17 +65,17 @@ class ToolContext:
         Args:
             session: the session named in the call; None: that of `baton mcp`, else the one that this client began. Over
                 standard input and output, a client that began none acts in the current session of the work tree.
-            current: whether begun, current and generated sessions are used; else only one that a hook or the
-                surrounding agent names.
+            current: whether the session that this client began, the current session of the work tree and a generated
+                session name may be used; if not, only a session that a hook or the surrounding agent names.
         """
         app = self.with_session(session)
         with app.workspace() as ws:
             actor = ws.actor
             acting_session = app.settings.session or (
-                self._current(ctx, actor.session) if current else self._find_surrounding_session()
+                self._find_current_session(ctx, actor.session) if current else self._find_surrounding_session()
             )
             acting_session = acting_session or (self._name_session(ctx) if current else None)
-            agent = actor.agent or _client(ctx) or (None if self.over_http else _agent())
+            agent = actor.agent or _find_client_agent(ctx) or (None if self.over_http else _find_surrounding_agent())
             yield replace(ws, actor=replace(actor, session=acting_session, agent=agent), calls_tools=True)
 
     def remember(self, ctx: Ctx, session: str) -> None:
@@ -96,16 +96,22 @@ class ToolContext:
         if not self.over_http and self.app.current.get() == session:
             self.app.current.set(None)
 
-    def _current(self, ctx: Ctx, elsewhere: str | None) -> str | None:
-        """Return the session that this client began; if it began none, `elsewhere` (over HTTP: None)."""
+    def _find_current_session(self, ctx: Ctx, of_work_tree: str | None) -> str | None:
+        """Return the session that this client began last.
+
+        If that session has ended, return the one that a hook names; if the client began none, return `of_work_tree`.
+        Over HTTP, return None in both cases.
+        """
         client = self._client_of(ctx)
         if client is None or client not in self.begun:
-            return None if self.over_http else elsewhere
+            return None if self.over_http else of_work_tree
         return self.begun[client] or (None if self.over_http else self.app.settings.hooked_session)
 
     def _name_session(self, ctx: Ctx) -> str | None:
-        """Return the generated session name of this client: the client's name and a random suffix. None if the client
-        cannot be identified."""
+        """Return the session name generated for this client; None if the client cannot be identified.
+
+        The name consists of the client's name and a random suffix.
+        """
         client = self._client_of(ctx)
         if client is None:
             return None
@@ -116,13 +122,13 @@ class ToolContext:
 
     def _find_surrounding_session(self) -> str | None:
         """Return the session of the agent that started this process; None over HTTP."""
-        return None if self.over_http else self.app.settings.hooked_session or _of_the_agent()
+        return None if self.over_http else self.app.settings.hooked_session or _find_agent_session()
 
     def _client_of(self, ctx: Ctx) -> str | None:
         """Return a key for the client; None if it cannot be identified.
 
-        Over HTTP, newer versions of the protocol have no connections. In older ones, the SDK accepts only session ids
-        that it issued itself.
+        Over HTTP, a client is identified by the id of its MCP session, which the SDK issued. Newer versions of the
+        protocol have no such sessions.
         """
         if not self.over_http:
             return ""
@@ -142,7 +148,7 @@ class ToolContext:
         return replace(self.app, settings=replace(self.app.settings, options=options))
 
 
-def _client(ctx: Ctx) -> str | None:
+def _find_client_agent(ctx: Ctx) -> str | None:
     """Return the agent that the client's name stands for; None if it is unknown."""
     return agent_of_client(_client_name(ctx))
 
@@ -153,11 +159,12 @@ def _client_name(ctx: Ctx) -> str:
     return params.client_info.name if params is not None else ""
 
 
-def _of_the_agent() -> str | None:
+def _find_agent_session() -> str | None:
     """Return the session that the surrounding agent sets in the environment; None if it sets none."""
     named = (os.environ.get(name) for name in session_variables())
     return next((session for session in named if session), None)
 
 
-def _agent() -> str | None:
+def _find_surrounding_agent() -> str | None:
+    """Return the agent whose session variable is set in the environment; None if there is none."""
     return next((agent for name, agent in session_variables().items() if os.environ.get(name)), None)

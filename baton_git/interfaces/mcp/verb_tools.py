@@ -26,26 +26,28 @@ LOCAL_RUNS = {**handover.RUNS, **transcripts.RUNS}
 def verb_tools(tool_context: ToolContext, verbs: Iterable[Verb[Any, Any]]) -> dict[Callable[..., Any], ToolAnnotations]:
     """Return the tools of all verbs that models can call, each with its annotations."""
     return {
-        _function(tool_context, verb, verb.tool): ANNOTATIONS[verb.effect] for verb in verbs if verb.tool is not None
+        _make_function(tool_context, verb, verb.tool): ANNOTATIONS[verb.effect]
+        for verb in verbs
+        if verb.tool is not None
     }
 
 
-def _function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dict[str, Any]]:
+def _make_function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dict[str, Any]]:
     """Return the function of a tool; its signature lists the tool's arguments."""
 
     def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
-        given = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
+        values = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
+        values = {**tool.defaults, **values}
         fill = LOCAL_FILLS.get(verb.name)
-        given = {**tool.defaults, **given}
-        asked = verb.parse(
-            fill(tool_context.app, given) if fill else given, lambda name: tool.names.get(name, name), tool_context.now
-        )
+        if fill is not None:
+            values = fill(tool_context.app, values)
+        parsed = verb.parse(values, lambda name: tool.names.get(name, name), tool_context.now)
         acting = tool_context.open_workspace(ctx, session, current=verb.session != "begins")
         with acting if verb.is_in_session else tool_context.open_for_reading() as ws:
             verb.check_namespace(ws)
             run = LOCAL_RUNS.get(verb.name)
             as_named = tool_context.with_session(session)
-            result: Any = run(as_named, ws, asked) if run is not None else verb.run(ws, tool_context.now, asked)
+            result: Any = run(as_named, ws, parsed) if run is not None else verb.run(ws, tool_context.now, parsed)
         if verb.session == "begins":
             tool_context.remember(ctx, result.session)
         elif verb.session == "ends":

@@ -29,7 +29,7 @@ def refusal(tool, era="auto", **arguments):
         ),
         ("log", {"limit": 0}, "limit: input should be greater than or equal to 1, not 0"),
         ("followup_add", {"item": 3}, "item: input should be a valid string, not 3"),
-        ("loop_close", {"id": "x", "why": "y"}, "there is no argument why; it takes id, reason, session"),
+        ("loop_close", {"id": "x", "why": "y"}, "there is no argument why; the arguments are id, reason, session"),
         ("nonsense", {}, "Unknown tool: nonsense; see the list of tools"),
     ],
 )

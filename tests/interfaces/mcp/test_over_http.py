@@ -113,7 +113,7 @@ def test_without_a_token_it_listens_only_on_this_machine(baton, top):
     baton("init")
     for host in ("0.0.0.0", "::"):
         done = baton("mcp", "--http", "--host", host, "--port", "0", code=2)
-        assert f"without a token this serves only this machine, not {host}" in done.err
+        assert f"without a token, baton mcp serves only this machine, not {host}" in done.err
         assert "BATON_API_TOKEN" in done.err
 
 

@@ -20,10 +20,10 @@ def talking(use, *, era="auto", over_http=False):
     """Return the result of `use` for two clients, with a server for each, or with one HTTP server for both."""
     from mcp.client import Client
 
-    from baton_git.interfaces.mcp.server import server
+    from baton_git.interfaces.mcp.server import make_mcp_server
 
     def made():
-        return server(App(Settings(CommonOptions()), False), over_http=over_http)
+        return make_mcp_server(App(Settings(CommonOptions()), False), over_http=over_http)
 
     async def connected():
         first = made()

@@ -49,9 +49,9 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
     if over_http:
         _serve(app, host or HOST, PORT if port is None else port, token)
         return
-    from baton_git.interfaces.mcp.server import server  # takes half a second, and needs an extra
+    from baton_git.interfaces.mcp.server import make_mcp_server  # takes half a second, and needs an extra
 
-    server(app).run("stdio")
+    make_mcp_server(app).run("stdio")
 
 
 def _isolate_environment() -> str | None:
@@ -66,11 +66,11 @@ def _isolate_environment() -> str | None:
 
 def _serve(app: App, host: str, port: int, token: str | None) -> None:
     from baton_git.interfaces.mcp import http  # as above
-    from baton_git.interfaces.mcp.server import server
+    from baton_git.interfaces.mcp.server import make_mcp_server
 
     with http.open_listener(host, port, anywhere=token is not None) as listener:
         app.say(f"serving MCP at {http.url_of(listener)}; stop with Ctrl-C")
-        http.serve(http.make_guarded_app(server(app, over_http=True), listener, token), listener)
+        http.serve(http.make_guarded_app(make_mcp_server(app, over_http=True), listener, token), listener)
 
 
 COMMANDS = {"mcp": mcp_command}
