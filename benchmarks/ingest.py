@@ -30,7 +30,7 @@ def workspace(folder: Path) -> Workspace:
     store = Store(Repository.open(folder))
     reach = RemoteSettings(remotes=("origin",))
     return Workspace(
-        Branch(store, Namespace("bench")), Actor(WHO, folder.name), environment=dict(os.environ), reach=reach
+        Branch(store, Namespace("bench")), Actor(WHO, folder.name), environment=dict(os.environ), remote_settings=reach
     )
 
 

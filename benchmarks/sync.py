@@ -43,7 +43,7 @@ class Machine(NamedTuple):
             branch = Branch(store, Namespace("bench"))
             reach = RemoteSettings(remotes=("origin",))
             yield Workspace(
-                branch, Actor("Bench <bench@localhost>", "bench"), environment=self.environment, reach=reach
+                branch, Actor("Bench <bench@localhost>", "bench"), environment=self.environment, remote_settings=reach
             )
 
     def sync(self) -> None:

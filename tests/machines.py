@@ -181,7 +181,7 @@ class Machine:
         self.set_remotes(policies={"origin": policy})
 
     def set_remotes(self, **fields: Any) -> None:
-        self.ws = replace(self.ws, reach=self.ws.reach._replace(**fields))
+        self.ws = replace(self.ws, remote_settings=self.ws.remote_settings._replace(**fields))
 
     def list_waiting(self) -> list[str]:
         """Return the ids of the records that wait for a review."""
@@ -210,7 +210,9 @@ def machine(folder: Path, name: str, clock: Clock, **reach: Any) -> Machine:
         subprocess.run(["git", "-C", str(top), "remote", "add", "origin", "../origin.git"], check=True)
     store = Store(Repository.open(top))
     actor = Actor(f"{name} <{name}@example.org>", f"s-{name}", "claude", name)
-    ws = Workspace(Branch(store, Namespace("x")), actor, environment=dict(os.environ), reach=RemoteSettings(**reach))
+    ws = Workspace(
+        Branch(store, Namespace("x")), actor, environment=dict(os.environ), remote_settings=RemoteSettings(**reach)
+    )
     return Machine(name, top, ws, clock)
 
 

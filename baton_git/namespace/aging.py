@@ -35,7 +35,7 @@ _SHORT = 7
 _MOST_SHOWN = 3
 """Maximum number of changed anchors that are shown for one record."""
 
-State = Literal["same", "changed", "gone", "unknown"]
+AnchorStatus = Literal["same", "changed", "gone", "unknown"]
 
 
 class AnchorState(NamedTuple):
@@ -47,7 +47,7 @@ class AnchorState(NamedTuple):
     """
 
     anchor: Anchor
-    state: State
+    state: AnchorStatus
     path: str
     since: str | None = None
 
@@ -63,7 +63,7 @@ class AnchorState(NamedTuple):
 
 
 class AnchorJudge:
-    """Compares anchors with the current source files."""
+    """Compares anchors with the current source files, within `MAX_ANCHORS` anchors and `SECONDS` seconds."""
 
     def __init__(self, files: SourceFiles) -> None:
         self._files = files
@@ -108,6 +108,7 @@ class AnchorJudge:
         return AnchorState(anchor, "changed", path, self._find_change(anchor, path))
 
     def _find_path(self, anchor: Anchor, begin: Oid) -> str:
+        """Return the file's path after renames and, after a null character, the commit that removed it (if any)."""
         path, removed = self._files.follow_renames(anchor.path, begin)
         return f"{path}\0{removed or ''}"
 
@@ -160,6 +161,11 @@ class AnchorJudge:
         return load_rewritten(self._files.store.repository.common_dir)
 
     def _ask(self, question: str, anchor: Anchor, ask: Callable[[], str]) -> str:
+        """Return git's answer to a question about an anchor: from the cache, or else from `ask`.
+
+        Raises:
+            GitUnavailable: the answer is not cached, and the time limit is used up.
+        """
         begin = self._begin(anchor)
         words = (question, str(self._files.head), begin, anchor.path, anchor.symbol or "", anchor.digest or "")
         key = sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:24]
@@ -213,8 +219,8 @@ def digest_content(files: SourceFiles, path: str, symbol: str | None, content: b
 def describe_aging(states: Sequence[AnchorState]) -> str:
     """Describe in a few words what changed since a record was written; empty if nothing did.
 
-    Anchors that the author named are described one by one. If all anchors are default ones (the files that the session
-    had changed), they are described together, and only if more than half of them changed.
+    If the author named anchors, only these are described, one by one. Otherwise all anchors are default ones (the files
+    that the session had changed), which are described together, and only if more than half of them changed.
     """
     named = [state for state in states if not state.anchor.by_default]
     if not named:

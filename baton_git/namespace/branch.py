@@ -1,7 +1,8 @@
 """The branch of a namespace: read a revision, commit the next one, walk the history.
 
-`update` is the only code path that writes state (see `write_queue`). It reads the tip, computes the change, stores the
-objects durably and moves the ref with a compare-and-swap. If another writer moved the ref first, it starts over.
+`Branch.update` commits a change (see `write_queue`): it reads the tip, computes the next state, stores the objects
+durably and moves the ref with a compare-and-swap. If another writer moved the ref first, it starts over.
+`Branch.advance` moves the branch to commits that already exist, such as fetched ones and merge commits.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from baton_git.namespace.commit_log import (
     find_numbered,
     hide_shared_numbers,
     load_entry,
-    revision_of,
+    read_revision_number,
 )
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
-from baton_git.namespace.namespaces import find_fetched, missing_namespace
-from baton_git.namespace.provenance.bootstrap import ledger_of
+from baton_git.namespace.namespaces import find_fetched, make_missing_error
+from baton_git.namespace.provenance.bootstrap import open_ledger
 from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
 from baton_git.namespace.provenance.origins import record_draft
 from baton_git.namespace.revision import (
@@ -79,7 +80,7 @@ class Branch:
     is_named: bool = True
     """Whether the user named the namespace; if not, it is the default for the current folder."""
     fault: BatonError | None = None
-    """The error of an invalid setting. While there is one, nothing is written."""
+    """The error of an invalid setting; every update raises it. None if all settings are valid."""
 
     @property
     def ref(self) -> str:
@@ -92,7 +93,7 @@ class Branch:
         Raises:
             Corrupt, WriteFailed: the ledger does not exist yet and cannot be created.
         """
-        return ledger_of(self.store, self.prefix)
+        return open_ledger(self.store, self.prefix)
 
     # --- reading
 
@@ -148,7 +149,7 @@ class Branch:
 
     @property
     def _missing_namespace(self) -> NotFound:
-        return missing_namespace(
+        return make_missing_error(
             self.store, self.prefix, self.namespace, is_named=self.is_named, may_begin=self.may_begin
         )
 
@@ -168,7 +169,7 @@ class Branch:
         return self.revision_at(self.resolve(at, tip) if at is not None else tip)
 
     def revision_at(self, commit: Oid) -> Revision:
-        """Return the namespace at one commit. Decoded records are cached in the store's memory.
+        """Return the revision at a commit. It is cached in the store's memory, with the records decoded so far.
 
         Raises:
             Corrupt, NotAllowed: under the same conditions as `read`.
@@ -191,7 +192,7 @@ class Branch:
             layout.state_of(root, self.store.memory),
             commit,
             info.tree,
-            revision_of(self.store, info),
+            read_revision_number(self.store, info),
             entry.time,
             entry.op,
         )
@@ -207,15 +208,15 @@ class Branch:
             return
         yield from (load_entry(self.store, info) for info in self.store.log(start, first_parent=first_parent))
 
-    def entry(self, commit: Oid) -> LogEntry:
+    def load_entry(self, commit: Oid) -> LogEntry:
         """Return one commit of the commit log."""
         return load_entry(self.store, self.store.commit(commit))
 
     def find_suspected_revert(self, version: Revision) -> LogEntry | None:
-        """Return the older revision that the newest commit restores, if that commit was made by hand.
+        """Return the older revision that this one restores silently, if it was committed by hand; otherwise None.
 
-        `git commit -a` makes such a commit by accident in a work tree that has the branch checked out while others
-        write.
+        Such a commit is usually an accident: when others move a branch that a work tree has checked out, the files
+        there become outdated, and `git commit -a` commits the outdated files.
         """
         if version.commit is None or version.by:
             return None
@@ -224,20 +225,20 @@ class Branch:
     def find_restored(self, commit: Oid) -> LogEntry | None:
         """Return the older revision whose files a hand-made commit restores silently; None if there is none.
 
-        A revert is not silent if the commit message names the reverted commit, as that of `git revert` does, or if the
-        commit changes only records that could not be read.
+        A commit does not restore silently if its message names the reverted commit, like the message of `git revert`,
+        or if all the records that it changes were unreadable before.
         """
         first, *before = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
         older = next((entry for entry in before[1:] if entry.tree == first.tree), None)
         return None if older is None or self._names_revert(first) or self._repairs(before[0], first) else older
 
     def _names_revert(self, entry: LogEntry) -> bool:
-        """Return whether the commit message says, like that of `git revert`, that it reverts an ancestor."""
+        """Return whether the commit's message names an ancestor that it reverts, like the message of `git revert`."""
         behind = islice(self.history(entry.commit), 1, REVERT_DEPTH) if entry.reverts else ()
         return any(older.commit.startswith(entry.reverts) for older in behind)
 
     def _repairs(self, before: LogEntry, after: LogEntry) -> bool:
-        """Return whether a commit changes only records that could not be read."""
+        """Return whether all the records that a commit changes were unreadable before."""
         state = self.revision_at(before.commit).state
         paths = layout.differing_paths(self.store.folder(before.tree), self.store.folder(after.tree))
         keys = [layout.key_at(path) for path in paths]
@@ -246,8 +247,8 @@ class Branch:
     def resolve(self, text: str, tip: Oid | None = None) -> Oid:
         """Return the commit that `text` names.
 
-        `text` is a revision number, `~N` (N revisions before the newest), a commit id of at least seven digits, or an
-        ISO date or time, which names the newest revision that is not later.
+        `text` is a revision number (`7` or `r7`), `~N` (N revisions before the newest), a commit id of at least seven
+        digits, or an ISO date or time, which names the newest revision that is not later.
 
         Raises:
             NotFound: the branch has no such commit.
@@ -282,26 +283,26 @@ class Branch:
         latest = _parse_time(text)
         return lambda _, entry: entry.time <= latest
 
-    def shown_entry(self, commit: Oid) -> LogEntry:
+    def load_shown_entry(self, commit: Oid) -> LogEntry:
         """Return the log entry of a commit for display, as in `log`."""
         entry = describe_merge(self.store, load_entry(self.store, self.store.commit(commit)))
         return entry if self._is_numbered(commit) else entry._replace(revision=None)
 
-    def name(self, commit: Oid) -> str:
+    def name_commit(self, commit: Oid) -> str:
         """Return a readable name of a commit: `revision 7`, or its id if another commit has the same number."""
-        number = revision_of(self.store, self.store.commit(commit))
+        number = read_revision_number(self.store, self.store.commit(commit))
         return f"revision {number}" if self._is_numbered(commit) else f"commit {commit[:10]}"
 
     def _is_numbered(self, commit: Oid) -> bool:
         """Return whether a commit's revision number is unique on the branch."""
-        number, tip = revision_of(self.store, self.store.commit(commit)), self.store.tip(self.ref)
+        number, tip = read_revision_number(self.store, self.store.commit(commit)), self.store.tip(self.ref)
         return tip is None or len(find_numbered(self.store, tip, number)) <= 1
 
     def is_namespace(self, commit: Oid) -> bool:
         """Return whether a commit has baton's layout, and not just a branch name like that of a namespace."""
         return layout.FORMAT_FILE in self.store.folder(self.store.commit(commit).tree).entries()
 
-    def sibling(self, ref: str) -> Branch | None:
+    def find_sibling(self, ref: str) -> Branch | None:
         """Return the branch of the same store at `ref`; None if `ref` does not name a namespace."""
         try:
             return replace(self, namespace=Namespace.from_component(ref.removeprefix(self.prefix)))
@@ -331,7 +332,7 @@ class Branch:
                 redacted.
             NotAllowed: an immutable field would change.
             WriteFailed: writing to disk failed; nothing was changed.
-            BatonError: a setting is invalid.
+            BatonError: a setting is invalid, or `change` raised the error.
         """
         self.check_settings()
         return write_queue.write_update(self, UpdateRequest(change, stamp, expected_revision), patience)
@@ -356,7 +357,7 @@ class Branch:
         """Move the branch to a stored commit or one in `draft`; return False if the tip is not `expected`.
 
         Args:
-            source: the remote from which the content of the draft's commits came; None if it was created here.
+            source: the remote from which the content of the draft's commits came; None if baton created it here.
 
         Raises:
             Busy, Corrupt, WriteFailed: under the same conditions as `Store.publish`.
@@ -365,10 +366,10 @@ class Branch:
         moved = self.store.publish(draft, self.ref, expected, new, stamp.reflog_entry())
         if moved:
             before = self.revision_at(expected).state if expected is not None else State()
-            self.mark(before, self.revision_at(new).state)
+            self.update_markers(before, self.revision_at(new).state)
         return moved
 
-    def mark(self, before: State, after: State) -> None:
+    def update_markers(self, before: State, after: State) -> None:
         """Update the marker files that let hooks skip unchanged namespaces."""
         marks = HookMarkers(self.store.repository.common_dir)
         if marks.synced.has(self.namespace.component):
@@ -378,7 +379,14 @@ class Branch:
             marks.due.set(self.namespace.component)
 
     def create(self, stamp: CommitStamp) -> Revision:
-        """Create the namespace with the root commit that all share, unless it exists; return its newest revision."""
+        """Create the namespace unless it exists, and return its newest revision.
+
+        The first commit of a namespace is the root commit, which all namespaces share.
+
+        Raises:
+            BatonError: a setting is invalid.
+            Busy, Corrupt, WriteFailed: under the same conditions as `Store.publish`.
+        """
         self.check_settings()
         now = self.read()
         if now.commit is not None:
@@ -428,7 +436,7 @@ class Branch:
             return Prepared(WriteResult(tip, tip))
         words = diff.commit_subject(list(outcome.changes))
         subject = f"{proposal.note}: {words}" if proposal.note else words
-        commit = self.seal(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
+        commit = self.draft_commit(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         record_draft(self.ledger, draft)
         version = Revision(self.namespace, proposal.state, commit, tree, base_revision + 1, stamp.now, stamp.op)
         return Prepared(outcome._replace(revision=version), draft, plain=not proposal.files)
@@ -445,10 +453,10 @@ class Branch:
         tree = draft.tree(base.tree, layout.encode(edits))
         subject = diff.commit_subject(diff.diff(base.state, State(state.source, edits)))
         onto = (base.commit or first,)
-        own = self.seal(draft, tree, onto, base.number + 1, subject, stamp, proposal.trailers)
+        own = self.draft_commit(draft, tree, onto, base.number + 1, subject, stamp, proposal.trailers)
         return (first, own), max(tip.number, base.number + 1)
 
-    def seal(
+    def draft_commit(
         self,
         draft: ObjectDraft,
         tree: Oid,
@@ -456,15 +464,15 @@ class Branch:
         revision: int,
         subject: str,
         stamp: CommitStamp,
-        more: tuple[tuple[str, str], ...],
+        more_trailers: tuple[tuple[str, str], ...],
     ) -> Oid:
-        """Add a commit to the draft, with a subject, the trailers of its stamp and `more` trailers."""
+        """Add a commit to the draft, and return its id. Its trailers are those of the stamp and `more_trailers`."""
         trailers = (
             ("Baton-Op", stamp.op if len(parents) == 1 else f"{stamp.op}-merge"),
             ("Baton-Session", stamp.session),
             ("Baton-Agent", stamp.agent),
             ("Baton-Machine", stamp.machine),
-            *more,
+            *more_trailers,
             ("Baton-Revision", str(revision)),
         )
         lines = "".join(f"{name}: {one_line(value, 200)}\n" for name, value in trailers if value)

@@ -35,7 +35,15 @@ _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
 
 
 class LogEntry(NamedTuple):
-    """One commit of the log."""
+    """One commit of the log.
+
+    Attributes:
+        op: the verb that made the commit; empty for a commit made by hand.
+        revision: the revision number in the trailer; None if there is no such trailer, or, for display, if several
+            commits share the number.
+        trailers: all trailers of baton, as pairs of name and value.
+        reverts: the commits that a message of `git revert` names as reverted; ids may be abbreviated.
+    """
 
     commit: Oid
     parents: tuple[Oid, ...]
@@ -50,7 +58,6 @@ class LogEntry(NamedTuple):
     revision: int | None
     trailers: tuple[tuple[str, str], ...] = ()
     reverts: tuple[str, ...] = ()
-    """The commits that a message of `git revert` names as reverted; ids may be abbreviated."""
 
     def trailer_values(self, name: str) -> list[str]:
         """Return the values of a trailer."""
@@ -61,7 +68,7 @@ class LogEntry(NamedTuple):
         return self.trailer_values(REJECTED)
 
     def undone_commits(self) -> list[str]:
-        """Return the ids of the commits that this commit undoes, as named by `baton undo` or `git revert`."""
+        """Return the ids of the commits that this commit undoes, as `baton undo` or `git revert` wrote them."""
         return [*self.trailer_values(UNDOES), *self.reverts]
 
 
@@ -85,7 +92,7 @@ def parse_entry(info: CommitInfo) -> LogEntry:
 
 def load_entry(store: Store, info: CommitInfo) -> LogEntry:
     """Return the log entry of a commit of `store`, cached in its memory."""
-    return store.memory.get_or_make(("diary", info.oid), lambda: parse_entry(info), 4 * len(info.message))
+    return store.memory.get_or_make(("log entry", info.oid), lambda: parse_entry(info), 4 * len(info.message))
 
 
 def describe_merge(store: Store, entry: LogEntry) -> LogEntry:
@@ -113,7 +120,7 @@ def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
     return gone
 
 
-def revision_of(store: Store, info: CommitInfo) -> int:
+def read_revision_number(store: Store, info: CommitInfo) -> int:
     """Return the revision number of a commit.
 
     The number is in a trailer. A commit made by hand has no trailer; its number is one more than the largest number
@@ -138,7 +145,7 @@ def _count_revision(store: Store, commit: Oid) -> int:
 
 
 def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
-    """Return the commits with a revision number, latest first.
+    """Return the commits that have the revision number `number`, latest first.
 
     There may be several if machines worked independently. Since a commit's number is larger than those of its parents,
     only commits with larger numbers are read.
@@ -146,7 +153,7 @@ def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
     matches, seen, waiting = [], {tip}, [store.commit(tip)]
     while waiting:
         info = waiting.pop()
-        if revision_of(store, info) == number:
+        if read_revision_number(store, info) == number:
             matches.append(load_entry(store, info))
         parents = [store.commit(parent) for parent in info.parents if parent not in seen]
         onward = [parent for parent in parents if _may_lead_to(store, parent, number)]
@@ -160,8 +167,8 @@ def _may_lead_to(store: Store, info: CommitInfo, number: int) -> bool:
 
     A commit whose own number is wrong, because it is not larger than that of each parent, may lead to any number.
     """
-    own = revision_of(store, info)
-    return own >= number or any(revision_of(store, store.commit(parent)) >= own for parent in info.parents)
+    own = read_revision_number(store, info)
+    return own >= number or any(read_revision_number(store, store.commit(parent)) >= own for parent in info.parents)
 
 
 def hide_shared_numbers(store: Store, newest_first: Iterable[LogEntry]) -> Iterator[LogEntry]:
@@ -187,7 +194,7 @@ def _hide_repeated_numbers(store: Store, stretch: Sequence[LogEntry]) -> Iterato
     if len(stretch) == 1:
         yield stretch[0]
         return
-    numbers = [revision_of(store, store.commit(entry.commit)) for entry in stretch]
+    numbers = [read_revision_number(store, store.commit(entry.commit)) for entry in stretch]
     times = Counter(numbers)
     for entry, number in zip(stretch, numbers, strict=True):
         yield entry if times[number] == 1 else entry._replace(revision=None)

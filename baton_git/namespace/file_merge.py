@@ -111,11 +111,11 @@ def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -
     if lines is not None:
         return MergedFiles({path: lines}, ())
     first, second = sorted((mine, theirs), key=lambda entry: (entry.oid, entry.mode), reverse=True)
-    beside = _name_second_copy(path, second, roots[1:])
+    second_path = _name_second_copy(path, second, roots[1:])
     contested = ContestedValue(
-        "", _describe_side(was, path), _describe_side(first, path), _describe_side(second, beside), "ours"
+        "", _describe_side(was, path), _describe_side(first, path), _describe_side(second, second_path), "ours"
     )
-    return MergedFiles({path: first, beside: second}, (conflict(KIND, path, contested),))
+    return MergedFiles({path: first, second_path: second}, (conflict(KIND, path, contested),))
 
 
 def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:

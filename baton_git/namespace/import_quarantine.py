@@ -68,7 +68,9 @@ class ImportQuarantine:
         return [QuarantinedRow(**row) for row in data]
 
     def replace(self, source: str, refused: Sequence[RefusedRow], at: str) -> list[QuarantinedRow]:
-        """Replace the rows of a source, and return its new rows.
+        """Replace the stored rows of a source by those in `refused`, and return them as they are stored.
+
+        A row that was in the quarantine before keeps the time at which it was refused first.
 
         Raises:
             WriteFailed: writing to disk failed.
@@ -78,7 +80,7 @@ class ImportQuarantine:
         if not refused and not self._file.exists():
             return []
         kept = [self._make_row(source, row, at) for row in refused]
-        with self._alone():
+        with self._hold_lock():
             known = {row.id: row for row in self.rows()}
             kept = [known.get(row.id, row) for row in kept]
             self._write([*(row for row in known.values() if row.source != source), *kept])
@@ -91,7 +93,7 @@ class ImportQuarantine:
             NotFound: a row does not exist; nothing was removed.
             WriteFailed, Busy, Corrupt, InvalidDocument: under the same conditions as `replace`.
         """
-        with self._alone():
+        with self._hold_lock():
             rows = self.rows()
             missing = [id_ for id_ in ids or () if id_ not in {row.id for row in rows}]
             if missing:
@@ -108,7 +110,7 @@ class ImportQuarantine:
         return QuarantinedRow(id_, self._namespace, source, refused.path, why, at, row)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         make_folder(self._file.parent)
         with hold_flock(self._file.with_suffix(".lock"), WAIT) as alone:
             if alone is False:

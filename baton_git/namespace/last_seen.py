@@ -1,8 +1,8 @@
 """What each session saw last, from a local index that saves walking the history.
 
-The index of a namespace is `baton/last-seen/<namespace>.json`. It holds a commit, and for each of the most recent
-sessions what the history up to that commit says about it. Newer commits are added to the index step by step. If the
-index is lost or its commit is no longer in the history, the history is walked once.
+The index of a namespace is the file `baton/last-seen/<namespace>.json` in git's common directory. It holds a commit
+and, for each of the most recent sessions, what that session had seen up to this commit. Newer commits are added to the
+index step by step. If the file is lost or its commit is no longer in the history, the history is walked once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LastSeen(NamedTuple):
     last: Oid | None = None
 
     def after(self, entry: LogEntry, session: str) -> LastSeen:
-        """Return the value after one more commit."""
+        """Return what the history says about the session after one more commit."""
         if entry.session != session:
             return self if self.others else self._replace(others=True)
         if entry.op in _SEES_ALL:
@@ -61,11 +61,11 @@ class LastSeen(NamedTuple):
         return self._replace(others=True, last=entry.commit)  # a merge contains commits that the session has not seen
 
 
-def last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
+def find_last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
     """Return what the history up to `tip` says about a session; None if the session made no commit."""
     file = branch.store.repository.common_dir / "baton" / "last-seen" / f"{branch.namespace.component}.json"
     index = _read(file)
-    fresh = _since(branch, tip, index) if index is not None else None
+    fresh = _list_commits_since(branch, tip, index) if index is not None else None
     sessions = _advance_sessions(index, fresh) if index is not None and fresh is not None else {}
     if session in sessions and fresh is not None and len(fresh) < EVERY:
         return sessions[session]
@@ -96,7 +96,7 @@ def _advance_sessions(index: Index, fresh: Sequence[LogEntry]) -> dict[str, Last
     return sessions
 
 
-def _since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
+def _list_commits_since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
     """Return the commits since the index, children first; None if there are too many or its tip is not an ancestor."""
     known = {commit for seen in index.sessions.values() for commit in (seen.base, seen.last, *seen.own)} | {index.tip}
     waiting, met, commits = deque([tip]), {tip}, dict[Oid, CommitInfo]()
@@ -111,7 +111,7 @@ def _since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
         met.update(commits[oid].parents)
     if index.tip not in met:
         return None
-    return [branch.entry(info.oid) for info in in_order(commits.values())]
+    return [branch.load_entry(info.oid) for info in in_order(commits.values())]
 
 
 def walk_history(branch: Branch, tip: Oid, session: str) -> LastSeen | None:

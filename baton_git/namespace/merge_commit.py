@@ -19,7 +19,7 @@ from baton_git.core.records.base import alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Edit, Folder, ObjectDraft, Store
-from baton_git.namespace.commit_log import MERGE_RULES, MERGE_SUBJECT, parse_entry, revision_of
+from baton_git.namespace.commit_log import MERGE_RULES, MERGE_SUBJECT, parse_entry, read_revision_number
 from baton_git.namespace.file_merge import entry_at, merge_files, text_at
 
 AUTHOR = "baton-git <baton-git@localhost>"
@@ -66,13 +66,13 @@ def create_merge_commit(
     Raises:
         Corrupt: an object of the two commits or of their history cannot be read.
     """
-    first, second = parents_in_order(store, (first_commit, second_commit))
+    first, second = sort_parents(store, (first_commit, second_commit))
     below = store.draft()
     base = base_tree(store, below, first_commit, second_commit, rules=rules)
     draft = below.on_top()
     merged = merge_trees(draft, base, first.tree, second.tree, rules=rules)
     time = clamp_time(max(first.time, second.time))
-    revision = 1 + max(revision_of(store, info) for info in (first, second))
+    revision = 1 + max(read_revision_number(store, info) for info in (first, second))
     if rules >= _SINCE_FIXED_SUBJECT:
         message = _message(merged, rules, revision)
     else:
@@ -85,10 +85,10 @@ def clamp_time(time: int) -> int:
     return min(max(time, 0), LATEST)
 
 
-def parents_in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
+def sort_parents(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
     """Return the parents of a merge in their fixed order: by descending revision number, then by commit id."""
     infos = [store.commit(oid) for oid in commits]
-    return sorted(infos, key=lambda info: (-revision_of(store, info), info.oid))
+    return sorted(infos, key=lambda info: (-read_revision_number(store, info), info.oid))
 
 
 def base_tree(
@@ -102,7 +102,7 @@ def base_tree(
     Raises:
         Corrupt: an object of the histories cannot be read.
     """
-    bases = parents_in_order(store, store.merge_bases(first_commit, second_commit))
+    bases = sort_parents(store, store.merge_bases(first_commit, second_commit))
     if not bases:
         return None
     first, tree = bases[0], bases[0].tree
@@ -159,10 +159,13 @@ def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) ->
     keys = keys[:1] if entry.record_kind in SINGLETONS else keys
     data = entry.as_data()
     for name in {"base", "ours", "theirs"} & data.keys():
-        places = [
-            place for root in roots for key in keys if (place := _find_stored_value(key, root, data[name])) is not None
+        references = [
+            reference
+            for root in roots
+            for key in keys
+            if (reference := _find_stored_value(key, root, data[name])) is not None
         ]
-        data[name] = places[0] if places else data[name]
+        data[name] = references[0] if references else data[name]
     return parse(Conflict, data)
 
 
@@ -212,10 +215,10 @@ def is_root(store: Store, info: CommitInfo) -> bool:
     return not info.parents and any(info.tree == store.draft().tree(None, files) for files in roots)
 
 
-def is_pure(store: Store, info: CommitInfo) -> bool:
-    """Return whether a commit is exactly what baton creates when it merges the parents, with any version of the rules.
+def is_automatic_merge(store: Store, info: CommitInfo) -> bool:
+    """Return whether a commit is exactly the one that baton creates when it merges the parents automatically.
 
-    Only the versions that give the subject of this commit are tried.
+    All versions of the merge rules that give the subject of this commit are tried.
     """
     entry = parse_entry(info)
     if len(info.parents) != 2 or entry.op != "merge":

@@ -14,10 +14,15 @@ from baton_git.namespace.merge_commit import merge_trees
 
 
 class DriverResult(NamedTuple):
-    """The merged file, and by path the other files of the result `beside` it: conflicts and renamed records."""
+    """The result of merging one file.
+
+    Attributes:
+        text: the content of the merged file.
+        other_files: by path, the other files that the merge creates: conflicts and renamed records.
+    """
 
     text: bytes
-    beside: dict[str, bytes]
+    other_files: dict[str, bytes]
 
 
 def merge_file(store: Store, path: str, base: bytes, ours: bytes, theirs: bytes) -> DriverResult:
@@ -27,12 +32,12 @@ def merge_file(store: Store, path: str, base: bytes, ours: bytes, theirs: bytes)
         Corrupt: an object of the repository cannot be read.
     """
     draft = store.draft()
-    sides = [{_place_of(path, text): text} for text in (base, ours, theirs)]
+    sides = [{_find_path(path, text): text} for text in (base, ours, theirs)]
     trees = [draft.tree(None, side) for side in sides]
     root = draft.folder(merge_trees(draft, trees[0] if base else None, trees[1], trees[2]).tree)
     files = {name: text_at(root, name) for name, _ in iterate_files(root)}
-    place = path if path in files else next(name for name in files if not _is_conflict(name))
-    text = files.pop(place)
+    merged_path = path if path in files else next(name for name in files if not _is_conflict(name))
+    text = files.pop(merged_path)
     return DriverResult(text, files)
 
 
@@ -41,8 +46,11 @@ def _is_conflict(path: str) -> bool:
     return key is not None and key.kind == Conflict.kind
 
 
-def _place_of(path: str, text: bytes) -> str:
-    """Return the path to which a version of the file belongs; git treats archiving a record as a rename."""
+def _find_path(path: str, text: bytes) -> str:
+    """Return the path to which a version of the file belongs.
+
+    It may differ from `path`: git treats the archiving of a record as a rename, and passes one path for all versions.
+    """
     key = layout.key_at(path)
     if key is None or not isinstance(layout.decode(key, path, text), Unreadable):
         return path

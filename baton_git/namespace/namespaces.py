@@ -25,14 +25,14 @@ def list_namespaces(store: Store, prefix: str) -> list[Namespace]:
 
 
 def find_fetched(store: Store, prefix: str, namespace: Namespace) -> str | None:
-    """Return a fetched remote branch of a namespace, such as `origin/baton/x`; None if there is none."""
+    """Return the short name of a fetched branch of the namespace, such as `origin/baton/x`; None if there is none."""
     ends = {"refs/remotes/": f"/{prefix.removeprefix('refs/heads/')}{namespace.component}",
             "refs/baton-incoming/": f"/{namespace.component}"}  # fmt: skip
     refs = (ref.removeprefix(start) for start, end in ends.items() for ref in store.refs(start) if ref.endswith(end))
     return next(refs, None)
 
 
-def missing_namespace(store: Store, prefix: str, namespace: Namespace, *, is_named: bool, may_begin: bool) -> NotFound:
+def make_missing_error(store: Store, prefix: str, namespace: Namespace, *, is_named: bool, may_begin: bool) -> NotFound:
     """Return the error for a namespace that does not exist here, with a command that helps.
 
     Args:

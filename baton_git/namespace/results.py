@@ -95,13 +95,15 @@ class PageInput(Input):
     """The page of a list to return."""
 
     limit: int = Field(50, ge=1, le=1000, description="Maximum number of items.")
-    after: str | None = Field(None, description="Return the items after this one: `next` of the previous page.")
+    after: str | None = Field(
+        None, description="Return the items after this one: the value of `next` on the previous page."
+    )
 
 
 class PageResult(AtNamespace):
     """One page of a list."""
 
-    next: str | None = Field(description="`after` for the next page; null on the last page.")
+    next: str | None = Field(description="The value of `after` for the next page; null on the last page.")
 
 
 class FilesResult(Result):
@@ -154,7 +156,7 @@ class WrittenResult(AtRevision):
 
 
 class Preview(WrittenResult):
-    """The result of a write, or with `dry_run` of its preview."""
+    """The result of a write, or of its preview if `dry_run` is set."""
 
     dry_run: bool = Field(False, description="Whether this is a preview and nothing was written.")
     files: list[str] = Field([], description="Changed files that are not records.", examples=[["notes.txt"]])

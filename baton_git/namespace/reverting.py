@@ -189,7 +189,10 @@ def _close(state: State, closings: Mapping[Key, Part], before: State) -> State:
 
 
 def _take_off_entries(decision: Decision, before: State, state: State, after: State) -> Decision:
-    """Remove the recent entries that only `before` has from the result of a decision, because a merge keeps them."""
+    """Return the decision without the list entries that `before` has and `after` lacks.
+
+    A merge of such lists, which keep only the newest entries, would not remove them.
+    """
     sides = [side.entry(decision.key) for side in (before, state, after)]
     records = [side for side in sides if isinstance(side, Record)]
     if decision.action != "merge" or not isinstance(decision.result, Record) or len(records) < len(sides):
@@ -234,7 +237,7 @@ def _keep_evidence(state: State, before: State, after: State) -> State:
 
 
 def _list_newer_evidence(now: Record, before: Record) -> list[str]:
-    """Return the fields of evidence that differ, and the fields that each of them supports."""
+    """Return the names of the fields of evidence that differ, each with the field whose value it supports."""
     rules = {name: merge_rule(type(now), name) for name in type(now).model_fields}
     return [
         field

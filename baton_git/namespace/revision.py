@@ -41,7 +41,7 @@ class CommitStamp(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """A namespace at one commit. If `commit` is None, the namespace does not exist."""
+    """A namespace at one commit. If the namespace does not exist, `commit` is None and `number` is 0."""
 
     namespace: Namespace
     state: State
@@ -75,7 +75,7 @@ class ProposedState(NamedTuple):
 
 
 Change = Callable[[Revision], State | ProposedState]
-"""Computes the next state from the revision that it will be committed on."""
+"""Computes the next state from the revision that will be the parent of its commit."""
 
 
 class WriteResult(NamedTuple):
@@ -86,7 +86,8 @@ class WriteResult(NamedTuple):
         before: the revision before the update.
         changes: the changed records; empty if nothing changed.
         redactions: the redacted values.
-        checked_out_at: a work tree that has the branch checked out; `git status` there shows the new commit reverted.
+        checked_out_at: a work tree that has the branch checked out. Its files are those of the previous revision, so
+            `git status` there shows the changes of the new one as undone.
         files: the changed files that are not records.
     """
 

@@ -45,7 +45,7 @@ class Actor:
         author: `Name <mail>`; the other fields may be unknown.
         is_agent_named: whether the call names the agent. If only the environment does, the settings of the work tree
             take precedence.
-        follows: the session in this work tree that a session beginning now replaces.
+        follows: the session in this work tree that a session replaces if it begins now.
     """
 
     author: str
@@ -115,7 +115,7 @@ class Workspace:
         approvals: what the user allowed on this machine.
         private_hosts: whether checks may reach private addresses other than loopback.
         environment: the environment of the programs that baton starts.
-        reach: the settings for remotes.
+        remote_settings: the settings for remotes.
         confirmed: the confirmation that a person gave for this call; set only by an interface that observed it.
         problems: the settings of this machine that are invalid; their defaults are used instead.
         shares_turns: whether the turns of sessions are committed and so shared with other machines.
@@ -130,7 +130,7 @@ class Workspace:
     approvals: Approvals | None = None
     private_hosts: bool = False
     environment: dict[str, str] = field(default_factory=dict)
-    reach: RemoteSettings = field(default_factory=RemoteSettings)
+    remote_settings: RemoteSettings = field(default_factory=RemoteSettings)
     confirmed: Confirmed | Vouched | None = None
     problems: Sequence[str] = ()
     shares_turns: bool = False
@@ -145,7 +145,7 @@ class Workspace:
     @property
     def signature_check(self) -> Callable[[CommitInfo], bool] | None:
         """A function that tells whether a commit is signed by an allowed key; None if no keys are configured."""
-        return self.reach.signature_check(self.branch.store)
+        return self.remote_settings.signature_check(self.branch.store)
 
     def labels(self, version: Revision | None = None) -> Labels:
         """Return the labels of the records at a revision, by default the newest.
@@ -212,7 +212,12 @@ class Workspace:
         id_: str,
         change: Callable[[State, Model], State | ProposedState],
     ) -> Changed:
-        """Change the live record with the id `id_`, which may be a unique prefix."""
+        """Change the live record with the id `id_`, which may be a unique prefix.
+
+        Raises:
+            NotFound, Ambiguous: no live record has such an id, or several have.
+            BatonError: under the same conditions as `Branch.update`.
+        """
         record = self.branch.read().state.find(model, id_)
 
         def on(tip: Revision) -> State | ProposedState:
@@ -261,7 +266,7 @@ class RecordAging:
 
 
 def fresh_id(prefix: str) -> str:
-    """Return a random id. Adding a record rejects an id that is taken."""
+    """Return a random id, such as `OL-7k3f9q`. If the id is taken, adding a record with it fails."""
     return mint_id(prefix, os.urandom(4))
 
 

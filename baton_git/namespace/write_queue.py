@@ -64,7 +64,7 @@ class WriteTarget(Protocol):
     def predict_revision(self, work: Prepared) -> Revision:
         """Return the revision that reading the branch will give once the prepared change is published."""
 
-    def mark(self, before: State, after: State) -> None:
+    def update_markers(self, before: State, after: State) -> None:
         """Update the marker files of hooks."""
 
 
@@ -80,7 +80,7 @@ def write_update(target: WriteTarget, update: UpdateRequest, patience: float) ->
     target.check_name()
     pending = _PendingUpdate(target, update, patience)
     if not target.store.commit_group(target.ref).serve(pending, _Writer(target).serve, patience):
-        pending.fail(pending.too_late())
+        pending.fail(pending.make_busy_error())
     if pending.leads:
         target.store.tidy()
     return pending.answer()
@@ -111,7 +111,7 @@ class _Writer:
                 return
             late = [pending for pending in waiting if time.monotonic() >= pending.end]
             for pending in late:
-                pending.fail(pending.too_late())
+                pending.fail(pending.make_busy_error())
             if len(late) < len(waiting):
                 time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter
 
@@ -179,7 +179,7 @@ class _Writer:
             return False
         self.store.memory.put(("version", self.target.namespace, newest), chain.newest, VERSION_WEIGHT)
         for _, work in chain.steps:
-            self.target.mark(work.outcome.before.state, work.outcome.revision.state)
+            self.target.update_markers(work.outcome.before.state, work.outcome.revision.state)
         return chain.answer(self.store.find_checkout(self.target.ref))
 
     def _was_published(self, chain: _CommitChain) -> bool:
@@ -189,7 +189,12 @@ class _Writer:
 
 
 class _PendingUpdate:
-    """An update that one thread waits for, and its result."""
+    """An update that one thread waits for, and its result.
+
+    Attributes:
+        end: when the thread stops waiting, in monotonic time.
+        leads: whether this thread writes the batch of updates.
+    """
 
     def __init__(self, target: WriteTarget, update: UpdateRequest, patience: float) -> None:
         self.target = target
@@ -210,13 +215,13 @@ class _PendingUpdate:
         self._result = self._result or error
 
     def answer(self) -> WriteResult:
-        """Return the result of the write, or raise its error."""
+        """Return the result of the update, or raise its error."""
         assert self._result is not None
         if isinstance(self._result, Exception):
             raise self._result
         return self._result
 
-    def too_late(self) -> Busy:
+    def make_busy_error(self) -> Busy:
         why = f"{self.target.namespace}: others kept writing for {self._patience:g} s"
         return Busy(why, hint="nothing was written; try again")
 

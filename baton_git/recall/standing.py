@@ -12,7 +12,7 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
 from baton_git.namespace.commit_log import parse_entry
-from baton_git.namespace.provenance.origins import origin_of
+from baton_git.namespace.provenance.origins import find_origin
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.index import RecallIndex
@@ -111,7 +111,7 @@ class StandingJudge:
         """Return the origin of a passage's commit; `by hand` if the commit no longer exists."""
         branch = self._ws.branch
         try:
-            origin = origin_of(branch.ledger, branch.store.commit(Oid(passage.commit)))
+            origin = find_origin(branch.ledger, branch.store.commit(Oid(passage.commit)))
         except BatonError:
             return "by hand"
         if origin.source == "remote":

@@ -1,4 +1,4 @@
-"""The revisions of a namespace: the only code that writes state, and the names of revisions."""
+"""The revisions of a namespace: how they are written, and how they are named."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_the_index_agrees_with_the_history(steps):
                 step(ws, number, session, what)
                 tip = ws.branch.read().commit
                 for one in SESSIONS:
-                    assert index.last_seen(ws.branch, tip, one) == index.walk_history(ws.branch, tip, one)
+                    assert index.find_last_seen(ws.branch, tip, one) == index.walk_history(ws.branch, tip, one)
 
 
 @pytest.fixture
@@ -84,11 +84,11 @@ def test_an_invalid_index_is_ignored(in_turn):
     one_row = json.dumps({"tip": tip, "sessions": {"s0": 1}})
     for text in ("", "{", "[]", '{"tip": "x", "sessions": {}}', '{"tip": null}', one_row):
         index_file(in_turn).write_text(text)
-        assert index.last_seen(in_turn.branch, tip, "s0") == expected
+        assert index.find_last_seen(in_turn.branch, tip, "s0") == expected
         assert json.loads(index_file(in_turn).read_text())["tip"] == tip
     index_file(in_turn).unlink()
     index_file(in_turn).mkdir()
-    assert index.last_seen(in_turn.branch, tip, "s0") == expected
+    assert index.find_last_seen(in_turn.branch, tip, "s0") == expected
 
 
 def test_many_sessions_do_not_make_the_index_grow_without_end(in_turn, monkeypatch):

@@ -12,7 +12,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Repository, Store, TreeEntry
-from baton_git.namespace.merge_commit import AUTHOR, LATEST, create_merge_commit, is_pure, is_root
+from baton_git.namespace.merge_commit import AUTHOR, LATEST, create_merge_commit, is_automatic_merge, is_root
 from baton_git.namespace.provenance.labels import Labels, Vouching
 from baton_git.verbs.sharing.conflict_resolution import resolve
 
@@ -74,7 +74,7 @@ def test_the_merge_commit_has_a_fixed_author_and_a_time_from_its_parents(pair: P
     assert info.author == AUTHOR
     assert info.time == max(times)
     assert "Baton-Op: merge" in info.message
-    assert is_pure(ada.store, info)
+    assert is_automatic_merge(ada.store, info)
 
 
 def test_independently_proposed_rules_conflict_and_older_merges_are_recognised(pair: Pair) -> None:
@@ -89,7 +89,7 @@ def test_independently_proposed_rules_conflict_and_older_merges_are_recognised(p
     older = create_merge_commit(ada.store, *parents, rules=1)
     ada.store.publish(older.draft, "refs/older", None, older.commit, ReflogEntry(AUTHOR, 0, 0, "x"))
     assert older.commit != ada.tip
-    assert is_pure(ada.store, ada.store.commit(older.commit))
+    assert is_automatic_merge(ada.store, ada.store.commit(older.commit))
     now, then = (Labels(ada.ws.branch, tip, Vouching()).of(Key("pattern", "PAT-9")) for tip in (ada.tip, older.commit))
     assert (now.kind, then) == ("hand", now)  # git fetched bob's claim, which counts like a commit by hand
 
@@ -104,7 +104,7 @@ def test_a_merge_commit_with_additional_changes_is_not_pure(pair: Pair) -> None:
     tree = draft.tree(info.tree, {"open_loops/OL-9.toml": loop("OL-9")})
     new = draft.commit(tree, info.parents, author=AUTHOR, time=info.time, timezone=0, message=info.message)
     ada.store.publish(draft, "refs/forged", None, new, ReflogEntry(AUTHOR, 0, 0, "x"))
-    assert not is_pure(ada.store, ada.store.commit(new))
+    assert not is_automatic_merge(ada.store, ada.store.commit(new))
 
 
 def test_only_the_unchanged_first_commit_counts_as_the_common_root(ada: Machine) -> None:
@@ -439,4 +439,4 @@ def test_a_merge_by_an_older_version_of_the_rules_is_recognised(pair: Pair, rule
     assert ada.store.publish(older.draft, "refs/older", None, older.commit, ReflogEntry(AUTHOR, 0, 0, "x"))
     info = ada.store.commit(older.commit)
     assert info.message.startswith("merge: ")
-    assert is_pure(ada.store, info)
+    assert is_automatic_merge(ada.store, info)

@@ -147,24 +147,24 @@ def test_lines_that_end_in_crlf_are_read_and_merged(person: Person) -> None:
     text = person.ada.files()["open_loops/OL-1.toml"]
     crlf = text.replace(b"\n", b"\r\n")
     done = merge_file(person.ada.store, "open_loops/OL-1.toml", text, crlf, text + b'colour = "red"\n')
-    assert done.beside == {}
+    assert done.other_files == {}
     assert b'colour = "red"' in done.text
 
 
 def test_an_empty_base_counts_as_no_base(person: Person) -> None:
     same = loop("OL-7")
     done = merge_file(person.ada.store, "open_loops/OL-7.toml", b"", same, same)
-    assert (done.text, done.beside) == (same, {})
+    assert (done.text, done.other_files) == (same, {})
     done = merge_file(person.ada.store, "open_loops/OL-7.toml", b"", same, same + b'colour = "red"\n')
     assert b'colour = "red"' in done.text
-    assert done.beside == {}
+    assert done.other_files == {}
 
 
 @pytest.mark.parametrize("broken", [b"", b"broken [", b"\0\xff"])
 def test_a_broken_side_never_takes_the_other_away(person: Person, broken: bytes) -> None:
     fine = loop("OL-7")
     done = merge_file(person.ada.store, "open_loops/OL-7.toml", fine, broken, fine + b'colour = "red"\n')
-    assert b'colour = "red"' in done.text or any(b"red" in text for text in done.beside.values())
+    assert b'colour = "red"' in done.text or any(b"red" in text for text in done.other_files.values())
 
 
 def test_files_that_are_not_records_are_merged_by_git(person: Person) -> None:

@@ -26,7 +26,7 @@ def met(ada: Machine, bob: Machine, texts: tuple[bytes, bytes]) -> dict[str, byt
     assert ada.ws.branch.advance(joined.draft, ada.tip, joined.commit, ada.ws.stamp("sync", ada.clock()))
     files = ada.files()
     driven = merge_file(ada.store, PATH, base, *sides)
-    assert {PATH: driven.text, **driven.beside}.items() <= files.items()
+    assert {PATH: driven.text, **driven.other_files}.items() <= files.items()
     return files
 
 

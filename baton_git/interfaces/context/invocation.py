@@ -75,7 +75,7 @@ class Call:
             Approvals(data_home() / "baton" / "approved.json", settings.repository.common_dir),
             settings.private_hosts,
             settings.environment,
-            settings.reach,
+            settings.remote_settings,
             problems=settings.problems,
             shares_turns=settings.shares_turns,
         )

@@ -41,7 +41,7 @@ class NamespaceSettings(Protocol):
     @property
     def prefix(self) -> str: ...
     @property
-    def reach(self) -> RemoteSettings: ...
+    def remote_settings(self) -> RemoteSettings: ...
     @property
     def folder_outside(self) -> Path: ...
     @property
@@ -97,7 +97,7 @@ def find_remote_namespace(settings: NamespaceSettings) -> Namespace | None:
     fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in settings.config.items()
                if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip
     narrow = [remote for remote, refspec in fetched.items() if "refs/heads/*" not in refspec]
-    if len(narrow) != 1 or not settings.reach.automatic:
+    if len(narrow) != 1 or not settings.remote_settings.automatic:
         return None
     from baton_git.git.remotes import open_remote
     from baton_git.verbs.sessions.auto_sync import AT_START  # slow to import, and rarely needed

@@ -108,7 +108,7 @@ class Settings:
     @property
     def fault(self) -> BatonError | None:
         """The error of the first invalid setting, which prevents writes; None for a lenient call."""
-        _ = (self.reach, [self.read(key) for key in CHECKED])
+        _ = (self.remote_settings, [self.read(key) for key in CHECKED])
         return self.faults[0] if self.faults and not self.is_lenient else None
 
     def read(self, key: str) -> Any:
@@ -330,7 +330,7 @@ class Settings:
         return self._read_flag("baton.allowPrivateHosts")
 
     @property
-    def reach(self) -> RemoteSettings:
+    def remote_settings(self) -> RemoteSettings:
         """The settings for remotes."""
         policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
                     if key.endswith(".batonpolicy")}  # fmt: skip

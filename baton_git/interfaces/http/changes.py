@@ -16,7 +16,7 @@ from baton_git.core.names import Namespace, Oid, parse_oid
 from baton_git.core.times import iso
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import LogEntry, describe_merge, parse_entry, revision_of
+from baton_git.namespace.commit_log import LogEntry, describe_merge, parse_entry, read_revision_number
 
 LOOK_EVERY = 0.4
 """Seconds between two polls of the refs; ten times the duration of a poll if that is longer."""
@@ -127,7 +127,7 @@ class _Watch:
             return {self._namespace: tip} if tip is not None else {}
         with self._site.work() as ws:
             refs = ws.branch.store.refs(ws.branch.prefix)
-            named = ((ws.branch.sibling(ref), tip) for ref, tip in refs.items())
+            named = ((ws.branch.find_sibling(ref), tip) for ref, tip in refs.items())
             return {str(branch.namespace): tip for branch, tip in named if branch is not None}
 
     def _read_current(self, commit: Oid | None) -> Current:
@@ -135,7 +135,7 @@ class _Watch:
             return Current(self._namespace)
         with self._site.work(self._namespace) as ws:
             store = ws.branch.store
-            return Current(self._namespace, commit, revision_of(store, store.commit(commit)))
+            return Current(self._namespace, commit, read_revision_number(store, store.commit(commit)))
 
     def _find_new(self, name: str, tip: Oid, known: Oid | None) -> list[Change]:
         """Return the new commits of a namespace; of a branch that was reset, only its tip."""
@@ -180,4 +180,4 @@ def _find_after(branch: Branch, since: Oid, tip: Oid) -> tuple[list[LogEntry], b
 def _build_changes(branch: Branch, entries: Iterable[LogEntry]) -> list[Change]:
     store, name = branch.store, str(branch.namespace)
     described = (describe_merge(store, entry) for entry in entries)
-    return [Change(name, entry, revision_of(store, store.commit(entry.commit))) for entry in described]
+    return [Change(name, entry, read_revision_number(store, store.commit(entry.commit))) for entry in described]

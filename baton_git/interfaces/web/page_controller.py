@@ -27,7 +27,7 @@ from baton_git.interfaces.web.notices import NOTICE_FIELDS, read_notice
 from baton_git.interfaces.web.session_cookie import LOGIN_SECONDS, PERSON, PageAccess, Visitor
 from baton_git.interfaces.web.templating import render_template
 from baton_git.interfaces.web.texts import address, quote_value, sentence
-from baton_git.namespace.remote_selection import waiting_counts
+from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 
@@ -199,7 +199,7 @@ class PageRoute(NamedTuple):
 def build_frame(ws: Workspace, revision: Revision | None = None) -> Frame:
     revision = revision or ws.branch.read()
     conflicts = len(revision.state.ids(Conflict.kind))
-    waiting = sum(remote.commits for remote in waiting_counts(ws))
+    waiting = sum(remote.commits for remote in count_waiting_commits(ws))
     name = ws.branch.namespace
     return Frame(str(name), name.component, revision.commit, revision.number, conflicts, waiting, revision.state)
 

@@ -18,7 +18,7 @@ from baton_git.git.objects.values import COMMIT, TREE, raw_entries
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import Budget
 from baton_git.namespace.ingest.deadline import IngestDeadline
-from baton_git.namespace.ingest.tree_names import FOLDER, tree_fault
+from baton_git.namespace.ingest.tree_names import FOLDER, find_tree_fault
 
 _HINT: Final = "nothing was accepted from this branch; ask its author to remove the cause"
 
@@ -170,7 +170,7 @@ class _Check:
             return TreeFault("", "is not a tree, although its entry says that it is one")
         if tree not in self.kinds:
             return None  # the tree is not new
-        fault = tree_fault(data, self._width)
+        fault = find_tree_fault(data, self._width)
         if fault is not None:
             return TreeFault(*fault)
         large = (

@@ -15,7 +15,12 @@ from baton_git.namespace.provenance.claims import Trusted, find_unconfirmed_clai
 
 
 class Refusal(NamedTuple):
-    """The reason for refusing a commit. `record` and `field` are empty if they do not apply."""
+    """The reason for refusing a commit.
+
+    Attributes:
+        record: the id of a record or the path of a file; empty if the reason concerns no single one.
+        field: a field of the record; empty if the reason concerns no single field.
+    """
 
     commit: Oid
     record: str
@@ -29,7 +34,7 @@ def find_refusals(
     """Return the reasons for which a server refuses to update a branch from `old` to `new`; empty if it accepts.
 
     Args:
-        old: the present commit of the branch; None for a new branch.
+        old: the current tip of the branch; None for a new branch.
         trusted: returns whether a commit is signed by an allowed key; None if commits need no signature.
     """
     try:

@@ -16,7 +16,7 @@ _GIT_FILES: Final = {".gitmodules": "gi7eba", ".gitattributes": "gi7d29", ".giti
 """The files that git reads, with the beginning of the hashed short name that NTFS may give to each."""
 
 
-def tree_fault(data: bytes, width: int) -> tuple[str, str] | None:
+def find_tree_fault(data: bytes, width: int) -> tuple[str, str] | None:
     """Return the first invalid entry of a tree and the reason; None if the tree is valid.
 
     Args:
@@ -48,10 +48,10 @@ def _entry_fault(mode: bytes, name: bytes, oid: bytes) -> str:
         return f"has the mode {mode[:12].decode('ascii', 'replace')}, which git does not write"
     if not any(oid):
         return "has the null object id"
-    return "" if _PLAIN.match(name) else name_fault(name, is_link=mode == b"120000")
+    return "" if _PLAIN.match(name) else find_name_fault(name, is_link=mode == b"120000")
 
 
-def name_fault(name: bytes, *, is_link: bool = False) -> str:
+def find_name_fault(name: bytes, *, is_link: bool = False) -> str:
     """Return why a tree entry may not have this name; empty if it may."""
     if name in (b"", b".", b".."):
         return f"has the name {name.decode()!r}"

@@ -25,7 +25,7 @@ _MOVE = re.compile(
 _TRACKING = ("refs/remotes/", "refs/baton-remotes/", "refs/baton-incoming/")
 
 
-def ledger_of(store: Store, prefix: str) -> Ledger:
+def open_ledger(store: Store, prefix: str) -> Ledger:
     """Return the ledger of a store; create it if it does not exist.
 
     Args:
@@ -71,7 +71,7 @@ def _made_here(store: Store, prefix: str) -> Iterator[CommitInfo]:
     for ref in store.refs(prefix):
         for new, count in _list_moves(store, ref):
             with suppress(Corrupt):  # a reflog may name commits that no longer exist
-                for info in _chain(store, new, count):
+                for info in _list_first_parents(store, new, count):
                     yield info
                     yield from _find_own_second_parent(store, info)
 
@@ -89,7 +89,7 @@ def _list_moves(store: Store, ref: str) -> Iterator[tuple[Oid, int]]:
             yield parse_oid(match[1].decode()), 1 + int(match[2] or 0)
 
 
-def _chain(store: Store, new: Oid, count: int) -> Iterator[CommitInfo]:
+def _list_first_parents(store: Store, new: Oid, count: int) -> Iterator[CommitInfo]:
     for number, info in enumerate(store.log(new, first_parent=True)):
         if number >= count or not info.parents:
             return
@@ -119,11 +119,11 @@ def _find_received(store: Store, prefix: str, made: Collection[Oid]) -> dict[str
             for tip in store.refs(branches).values():
                 with suppress(BatonError):
                     commits = {info.oid for info in store.log(tip)}
-                    received.setdefault(_name_of(folder), set()).update(commits - set(made))
+                    received.setdefault(_decode_name(folder), set()).update(commits - set(made))
     return received
 
 
-def _name_of(component: str) -> str:
+def _decode_name(component: str) -> str:
     try:
         return decode(component)
     except InvalidName:

@@ -15,7 +15,7 @@ from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.commit_log import CONFIRMED, LogEntry, parse_entry
-from baton_git.namespace.merge_commit import is_pure, is_root
+from baton_git.namespace.merge_commit import is_automatic_merge, is_root
 
 Trusted = Callable[[CommitInfo], bool]
 """Tells whether a commit is signed by an allowed key."""
@@ -117,7 +117,7 @@ def _chooses_value(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
     if not alike(value(info.oid), claim.held.claimed):
         return False
     sides = [value(parent) for parent in info.parents]
-    return len(sides) == 2 and None not in sides and not alike(*sides) and is_pure(store, info)
+    return len(sides) == 2 and None not in sides and not alike(*sides) and is_automatic_merge(store, info)
 
 
 def load_state(store: Store, commit: Oid | None) -> State:
@@ -167,4 +167,4 @@ def _contains(state: State, claim: FieldClaim) -> bool:
 def is_vouched_for(store: Store, info: CommitInfo, trusted: Trusted | None) -> bool:
     """Return whether a commit is signed by an allowed key, or is a root or merge commit, the same on every machine."""
     signed = trusted is not None and trusted(info)
-    return signed or is_root(store, info) or is_pure(store, info)
+    return signed or is_root(store, info) or is_automatic_merge(store, info)

@@ -18,7 +18,7 @@ from baton_git.git.store import CommitInfo, Folder, Store
 from baton_git.namespace.commit_log import CONFIRMED, CONFIRMS, parse_entry
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import CommitClaim, Mark
-from baton_git.namespace.provenance.origins import origin_of
+from baton_git.namespace.provenance.origins import find_origin
 
 CoveredValues = tuple[Any, ...] | None
 """The values of the fields that a facet covers; None if the record is absent or unreadable."""
@@ -30,7 +30,7 @@ class CommitView:
     def __init__(self, store: Store, ledger: Ledger, info: CommitInfo) -> None:
         self.store = store
         self.info = info
-        self.origin = origin_of(ledger, info)
+        self.origin = find_origin(ledger, info)
         self._confirms = _confirmed_names(info)
         self._restores = self.origin.source == "here" and _restores(info)
 

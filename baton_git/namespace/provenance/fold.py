@@ -22,7 +22,7 @@ Known = Callable[[Oid], ProvenanceMarks | None]
 """Returns the cached marks at a commit, or None."""
 
 
-def marks_at(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[ProvenanceMarks, int]:
+def compute_marks(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[ProvenanceMarks, int]:
     """Return the marks at a commit, and the number of commits visited.
 
     Raises:
@@ -107,10 +107,12 @@ class MarkFold:
         if self._default is None and not is_bare(view.root):
             self._default = view.plain_mark
         if len(info.parents) > 1:
-            from baton_git.namespace.provenance.merges import merged_marks
+            from baton_git.namespace.provenance.merges import compute_merged_marks
 
             parents, bases = info.parents, self._walk.bases.get(info.oid, ())
-            return merged_marks(view, [self._at(parent) for parent in parents], [self._at(base) for base in bases])
+            return compute_merged_marks(
+                view, [self._at(parent) for parent in parents], [self._at(base) for base in bases]
+            )
         marks = self._start(info)
         apply_commit(marks, view)
         return marks

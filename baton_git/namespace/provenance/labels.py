@@ -10,7 +10,7 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.confirmable import Facet
 from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
-from baton_git.namespace.provenance.fold import marks_at
+from baton_git.namespace.provenance.fold import compute_marks
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import CommitClaim, Mark, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.snapshots import MarkSnapshots
@@ -90,7 +90,7 @@ class Labels:
             self._known[mark] = min(map(self._label, mark), key=lambda label: label.rank, default=_AGENT)
         return self._known[mark]
 
-    def stranger(self, key: Key, facet: Facet) -> Label | None:
+    def find_stranger(self, key: Key, facet: Facet) -> Label | None:
         """Return the label of the untrusted author of a facet; None if it was written here or by a trusted remote.
 
         Raises:
@@ -110,7 +110,7 @@ class Labels:
     def _marks(self) -> ProvenanceMarks:
         if self._commit is None:
             return ProvenanceMarks((), {})
-        return marks_of(self._history, self._commit)
+        return load_marks(self._history, self._commit)
 
     def _label(self, claim: CommitClaim) -> Label:
         confirming = Oid(claim.confirming)
@@ -139,7 +139,7 @@ _AGENT = Label("agent")
 """The label of a record that no commit contains yet, because a verb on this machine is about to write it."""
 
 
-def marks_of(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
+def load_marks(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
     """Return the marks at a commit, computed with the help of those in memory and on the disk.
 
     Raises:
@@ -154,7 +154,7 @@ def marks_of(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
     def load_known(name: Oid) -> ProvenanceMarks | None:
         return store.memory.get(("marks", name)) or snapshots.load(name)
 
-    marks, visited = marks_at(store, history.ledger, commit, load_known)
+    marks, visited = compute_marks(store, history.ledger, commit, load_known)
     if visited >= _KEPT_FROM:
         snapshots.save(commit, marks, visited)
     return store.memory.put(("marks", commit), marks, _WEIGHT * len(marks.known))

@@ -3,7 +3,7 @@
 The ledger is a folder of append-only files under `<common dir>/baton/provenance/ledger/`. It is never part of a commit:
 
     made             the commits that baton made on this machine
-    confirmed        those of them in which a person confirmed something on this machine
+    confirmed        the commits of this machine in which a person confirmed something
     remotes          <key> TAB <url> TAB <name>, one line for each remote from which commits were received
     received-<key>   the commits received from that remote
 

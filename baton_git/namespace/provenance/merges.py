@@ -14,7 +14,7 @@ from typing import NamedTuple
 from baton_git.core.merge import NEWEST_RULES, RULES
 from baton_git.core.state import Key, State
 from baton_git.git.store import Folder
-from baton_git.namespace.merge_commit import MergedTree, base_tree, merge_trees, parents_in_order
+from baton_git.namespace.merge_commit import MergedTree, base_tree, merge_trees, sort_parents
 from baton_git.namespace.provenance.commit_view import (
     CommitView,
     CoveredValues,
@@ -27,7 +27,7 @@ from baton_git.namespace.provenance.marks import Mark, ProvenanceMarks, Slot, co
 from baton_git.namespace.provenance.trees import blob_at, find_labelled_changes
 
 
-def merged_marks(
+def compute_merged_marks(
     view: CommitView, parents: Sequence[ProvenanceMarks], bases: Sequence[ProvenanceMarks]
 ) -> ProvenanceMarks:
     """Return the marks at a merge commit.
@@ -92,7 +92,7 @@ class _Merge:
         return [self._merge_by(rules)[1] for rules in RULES if rules != NEWEST_RULES]
 
     def _merge_by(self, rules: int) -> tuple[MergedTree, Folder]:
-        first, second = parents_in_order(self.view.store, self.view.info.parents)
+        first, second = sort_parents(self.view.store, self.view.info.parents)
         tree = base_tree(self.view.store, self._draft, first.oid, second.oid, rules=rules)
         draft = self._draft.on_top()
         merged = merge_trees(draft, tree, first.tree, second.tree, rules=rules)

@@ -30,7 +30,7 @@ class CommitOrigin(NamedTuple):
 HERE = CommitOrigin("here")
 
 
-def origin_of(ledger: Ledger, info: CommitInfo) -> CommitOrigin:
+def find_origin(ledger: Ledger, info: CommitInfo) -> CommitOrigin:
     """Return the origin of a commit.
 
     Raises:

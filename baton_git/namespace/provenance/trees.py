@@ -106,7 +106,11 @@ def _raw(store: Store, tree: Oid | None) -> bytes:
 
 
 def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Entries]:
-    """Return, for each of two trees, the entries that the other lacks or has with another id."""
+    """Return, for each of two trees, the entries that the other lacks or has with another id.
+
+    Args:
+        sample: any object id of the repository, whose length shows the hash algorithm.
+    """
     entry = _ENTRY[len(sample or "")]
     common = _common_prefix(old, new)
     run = entry.run.match(old, 0, common)

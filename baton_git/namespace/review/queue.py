@@ -1,7 +1,8 @@
 """Review of remote changes: a person accepts or rejects them record by record.
 
-A rejection is permanent: files that were decided count as part of the merge base, so a record comes up again only if
-the remote changes it again. After the last decision, a merge commit makes all remote commits part of the local history.
+A rejection is permanent: the files of accepted and rejected records count as part of the merge base, so a record comes
+up again only if the remote changes it again. After the last decision, a merge commit makes all remote commits part of
+the local history.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.state import HEAD, SHAPE, State, complete_id
 from baton_git.git.store import Edit, ObjectDraft
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import REJECTED, revision_of
+from baton_git.namespace.commit_log import REJECTED, read_revision_number
 from baton_git.namespace.file_merge import KIND, entry_at
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_commit import base_tree, create_merge_commit, merge_trees
@@ -81,9 +82,11 @@ def count_waiting_records(branch: Branch, remote: str) -> int:
 
 
 class ReviewChoice(NamedTuple):
-    """The ids of the records to accept and to reject; None means all that the other field does not name.
+    """The records to accept and those to reject.
 
     Attributes:
+        take, refuse: ids, or unique prefixes of ids, of the records to accept and to reject. At most one of the two may
+            be None; it stands for all records that the other does not name.
         shown: the remote commit that the person has seen; None to skip the check for newer commits.
     """
 
@@ -99,13 +102,13 @@ def resolve_review(
     """Accept and reject waiting records.
 
     Args:
-        check: called with each record to accept and its changes to the current tip; raises to refuse the record.
+        check: called with each record to accept, before anything is written; it may raise an error to stop the review.
         confirmed: the trailers for confirmations by a person.
 
     Raises:
         NotFound: nothing waits, or no waiting record has a given id.
         Ambiguous: several waiting records have ids that begin with a given text.
-        Unsettled: newer commits were fetched than were shown.
+        Unsettled: newer commits were fetched than the person has seen.
         NotAllowed: an accepted file is not allowed in a namespace.
         Busy: other writers moved the branch at every attempt.
         Corrupt, WriteFailed: under the same conditions as `Store.publish`.
@@ -155,7 +158,12 @@ def _complete_id(items: tuple[WaitingRecord, ...], text: str) -> str:
 
 
 class _Review:
-    """The state of a review at the current tip of the local branch."""
+    """The state of a review at the current tip of the local branch.
+
+    Raises:
+        NotFound: no commits of the remote wait.
+        Corrupt: a commit, a tree or the file with earlier decisions cannot be read.
+    """
 
     def __init__(self, branch: Branch, remote: str) -> None:
         store = branch.store
@@ -183,15 +191,15 @@ class _Review:
         states = [layout.state_of(root) for root in reversed(roots)]
         groups: dict[tuple[str, str], set[str]] = {}
         for path in layout.differing_paths(roots[0], roots[1]):
-            groups.setdefault(self._about(path, states), set()).add(path)
+            groups.setdefault(self._find_subject(path, states), set()).add(path)
         return groups
 
     def build_queue(self) -> ReviewQueue:
-        items = [self._item(name, paths) for name, paths in sorted(self._group_paths().items())]
+        items = [self._make_item(name, paths) for name, paths in sorted(self._group_paths().items())]
         shown = tuple(item for item in items if item.changes or item.kind == KIND)
         return ReviewQueue(self.theirs, shown, count_commits(self.store, self.theirs, self.local))
 
-    def _about(self, path: str, states: list[State]) -> tuple[str, str]:
+    def _find_subject(self, path: str, states: list[State]) -> tuple[str, str]:
         """Return the kind and the id of the record under which a file is reviewed; for a rule, those of its pattern."""
         key = layout.key_at(path)
         if key is None:
@@ -207,7 +215,7 @@ class _Review:
         id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
         return ("pattern" if key.kind == Rule.kind else key.kind), id_
 
-    def _item(self, name: tuple[str, str], paths: set[str]) -> WaitingRecord:
+    def _make_item(self, name: tuple[str, str], paths: set[str]) -> WaitingRecord:
         draft = self.draft.on_top()
         tree = self._merge_paths(draft, paths)
         before, after = (layout.state_of(draft.folder(tree_id)) for tree_id in (self.ours_tree, tree))
@@ -237,7 +245,7 @@ class _Review:
             new_tip = self._take_some(chosen, refused, stamp, confirmed)
         if new_tip is None:
             return None
-        self._remember(chosen, refused, stamp)
+        self._remember_choice(chosen, refused, stamp)
         ids = [tuple(item.id for item in items) for items in (chosen.taken, chosen.refused)]
         return ReviewResult(ids[0], ids[1], len(chosen.left), new_tip)
 
@@ -248,7 +256,7 @@ class _Review:
             for path in sorted(item.paths & faults.keys()):
                 raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {item.id}")
         if "" in faults:
-            raise NotAllowed(faults[""], hint="ask the author of the remote commits")
+            raise NotAllowed(faults[""], hint="inspect the remote commits with git log")
 
     def _take_all(self, stamp: CommitStamp) -> Oid | None:
         """Accept everything, like a sync without review; return the new tip, or None if the branch has moved."""
@@ -275,13 +283,14 @@ class _Review:
         ids = ", ".join(item.id for item in chosen.taken) or "nothing"
         subject = f"review: {one_line(ids, 120)} taken over"
         trailers = () if chosen.left else tuple((REJECTED, id_) for id_ in dict.fromkeys(refused))
-        revision = 1 + max(revision_of(self.store, info) for info in infos)
+        revision = 1 + max(read_revision_number(self.store, info) for info in infos)
         draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})
-        commit = self.branch.seal(draft, tree, parents, revision, subject, stamp, (*confirmed, *trailers))
+        commit = self.branch.draft_commit(draft, tree, parents, revision, subject, stamp, (*confirmed, *trailers))
         source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.left else None
         return commit if self.branch.advance(draft, self.local, commit, stamp, source=source) else None
 
-    def _remember(self, chosen: _ChosenRecords, refused: Collection[str], stamp: CommitStamp) -> None:
+    def _remember_choice(self, chosen: _ChosenRecords, refused: Collection[str], stamp: CommitStamp) -> None:
+        """Store the decisions. If no records are left, forget the decisions and advance the tracking ref instead."""
         if not chosen.left:
             self.memory.forget()
             set_ref(self.store, self.seen, self.theirs, stamp)

@@ -12,11 +12,16 @@ from typing import NamedTuple
 from baton_git.core.errors import Corrupt, WriteFailed
 from baton_git.core.names import Namespace, parse_oid
 from baton_git.git.store import Edit, TreeEntry
-from baton_git.namespace.sync.tracking_refs import remote_component
+from baton_git.namespace.sync.tracking_refs import encode_remote
 
 
 class ReviewDecisions(NamedTuple):
-    """The remote files that were decided, by path (None for a deleted file), and the ids of the rejected records."""
+    """The decisions so far.
+
+    Attributes:
+        files: by path, the remote's files of all accepted and rejected records; None for a file that it deleted.
+        refused: the ids of the rejected records.
+    """
 
     files: dict[str, Edit]
     refused: tuple[str, ...]
@@ -30,7 +35,7 @@ class ReviewState:
 
     @classmethod
     def of(cls, common_dir: Path, remote: str, namespace: Namespace) -> ReviewState:
-        return cls(common_dir / "baton" / "review" / remote_component(remote) / f"{namespace.component}.json")
+        return cls(common_dir / "baton" / "review" / encode_remote(remote) / f"{namespace.component}.json")
 
     def load(self) -> ReviewDecisions:
         """Return the decisions; empty if there is no file.

@@ -109,7 +109,7 @@ def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
 def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | None:
     """Return the action `stop` if the remote branch was rewritten or deleted, or a local commit silently reverts.
 
-    With `settle`, only a deleted branch that should be reset to `theirs` still stops the sync.
+    If `terms.settle` is set, the sync stops only if the branch was deleted on the remote and `settle` is `theirs`.
     """
     name = str(branch.namespace)
     if tips.seen is not None and tips.theirs is None and terms.settle == "theirs":
@@ -122,7 +122,7 @@ def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | N
     for commit, older in reverts.items():
         return SyncAction(
             "stop", name, 0,
-            f"a commit made by hand here silently reverts to {branch.name(older.commit)}",
+            f"a commit made by hand here silently reverts to {branch.name_commit(older.commit)}",
             f"baton undo {commit[:10]} undoes that commit; baton sync --settle merge sends it anyway",
         )  # fmt: skip
     if tips.seen is not None and tips.theirs is None:
@@ -177,7 +177,7 @@ def _find_newest_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tup
     why = _UNSIGNED[terms.trusted is None]
     if reverted:
         older = next(iter(reverted.values()))
-        why = f"a commit made by hand silently reverts to {branch.name(older.commit)}"
+        why = f"a commit made by hand silently reverts to {branch.name_commit(older.commit)}"
 
     def fits(info: CommitInfo) -> bool:
         return info.oid not in reverted and (terms.policy != "signed" or is_vouched_for(store, info, terms.trusted))
@@ -206,9 +206,8 @@ def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], boo
 def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
     """Return the new hand-made commits that silently revert, each with the older revision that it restores.
 
-    `git commit -a` makes such commits by accident in a work tree that has the branch checked out while others write.
-    Left out are commits that were undone, commits whose changes are no longer in effect, and commits that only revert
-    other silent reverts.
+    `Branch.find_suspected_revert` explains how such commits happen by accident. Commits that were undone, commits whose
+    changes are no longer in effect, and commits that only revert other silent reverts are left out.
     """
     branch.revision_at(tip)  # raises if this is not a namespace
     store = branch.store
@@ -216,14 +215,16 @@ def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogE
     undone = find_undone(new)
     by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in undone]
     reverts = {commit: older for commit in by_hand if (older := branch.find_restored(commit)) is not None}
-    harmful = {commit: older for commit, older in reverts.items() if not _repairs(branch, commit, older, reverts)}
+    harmful = {commit: older for commit, older in reverts.items() if not _reverts_only(branch, commit, older, reverts)}
     return {commit: older for commit, older in harmful.items() if _is_in_effect(branch, commit, tip)}
 
 
-def _repairs(branch: Branch, commit: Oid, older: LogEntry, suspects: Collection[Oid]) -> bool:
-    """Return whether a commit reverts only commits that are silent reverts themselves."""
+def _reverts_only(branch: Branch, commit: Oid, older: LogEntry, silent_reverts: Collection[Oid]) -> bool:
+    """Return whether all commits that a commit reverts, which are those after `older`, are silent reverts."""
     before = islice(branch.history(commit, first_parent=True), 1, None)
-    return all(entry.commit in suspects for entry in takewhile(lambda entry: entry.commit != older.commit, before))
+    return all(
+        entry.commit in silent_reverts for entry in takewhile(lambda entry: entry.commit != older.commit, before)
+    )
 
 
 def _is_in_effect(branch: Branch, commit: Oid, tip: Oid) -> bool:

@@ -9,7 +9,7 @@ from baton_git.core.names import Oid
 from baton_git.git.store import Folder, Store
 
 
-def first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corrupt | None:
+def find_first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corrupt | None:
     """Return the error of the first missing or unreadable object of a commit's tree; None if it is complete.
 
     Args:

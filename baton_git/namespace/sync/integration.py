@@ -11,7 +11,7 @@ from baton_git.core.names import Oid
 from baton_git.core.state import State
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import parse_entry, revision_of
+from baton_git.namespace.commit_log import parse_entry, read_revision_number
 from baton_git.namespace.ingest.unreadable import find_new_unreadable
 from baton_git.namespace.merge_commit import create_merge_commit, merge_trees
 from baton_git.namespace.revision import CommitStamp
@@ -155,8 +155,8 @@ def reset_to_theirs(branch: Branch, tips: BranchTips, stamp: CommitStamp) -> tup
     new, draft = info.oid, store.draft()
     tree = _put_unsent_on_theirs(store, draft, tips)
     if tree != info.tree:
-        subject = "what was not sent yet, on top of a rewritten branch"
-        new = branch.seal(draft, tree, (new,), revision_of(store, info) + 1, subject, stamp, ())
+        subject = "Unsent changes, on top of the rewritten remote branch"
+        new = branch.draft_commit(draft, tree, (new,), read_revision_number(store, info) + 1, subject, stamp, ())
     if not branch.advance(draft, tips.local, new, stamp):
         raise Busy(
             f"{branch.namespace}: another process wrote here meanwhile", hint="run baton sync --settle theirs again"

@@ -33,7 +33,7 @@ class Terms:
     address: str = ""
 
 
-def policy_of(text: str | None, where: str) -> Policy:
+def parse_policy(text: str | None, where: str) -> Policy:
     """Parse the policy in a setting; `auto` if it is not set.
 
     Args:

@@ -47,14 +47,14 @@ class NamedRemote(NamedTuple):
     environment: Mapping[str, str]
 
 
-def rename_on_remote(place: NamedRemote, old: Branch, new: Branch, stamp: CommitStamp) -> None:
+def rename_on_remote(named_remote: NamedRemote, old: Branch, new: Branch, stamp: CommitStamp) -> None:
     """Push the branch with the new name, and delete the one with the old name.
 
     Raises:
         NotFound: the new branch does not exist here.
         Unsettled, NotAllowed, Unreachable, AccessDenied, RemoteError: under the same conditions as `delete_on_remote`.
     """
-    remote = place.remote
+    remote = named_remote.remote
     tip = new.store.tip(new.ref)
     if tip is None:
         raise NotFound("namespace", str(new.namespace))
@@ -62,11 +62,11 @@ def rename_on_remote(place: NamedRemote, old: Branch, new: Branch, stamp: Commit
     there = check_remote(remote, new, tip)
     if there != tip:
         _push(remote, Push(new.ref, tip, there))
-    set_ref(new.store, tracking_refs_of(new, place.name).seen, tip, stamp)
-    delete_on_remote(place, old, tip)
+    set_ref(new.store, tracking_refs_of(new, named_remote.name).seen, tip, stamp)
+    delete_on_remote(named_remote, old, tip)
 
 
-def delete_on_remote(place: NamedRemote, branch: Branch, kept: Oid | None) -> None:
+def delete_on_remote(named_remote: NamedRemote, branch: Branch, kept: Oid | None) -> None:
     """Delete the branch on a remote, and its tracking refs here.
 
     Args:
@@ -78,13 +78,13 @@ def delete_on_remote(place: NamedRemote, branch: Branch, kept: Oid | None) -> No
         Unreachable, AccessDenied: the remote does not answer, or denies access.
         RemoteError: somebody else pushed to the branch meanwhile, or the remote failed.
     """
-    theirs = check_remote(place.remote, branch, kept)
+    theirs = check_remote(named_remote.remote, branch, kept)
     if theirs is not None:
-        _push(place.remote, Push(branch.ref, None, theirs))
-    for ref in tracking_refs_of(branch, place.name):
+        _push(named_remote.remote, Push(branch.ref, None, theirs))
+    for ref in tracking_refs_of(branch, named_remote.name):
         known = branch.store.tip(ref)
         if known is not None:
-            delete_ref(branch, ref, known, place.environment)
+            delete_ref(branch, ref, known, named_remote.environment)
 
 
 def _push(remote: Remote, move: Push) -> None:

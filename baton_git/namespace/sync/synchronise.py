@@ -20,7 +20,7 @@ from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.actions import BranchTips, Plan, SyncAction, is_rewritten, plan_sync
 from baton_git.namespace.sync.ahead_behind import count_commits
-from baton_git.namespace.sync.connectivity import first_damage
+from baton_git.namespace.sync.connectivity import find_first_damage
 from baton_git.namespace.sync.integration import (
     Integration,
     integrate,
@@ -30,7 +30,7 @@ from baton_git.namespace.sync.integration import (
 )
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.removed_and_renamed import find_shared_ids, list_removed
-from baton_git.namespace.sync.tracking_refs import INCOMING, TrackingRefs, remote_component, set_ref, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import INCOMING, TrackingRefs, encode_remote, set_ref, tracking_refs_of
 
 SECONDS = 60.0
 """Time limit of a sync that the user requested, in seconds."""
@@ -52,7 +52,8 @@ class SyncOutcome:
         renamed: the new ids of records whose id was taken, by old id.
         problems: unreadable records and changed immutable fields, described for people.
         notes: other messages for people.
-        checked_out_at: a work tree that has the branch checked out; `git status` there shows the new commits reverted.
+        checked_out_at: a work tree that has the branch checked out; `git status` there shows the changes of the new
+            commits as undone.
         changes: of a dry run, the changes that the sync would make here.
         error: why the sync failed.
     """
@@ -170,7 +171,7 @@ def _job(branch: Branch, name: str) -> _Job:
 def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
     jobs = list(jobs)
     if more:
-        return {f"{jobs[0].branch.prefix}*": f"{INCOMING}{remote_component(name)}/*"}
+        return {f"{jobs[0].branch.prefix}*": f"{INCOMING}{encode_remote(name)}/*"}
     return {job.branch.ref: job.places.incoming for job in jobs}
 
 
@@ -179,7 +180,7 @@ def _find_new_namespaces(first: Branch, fetched: FetchResult, jobs: Iterable[_Jo
     known = {job.branch.ref for job in jobs}
     branches = []
     for ref in (*fetched.tips, *fetched.rejected):
-        branch = first.sibling(ref)
+        branch = first.find_sibling(ref)
         if branch is None or ref in known:
             continue
         if ref in fetched.rejected or branch.is_namespace(fetched.tips[ref]):
@@ -218,7 +219,7 @@ def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
 def _find_damage(jobs: Iterable[_Job], *, thorough: bool) -> dict[str, Corrupt]:
     """Return the read error of each damaged local branch, by ref."""
     store_tips = ((job.branch, job.branch.store.tip(job.branch.ref)) for job in jobs)
-    damages = ((branch.ref, first_damage(branch.store, tip, thorough=thorough)) for branch, tip in store_tips)
+    damages = ((branch.ref, find_first_damage(branch.store, tip, thorough=thorough)) for branch, tip in store_tips)
     return {ref: error for ref, error in damages if error is not None}
 
 
@@ -229,7 +230,7 @@ def _note_repair(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
         return job
     store = job.branch.store
     store.memory.forget(lambda _: True)  # cached values may come from damaged objects
-    left = first_damage(store, store.tip(job.branch.ref), thorough=True)
+    left = find_first_damage(store, store.tip(job.branch.ref), thorough=True)
     if left is None:
         notes = (*job.outcome.notes, f"objects that were damaged or missing here were fetched again ({before})")
         return job._replace(outcome=replace(job.outcome, notes=notes))

@@ -1,4 +1,4 @@
-"""The private refs of syncing: tracking refs, fetched tips, and backups made before a branch is reset.
+"""The private refs of baton: fetched tips, last known tips of remotes, and backups of reset or deleted branches.
 
 refs/baton-incoming/<remote>/<namespace>   the tip that was fetched last
 refs/baton-remotes/<remote>/<namespace>    the last known tip on the remote
@@ -27,13 +27,13 @@ _ADDRESS = re.compile(r"^[./~]|[:@\\]")
 
 
 class TrackingRefs(NamedTuple):
-    """The private refs of a namespace for one remote."""
+    """The private refs of a namespace for one remote: the tip that was fetched last, and the last known remote tip."""
 
     incoming: str
     seen: str
 
 
-def remote_component(remote: str) -> str:
+def encode_remote(remote: str) -> str:
     """Return a remote's name encoded as a part of a ref. An address, which may contain a password, is hashed."""
     if not _ADDRESS.search(remote):
         with suppress(InvalidName):
@@ -42,11 +42,11 @@ def remote_component(remote: str) -> str:
 
 
 def tracking_refs_of(branch: Branch, remote: str) -> TrackingRefs:
-    tail = f"{remote_component(remote)}/{branch.namespace.component}"
+    tail = f"{encode_remote(remote)}/{branch.namespace.component}"
     return TrackingRefs(INCOMING + tail, REMOTES + tail)
 
 
-def known_remotes(branch: Branch) -> list[str]:
+def list_known_remotes(branch: Branch) -> list[str]:
     """Return the remotes that this namespace was ever synced with, sorted by name."""
     store, name = branch.store, branch.namespace.component
     places = ((prefix, remote) for prefix in (REMOTES, INCOMING) for remote in store.ref_folders(prefix))
@@ -63,7 +63,7 @@ def _remote_of(component: str) -> str:
 
 
 def set_ref(store: Store, ref: str, to: Oid, stamp: CommitStamp) -> None:
-    """Set a private ref, regardless of its current value."""
+    """Set a private ref, regardless of its current value. If others keep changing the ref, their value stays."""
     for _ in range(10):
         now = store.tip(ref)
         if now == to:

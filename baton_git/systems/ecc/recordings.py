@@ -198,7 +198,7 @@ def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Seque
         edits, _ = redact_edits(state, after)
         subject = diff.commit_subject(diff.diff(state, after))
         tree, revision, state = draft.tree(tree, layout.encode(edits)), revision + 1, after
-        commit = ws.branch.seal(draft, tree, (commit,), revision, subject, stamp, ())
+        commit = ws.branch.draft_commit(draft, tree, (commit,), revision, subject, stamp, ())
     return ws.branch.advance(draft, tip.commit, commit, stamp)
 
 

@@ -21,7 +21,7 @@ from baton_git.core.redaction.changes import redact_edits
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import LogEntry
-from baton_git.namespace.last_seen import last_seen
+from baton_git.namespace.last_seen import find_last_seen
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
@@ -221,7 +221,7 @@ def _find_start(ws: Workspace, tip: Revision, document: BatonDocument, op: str, 
         if own is not None:
             return own
     if document.parent and find_session(tip.state, document.parent) is not None:
-        position = last_seen(ws.branch, tip.commit, document.parent) if tip.commit else None
+        position = find_last_seen(ws.branch, tip.commit, document.parent) if tip.commit else None
         if position is not None and position.last is not None:
             revision = ws.branch.revision_at(position.last)
             return WriteStart(revision, revision.state)
@@ -240,7 +240,7 @@ def _start_at(ws: Workspace, entry: LogEntry) -> WriteStart:
 
 def _find_own_start(ws: Workspace, tip: Revision, session: str) -> WriteStart | None:
     """Find the state that a session saw last, at its last boot or document, with its own later changes."""
-    seen = last_seen(ws.branch, tip.commit, session) if tip.commit else None
+    seen = find_last_seen(ws.branch, tip.commit, session) if tip.commit else None
     if seen is None or seen.base is None:
         return None
     if not seen.others:

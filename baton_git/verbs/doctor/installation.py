@@ -138,7 +138,7 @@ def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnosti
         return
     root = ws.branch.store.folder(ws.branch.store.commit(tip).tree)
     written = tomllib.loads((root.read(layout.FORMAT_FILE) or b"").decode()).get("version")
-    machine = ws.branch.entry(tip).machine
+    machine = ws.branch.load_entry(tip).machine
     by = f"the last to write was {machine}" if machine else ""
     if isinstance(written, int) and written > layout.FORMAT:
         yield Diagnostic(

@@ -14,9 +14,9 @@ from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
 from baton_git.git.files import durable_files
 from baton_git.git.remotes import child_process
-from baton_git.namespace.remote_selection import address_of, remote_of, waiting_counts
+from baton_git.namespace.remote_selection import count_waiting_commits, find_remote_url, select_remote
 from baton_git.namespace.sync.ahead_behind import count_commits
-from baton_git.namespace.sync.tracking_refs import known_remotes, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import list_known_remotes, tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
@@ -51,15 +51,19 @@ def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
         yield ok("there is no remote: the state is on this machine only")
     for name in names:
         yield from _check_remote(ws, name)
-    for waiting in waiting_counts(ws):
+    for waiting in count_waiting_commits(ws):
         text = f"{count_noun(waiting.commits, 'commit')} of {waiting.remote} wait for a review"
         yield Diagnostic("warning", text, advice=f"baton review --remote {waiting.remote}")
 
 
 def list_remotes(ws: Workspace) -> list[str]:
     """Return the configured remotes that this namespace is, or would be, synced with."""
-    chosen = remote_of(ws)
-    known = [name for name in known_remotes(ws.branch) if ws.reach.remotes is None or name in ws.reach.remotes]
+    chosen = select_remote(ws)
+    known = [
+        name
+        for name in list_known_remotes(ws.branch)
+        if ws.remote_settings.remotes is None or name in ws.remote_settings.remotes
+    ]
     return list(dict.fromkeys([*known, *([chosen] if chosen else [])]))
 
 
@@ -112,7 +116,7 @@ def check_privacy(examination: Examination) -> Iterator[Diagnostic]:
     """Find remotes that anybody can read without a login."""
     ws = examination.ws
     for name in list_remotes(ws):
-        address = public_address(address_of(ws, name))
+        address = public_address(find_remote_url(ws, name))
         if address is None:
             yield ok(f"{name} is a folder, or needs a login")
             continue

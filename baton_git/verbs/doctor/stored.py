@@ -17,7 +17,7 @@ from baton_git.git.refs.packed_refs import packed_below
 from baton_git.git.store import Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.fetch import fetch_and_check
-from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES, known_remotes, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES, list_known_remotes, tracking_refs_of
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 
@@ -212,7 +212,7 @@ def _describe_missing(examination: Examination, ref: str, missing: list[Missing]
     shown = ", ".join(f"{item.where} ({item.oid[:10]})" for item in missing[:NAMED])
     more = f", and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
     branch = branch_of(store, ref, examination.prefix)
-    remotes = known_remotes(branch) if branch is not None else []
+    remotes = list_known_remotes(branch) if branch is not None else []
     advice = (
         f"fetch them again from {remotes[0]}" if remotes else "copy .git/objects of a clone or a backup into this one"
     )

@@ -21,7 +21,7 @@ from baton_git.core.records.work_items import FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Unreadable
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Tool, verb
-from baton_git.namespace.remote_selection import waiting_counts
+from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -179,7 +179,7 @@ def _describe_conflict(conflict: Conflict) -> ReadyItem:
 
 
 def _list_reviews(ws: Workspace) -> Iterator[ReadyItem]:
-    for name, count in waiting_counts(ws):
+    for name, count in count_waiting_commits(ws):
         yield ReadyItem(
             need="review", kind="remote", id=name, title=f"{count_noun(count, 'commit')} of {name}",
             why="received from a remote, and not merged automatically", command=_command("review", "--remote", name),

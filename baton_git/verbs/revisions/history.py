@@ -172,7 +172,7 @@ def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:
 
 def read_commit(ws: Workspace, revision: str) -> Shown:
     """Return the commit that `revision` names (see `Branch.resolve`) with its changes."""
-    entry = ws.branch.shown_entry(ws.branch.resolve(revision))
+    entry = ws.branch.load_shown_entry(ws.branch.resolve(revision))
     return Shown(entry, tuple(changes_of(ws, entry)))
 
 

@@ -42,7 +42,9 @@ class LogFilter(Input):
     by_agent: str | None = Field(None, description="Show only commits of this agent.")
     since: TimeField = Field(None, description="Show only commits from this date or time on.", examples=["yesterday"])
     until: TimeField = Field(None, description="Show only commits up to this date or time.")
-    after: str | None = Field(None, description="Show the commits after this one: `next` of the previous page.")
+    after: str | None = Field(
+        None, description="Show the commits after this one: the value of `next` on the previous page."
+    )
     ops: bool = Field(False, description="Show only operations (no automatic commits), and whether they were undone.")
 
     def filter_for(self, ws: Workspace) -> Filter:
@@ -108,7 +110,7 @@ class LogResult(Result):
     """A page of commits."""
 
     commits: list[CommitResult] = Field(description="The commits, newest first.")
-    next: str | None = Field(description="`after` for the next page; null on the last page.")
+    next: str | None = Field(description="The value of `after` for the next page; null on the last page.")
 
     _tip: str | None = PrivateAttr(None)
 
@@ -225,7 +227,7 @@ class DiffResult(Result):
     before: AtRevision
     after: AtRevision
     changes: list[ChangedRecord] = Field(description="The changed records, by kind and id.")
-    next: str | None = Field(None, description="`after` for the next page; null on the last page.")
+    next: str | None = Field(None, description="The value of `after` for the next page; null on the last page.")
 
     _compared: Compared = PrivateAttr()
 

@@ -213,7 +213,7 @@ def plan_session_rollback(ws: Workspace, session: str) -> RollbackPlan:
 
 def _name(ws: Workspace, version: Revision) -> str:
     """Return a readable name of an older revision: `revision 7`, or the id of its commit."""
-    return f"revision {version.number}" if version.commit is None else ws.branch.name(version.commit)
+    return f"revision {version.number}" if version.commit is None else ws.branch.name_commit(version.commit)
 
 
 def _only_undoes(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
@@ -234,7 +234,7 @@ def plan_undo(ws: Workspace, revision: str | None = None) -> tuple[RollbackPlan,
     if revision is None:
         steps = ((_plan_revert(ws, entry), entry) for entry in find_undoable(ws))
         return next(step for step in steps if _changes_anything(ws, step[0]))
-    entry = ws.branch.shown_entry(ws.branch.resolve(revision))
+    entry = ws.branch.load_shown_entry(ws.branch.resolve(revision))
     if not entry.parents:
         raise NotAllowed("the first commit of a namespace cannot be undone")
     if entry.commit in find_undone(_list_later(ws, entry)):
@@ -254,7 +254,7 @@ def plan_redo(ws: Workspace) -> tuple[RollbackPlan, LogEntry]:
 
 
 def _find_undone_by(ws: Workspace, undo: LogEntry) -> LogEntry:
-    return ws.branch.shown_entry(ws.branch.resolve(undo.undone_commits()[0]))
+    return ws.branch.load_shown_entry(ws.branch.resolve(undo.undone_commits()[0]))
 
 
 def _list_later(ws: Workspace, entry: LogEntry) -> Iterator[LogEntry]:

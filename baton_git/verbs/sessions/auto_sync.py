@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from baton_git.core.errors import BatonError
-from baton_git.namespace.remote_selection import automatic_remote, unfetched_namespaces
+from baton_git.namespace.remote_selection import list_unfetched_namespaces, select_automatic_remote
 from baton_git.namespace.workspace import Workspace
 
 AT_START = 3.0
@@ -34,7 +34,7 @@ def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> SyncNe
 
 def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> SyncNews:
     try:
-        name = automatic_remote(ws)
+        name = select_automatic_remote(ws)
         if name is None:
             return SyncNews()
         from baton_git.namespace.ingest.budget import BOOT
@@ -52,6 +52,6 @@ def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only:
 
 def _list_other_namespaces(ws: Workspace) -> list[str]:
     """Return a line naming the remote's other namespaces if this one does not exist yet; else nothing."""
-    there = [name for name in unfetched_namespaces(ws) if name != ws.branch.namespace.text]
+    there = [name for name in list_unfetched_namespaces(ws) if name != ws.branch.namespace.text]
     text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
     return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []

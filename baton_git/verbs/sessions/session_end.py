@@ -14,7 +14,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.state import HEAD, State
 from baton_git.core.times import iso
 from baton_git.core.verb import REPLACES, Input, Option, Tool, verb
-from baton_git.namespace.last_seen import last_seen
+from baton_git.namespace.last_seen import find_last_seen
 from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
@@ -81,9 +81,9 @@ def _find_context_at_start(ws: Workspace, tip: Revision) -> str | None:
     """Return the context that the session saw when it started or last wrote; None if it did neither."""
     if find_session(tip.state, ws.session) is None:
         return None
-    seen = last_seen(ws.branch, tip.commit, ws.session) if tip.commit else None
+    seen = find_last_seen(ws.branch, tip.commit, ws.session) if tip.commit else None
     for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
-        if commit is not None and ws.branch.entry(commit).op in ("boot", "wrap", "write"):
+        if commit is not None and ws.branch.load_entry(commit).op in ("boot", "wrap", "write"):
             return ws.branch.revision_at(commit).state.head.context
     return None
 

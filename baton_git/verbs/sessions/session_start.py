@@ -33,7 +33,7 @@ from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import VERSION
-from baton_git.namespace.remote_selection import waiting_counts
+from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
@@ -170,7 +170,7 @@ def _list_damage(state: State, problems: list[str]) -> list[str]:
 def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
     """Return one line for each remote with commits that wait for review."""
     try:
-        counts = waiting_counts(ws)
+        counts = count_waiting_commits(ws)
         if not counts:
             return []
         from baton_git.verbs.sharing.review_notice import describe_waiting  # loads the review; rarely needed
@@ -253,7 +253,7 @@ def _describe_revert(ws: Workspace, version: Revision) -> list[str]:
         return [_describe_error(error)]
     if older is None:
         return []
-    name = ws.branch.name(older.commit)
+    name = ws.branch.name_commit(older.commit)
     text = f"the newest commit was made by hand and restores {name}, without the later changes"
     return [f"{text} (baton diff ~1 ~0 shows them; baton undo brings them back)"]
 

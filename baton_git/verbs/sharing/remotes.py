@@ -15,12 +15,12 @@ from baton_git.git.remotes import mask_logins
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.namespace.remote_selection import (
     WaitingCount,
-    address_of,
-    configured_remote,
+    check_configured,
+    count_pending_commits,
+    count_waiting_commits,
+    find_remote_url,
     list_remote_names,
-    pending_counts,
-    remote_of,
-    waiting_counts,
+    select_remote,
 )
 from baton_git.namespace.results import ResultPart
 from baton_git.namespace.sync.policy import Policy
@@ -76,19 +76,19 @@ class RemotePolicyResult(Result):
 @verb("remote list", "GET /v1/remotes", effect=READS, anywhere=True, tag="sharing", examples=("baton remote list",))
 def list_remotes(ws: Workspace, now: datetime, asked: NoInput) -> RemoteList:
     """List the remotes, with their policies and the numbers of commits that wait."""
-    return RemoteList(remotes=summarize_remotes(ws, waiting_counts(ws)))
+    return RemoteList(remotes=summarize_remotes(ws, count_waiting_commits(ws)))
 
 
 def summarize_remotes(ws: Workspace, counts: Iterable[WaitingCount]) -> list[RemoteSummary]:
     """Return the configured remotes.
 
     Args:
-        counts: the result of `waiting_counts`.
+        counts: the result of `count_waiting_commits`.
     """
-    default, pending, waiting = remote_of(ws), pending_counts(ws), dict(counts)
+    default, pending, waiting = select_remote(ws), count_pending_commits(ws), dict(counts)
     return [
         RemoteSummary(
-            remote=name, address=mask_logins(address_of(ws, name)), policy=_read_policy(ws, name),
+            remote=name, address=mask_logins(find_remote_url(ws, name)), policy=_read_policy(ws, name),
             is_default=name == default, trusted=trusts_remote(ws, name), waiting=waiting.get(name, 0),
             pending=pending.get(name, 0),
         )
@@ -114,9 +114,9 @@ def set_remote_policy(ws: Workspace, now: datetime, asked: RemotePolicyInput) ->
         NeedsHuman: the new policy is less strict, and no person confirmed it.
         InvalidArgument: the policy is `signed`, and no allowed keys are configured.
     """
-    name = configured_remote(ws, asked.remote) or asked.remote
+    name = check_configured(ws, asked.remote) or asked.remote
     previous = _read_policy(ws, name)
-    if asked.policy == "signed" and ws.reach.signers is None:
+    if asked.policy == "signed" and ws.remote_settings.signers is None:
         raise InvalidArgument(
             "no allowed keys are configured, so no commit would be accepted",
             hint="git config baton.allowedSigners FILE",
@@ -152,8 +152,8 @@ def begin_review(ws: Workspace, now: datetime, asked: WhichRemote) -> SyncResult
         Unreachable: the remote does not answer; the policy is set nevertheless.
     """
     policy = set_remote_policy(ws, now, remote=asked.remote, policy="review")
-    reach = ws.reach._replace(policies={**ws.reach.policies, policy.remote: policy.policy})
-    synced = sync(replace(ws, reach=reach), now, policy.remote, named_only=True)
+    reach = ws.remote_settings._replace(policies={**ws.remote_settings.policies, policy.remote: policy.policy})
+    synced = sync(replace(ws, remote_settings=reach), now, policy.remote, named_only=True)
     if synced.offline is not None:
         raise Unreachable(
             f"{policy.remote} cannot be reached: {synced.offline}", hint="its policy is review now; sync later"
@@ -163,7 +163,7 @@ def begin_review(ws: Workspace, now: datetime, asked: WhichRemote) -> SyncResult
 
 def _read_policy(ws: Workspace, remote: str) -> str:
     """Return the configured policy of a remote, even if it is invalid."""
-    return ws.reach.policies.get(remote, "auto")
+    return ws.remote_settings.policies.get(remote, "auto")
 
 
 def _is_looser(policy: Policy, previous: str) -> bool:

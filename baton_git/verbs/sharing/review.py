@@ -16,7 +16,7 @@ from baton_git.core.state import Key
 from baton_git.core.verb import READS, REPLACES, Input, Result, verb
 from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.provenance.labels import Labels
-from baton_git.namespace.remote_selection import address_of, configured_remote, remote_of
+from baton_git.namespace.remote_selection import check_configured, find_remote_url, select_remote
 from baton_git.namespace.results import COMMIT, ChangedRecord
 from baton_git.namespace.review.queue import (
     ReviewChoice,
@@ -100,7 +100,7 @@ class Decided(Result):
 )
 def show_review(ws: Workspace, now: datetime, asked: ReviewInput) -> Waiting:
     """Show the fetched changes that wait for a review."""
-    return make_waiting(*load_review(ws, configured_remote(ws, asked.remote)))
+    return make_waiting(*load_review(ws, check_configured(ws, asked.remote)))
 
 
 def make_waiting(remote: str, queue: ReviewQueue | None) -> Waiting:
@@ -135,7 +135,7 @@ def decide_review(ws: Workspace, now: datetime, asked: ReviewDecision) -> Decide
         NotAllowed: an accepted file is not allowed in a namespace.
         Busy: other writers kept changing the branch.
     """
-    name, queue = load_review(ws, configured_remote(ws, asked.remote))
+    name, queue = load_review(ws, check_configured(ws, asked.remote))
     if queue is None:
         raise NotFound("waiting change of", name)
     take = None if asked.accept_all else asked.accept
@@ -165,7 +165,7 @@ def load_review(ws: Workspace, remote: str | None = None) -> tuple[str, ReviewQu
     name = _choose_remote(ws, remote)
     queue = load_review_queue(ws.branch, name)
     if queue is None and remote:
-        address_of(ws, remote)  # raises for an unknown name; changes of a removed remote may still wait
+        find_remote_url(ws, remote)  # raises for an unknown name; changes of a removed remote may still wait
     return name, queue
 
 
@@ -211,7 +211,7 @@ def takes_person(ws: Workspace, remote: str, item: WaitingRecord) -> bool:
 
 
 def _choose_remote(ws: Workspace, remote: str | None) -> str:
-    name = remote or remote_of(ws)
+    name = remote or select_remote(ws)
     if name is None:
         raise NotFound("remote to review", hint="to choose one: baton review --remote NAME")
     return name

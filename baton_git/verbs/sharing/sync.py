@@ -17,9 +17,9 @@ from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
 from baton_git.git.remotes import ConfiguredRemotes, SshSettings, mask_logins, open_remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import list_namespaces
-from baton_git.namespace.remote_selection import address_of, configured_remote, remote_of
+from baton_git.namespace.remote_selection import check_configured, find_remote_url, select_remote
 from baton_git.namespace.sync.ahead_behind import count_unsent
-from baton_git.namespace.sync.policy import Settle, Terms, policy_of
+from baton_git.namespace.sync.policy import Settle, Terms, parse_policy
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 from baton_git.namespace.workspace import Workspace
 
@@ -121,9 +121,9 @@ def sync(
     """Fetch, merge and push. An unreachable remote is not an error; see `Synced.offline`.
 
     Args:
-        remote: the name of a remote, or an address; None for the result of `remote_of`.
+        remote: the name of a remote, or an address; None for the result of `select_remote`.
         settle: what to do if the branch was rewritten or deleted on the remote.
-        named_only: accept only the name of a configured remote (see `configured_remote`).
+        named_only: accept only the name of a configured remote (see `check_configured`).
 
     Raises:
         NotFound: there is no remote, or none of that name.
@@ -131,14 +131,18 @@ def sync(
         AccessDenied, Rejected, RemoteError: under the same conditions as `synchronise`.
     """
     ws.branch.check_settings()
-    name = (configured_remote(ws, remote) if named_only else remote) or remote_of(ws)
+    name = (check_configured(ws, remote) if named_only else remote) or select_remote(ws)
     if name is None:
         raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync URL")
     branches = _list_branches(ws) if options.everything else [ws.branch]
     terms = _make_terms(ws, name, settle)
     try:
-        known = None if ws.reach.remotes is None else ConfiguredRemotes(ws.reach.remotes, SshSettings(*ws.reach.ssh))
-        repository, progress = ws.branch.store.repository, ws.reach.progress
+        known = (
+            None
+            if ws.remote_settings.remotes is None
+            else ConfiguredRemotes(ws.remote_settings.remotes, SshSettings(*ws.remote_settings.ssh))
+        )
+        repository, progress = ws.branch.store.repository, ws.remote_settings.progress
         reached = open_remote(repository, name, ws.environment, progress=progress, known=known)
         outcomes = synchronise(branches, reached, name, terms, ws.stamp("sync", now), options)
     except Unreachable as error:
@@ -169,8 +173,8 @@ def _list_branches(ws: Workspace) -> list[Branch]:
 
 def _make_terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
     where = f"git config remote.{remote}.batonPolicy"
-    policy = policy_of(ws.reach.policies.get(remote), where)
-    return Terms(policy, ws.signature_check, settle, mask_logins(remote), without_login(address_of(ws, remote)))
+    policy = parse_policy(ws.remote_settings.policies.get(remote), where)
+    return Terms(policy, ws.signature_check, settle, mask_logins(remote), without_login(find_remote_url(ws, remote)))
 
 
 def _make_offline_outcome(branch: Branch, remote: str) -> SyncOutcome:

@@ -14,7 +14,7 @@ from baton_git.core.verb import REPLACES, Input, Option, Result, verb
 from baton_git.git.remotes import open_remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.moving import check_rename, delete_branch, rename_branch
-from baton_git.namespace.remote_selection import configured_remote
+from baton_git.namespace.remote_selection import check_configured
 from baton_git.namespace.results import COMMIT
 from baton_git.namespace.sync.remote_names import NamedRemote, check_remote, delete_on_remote, rename_on_remote
 from baton_git.namespace.workspace import Workspace
@@ -146,7 +146,7 @@ def _branch_of(ws: Workspace, name: str) -> Branch:
 
 
 def _open(ws: Workspace, name: str | None) -> NamedRemote | None:
-    name = configured_remote(ws, name)
+    name = check_configured(ws, name)
     if name is None:
         return None
     return NamedRemote(open_remote(ws.branch.store.repository, name, ws.environment), name, ws.environment)

@@ -17,7 +17,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, NoInput, Tool, verb
-from baton_git.namespace.remote_selection import WaitingCount, pending_counts, waiting_counts
+from baton_git.namespace.remote_selection import WaitingCount, count_pending_commits, count_waiting_commits
 from baton_git.namespace.results import AtNamespace, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -54,7 +54,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     gone = tuple(session for session in begun if session.id in gone_ids)
     work_tree = ws.branch.store.find_checkout(ws.branch.ref)
     damaged = tuple(state.unreadable((*SINGLETONS, *KINDS)))
-    waiting = tuple(waiting_counts(ws))
+    waiting = tuple(count_waiting_commits(ws))
     try:
         quarantined: int | None = len(list_quarantined(ws))
     except BatonError:
@@ -66,7 +66,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
         damaged,
         str(work_tree) if work_tree else None,
         waiting,
-        pending_counts(ws),
+        count_pending_commits(ws),
         gone,
         quarantined,
     )

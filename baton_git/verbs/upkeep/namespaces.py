@@ -14,7 +14,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Result, verb
 from baton_git.namespace.namespaces import list_namespaces as find_namespaces
-from baton_git.namespace.remote_selection import pending_counts, waiting_counts
+from baton_git.namespace.remote_selection import count_pending_commits, count_waiting_commits
 from baton_git.namespace.results import COMMIT, PageInput, ResultPart, full_position, take_page
 from baton_git.namespace.workspace import Workspace
 
@@ -42,7 +42,7 @@ class NamespaceList(Result):
     """A page of namespaces."""
 
     namespaces: list[NamespaceSummary] = Field(description="The namespaces, sorted by name.")
-    next: str | None = Field(description="`after` for the next page; null on the last page.")
+    next: str | None = Field(description="The value of `after` for the next page; null on the last page.")
 
 
 @verb(
@@ -71,8 +71,8 @@ def _summarise(ws: Workspace, namespace: Namespace) -> dict[str, Any]:
             **full_position(version),
             "updated_at": iso(version.time) if version.time else None,
             "counts": {kind: len(version.state.ids(kind)) for kind, info in KINDS.items() if info.counted is not None},
-            "waiting": {remote.remote: remote.commits for remote in waiting_counts(ws)},
-            "pending": pending_counts(ws),
+            "waiting": {remote.remote: remote.commits for remote in count_waiting_commits(ws)},
+            "pending": count_pending_commits(ws),
         }
     except BatonError as error:
         return {"namespace": str(namespace), "revision": None, "commit": None, "unreadable": str(error)}

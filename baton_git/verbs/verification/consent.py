@@ -51,9 +51,9 @@ class Consent:
         """Return who wrote the check; None if it was this machine or a trusted remote.
 
         Raises:
-            BatonError: under the same conditions as `Labels.stranger`.
+            BatonError: under the same conditions as `Labels.find_stranger`.
         """
-        return self._labels.stranger(Key(OpenLoop.kind, loop.id), "check")
+        return self._labels.find_stranger(Key(OpenLoop.kind, loop.id), "check")
 
 
 def _load_approved(ws: Workspace) -> frozenset[tuple[str, str]]:

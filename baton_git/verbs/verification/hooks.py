@@ -22,7 +22,7 @@ from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
 from baton_git.namespace.machine_state import HookMarker, HookMarkers
-from baton_git.namespace.remote_selection import automatic_remote
+from baton_git.namespace.remote_selection import select_automatic_remote
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
@@ -163,7 +163,7 @@ def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str
 
 
 def _is_synced_with(ws: Workspace, remote: str) -> bool:
-    if not ws.reach.automatic:
+    if not ws.remote_settings.automatic:
         return False
     has_it = ws.branch.store.tip(tracking_refs_of(ws.branch, remote).seen) is not None
-    return has_it or automatic_remote(ws) == remote
+    return has_it or select_automatic_remote(ws) == remote

@@ -8,7 +8,7 @@ from datetime import datetime
 from baton_git.checks.approvals import Approvals, Contents, contents_of
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound, RemoteError
 from baton_git.core.times import iso
-from baton_git.namespace.remote_selection import address_of
+from baton_git.namespace.remote_selection import find_remote_url
 from baton_git.namespace.workspace import Workspace
 
 NOT_APPROVED = "not approved on this machine"
@@ -67,7 +67,7 @@ def trust_remote(ws: Workspace, now: datetime, remote: str) -> bool:
     Raises:
         NotFound: there is no such remote.
     """
-    return require_approvals(ws).trust_remote(remote, address_of(ws, remote), iso(now))
+    return require_approvals(ws).trust_remote(remote, find_remote_url(ws, remote), iso(now))
 
 
 def distrust_remote(ws: Workspace, remote: str) -> bool:
@@ -79,7 +79,7 @@ def distrust_remote(ws: Workspace, remote: str) -> bool:
     approvals = require_approvals(ws)
     meant = {trusted.url for trusted in approvals.remotes() if remote in (trusted.name, trusted.url)}
     try:
-        meant.add(address_of(ws, remote))
+        meant.add(find_remote_url(ws, remote))
     except NotFound:
         if not meant:
             raise
@@ -92,6 +92,6 @@ def trusts_remote(ws: Workspace, remote: str) -> bool:
     if approvals is None or not approvals.remotes():
         return False
     try:
-        return approvals.trusts_remote(address_of(ws, remote))
+        return approvals.trusts_remote(find_remote_url(ws, remote))
     except (NotFound, RemoteError):
         return False

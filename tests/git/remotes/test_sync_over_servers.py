@@ -26,7 +26,9 @@ def at_work(place: Place, namespace: str = "x") -> Iterator[Workspace]:
     with Store(place.repository) as store:
         actor = Actor(WHO, place.top.name, "claude", place.top.name)
         branch = Branch(store, Namespace(namespace))
-        yield Workspace(branch, actor, environment=place.environment(), reach=RemoteSettings(remote=place.served.url))
+        yield Workspace(
+            branch, actor, environment=place.environment(), remote_settings=RemoteSettings(remote=place.served.url)
+        )
 
 
 def synced(ws: Workspace) -> Synced:

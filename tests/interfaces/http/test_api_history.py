@@ -146,7 +146,7 @@ def test_if_match_compares_commits_and_a_star_accepts_any(story: Any, monkeypatc
         tip = plain.read()
         info, draft = branch.store.commit(tip.commit), branch.store.draft()
         if not moved:
-            other = plain.seal(draft, tip.tree, info.parents, tip.number, "another", stamp, ())
+            other = plain.draft_commit(draft, tip.tree, info.parents, tip.number, "another", stamp, ())
             moved.append(plain.advance(draft, tip.commit, other, stamp))
         return real(branch, change, stamp, **more)
 

@@ -21,10 +21,10 @@ def site(top, baton) -> Iterator[Site]:
 
 def test_a_changed_setting_applies_immediately(site, top, git):
     with site.work() as ws:
-        assert dict(ws.reach.policies) == {}
+        assert dict(ws.remote_settings.policies) == {}
     git(top, "config", "remote.origin.batonPolicy", "review")
     with site.work() as ws:
-        assert dict(ws.reach.policies) == {"origin": "review"}
+        assert dict(ws.remote_settings.policies) == {"origin": "review"}
 
 
 def test_a_missing_repository_is_an_error_and_not_recreated(site, top):

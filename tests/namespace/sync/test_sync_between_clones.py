@@ -16,7 +16,7 @@ from baton_git.core.state import Key
 from baton_git.git.remotes import PushOvertaken, open_remote
 from baton_git.git.store import TreeEntry
 from baton_git.namespace.machine_state import HookMarkers
-from baton_git.namespace.remote_selection import automatic_remote
+from baton_git.namespace.remote_selection import select_automatic_remote
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 from baton_git.verbs.sessions.auto_sync import sync_at_end, sync_at_start
@@ -174,7 +174,7 @@ def test_two_records_under_one_id_both_stay(pair: Pair) -> None:
 
 def test_all_pulls_namespaces_that_only_the_remote_has(pair: Pair) -> None:
     ada, bob = pair
-    other = ada.ws.branch.sibling("refs/heads/baton/y")
+    other = ada.ws.branch.find_sibling("refs/heads/baton/y")
     assert other is not None
     other.create(ada.ws.stamp("init", ada.clock()))
     ada.run_sync(everything=True)
@@ -185,7 +185,7 @@ def test_all_pulls_namespaces_that_only_the_remote_has(pair: Pair) -> None:
 
 def test_without_all_only_the_own_branch_is_fetched(pair: Pair) -> None:
     ada, bob = pair
-    other = ada.ws.branch.sibling("refs/heads/baton/y")
+    other = ada.ws.branch.find_sibling("refs/heads/baton/y")
     assert other is not None
     other.create(ada.ws.stamp("init", ada.clock()))
     ada.run_sync(everything=True)
@@ -336,7 +336,7 @@ def test_sessions_without_a_remote_report_nothing(tmp_path: Path, ada: Machine) 
 
 def test_automatic_sync_pushes_only_to_remotes_that_have_the_branch(ada: Machine) -> None:
     ada.loop("OL-1")
-    assert automatic_remote(ada.ws) is None
+    assert select_automatic_remote(ada.ws) is None
     assert list(sync_at_end(ada.ws, ada.clock()).lines) == []
     assert ada.git("ls-remote", "origin") == ""
 
@@ -352,7 +352,7 @@ def test_a_branch_that_was_synced_once_is_synced_automatically(pair: Pair) -> No
 def test_a_clone_fetched_by_git_is_synced_automatically(pair: Pair, make: Make) -> None:
     eve = make("eve")
     eve.git("fetch", "-q", "origin")
-    assert automatic_remote(eve.ws) == "origin"
+    assert select_automatic_remote(eve.ws) == "origin"
     begun = begin_session(eve.ws, eve.clock())
     assert eve.get("open_loop", "OL-1")
     assert begun.news == ("6 commits came in from origin",) or "came in from origin" in begun.news[0]

@@ -97,7 +97,7 @@ def _check_push(app: App, *_: Any) -> int | None:
         pushed = parse_ref_updates(sys.stdin.read())
         refusals = check_ref_updates(
             store, settings.prefix, pushed,
-            trusted=settings.reach.signature_check(store), may_rewrite=settings.allows_rewrite,
+            trusted=settings.remote_settings.signature_check(store), may_rewrite=settings.allows_rewrite,
             quarantine=next(iter(folders), None),
         )  # fmt: skip
         refused = [f"baton: {flat(format_refusal(refusal))}" for refusal in islice(refusals, SHOWN)]

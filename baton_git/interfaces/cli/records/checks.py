@@ -15,7 +15,7 @@ from baton_git.interfaces.cli.common_command import CommonCommand, offer_for
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.verb_command import Addition
-from baton_git.namespace.remote_selection import address_of
+from baton_git.namespace.remote_selection import find_remote_url
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.verification.checks import CheckResults
 from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks, revoke_check
@@ -125,7 +125,7 @@ def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bo
     shown = (
         flat(mask_logins(remote))
         if revoke
-        else f"{flat(mask_logins(remote))} ({flat(mask_logins(address_of(ws, remote)))})"
+        else f"{flat(mask_logins(remote))} ({flat(mask_logins(find_remote_url(ws, remote)))})"
     )
     data = {"remote": mask_logins(remote)}
     if not (

@@ -17,7 +17,7 @@ from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
-from baton_git.namespace.remote_selection import waiting_counts
+from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.listing import ListedRecords, RecordFilter, list_records
 from baton_git.verbs.records.stored import StoredRecord
@@ -85,7 +85,7 @@ def _list_records(app: App, ws: Workspace, asked: RecordFilter, values: Values) 
     """List the records; also print to stderr how many commits of each remote wait, because their changes are not
     listed."""
     if not app.json:
-        for remote, commits in waiting_counts(ws):
+        for remote, commits in count_waiting_commits(ws):
             app.say(flat(describe_waiting(ws.branch, remote, commits)))
     return list_records.verb.run(ws, app.now, asked)
 

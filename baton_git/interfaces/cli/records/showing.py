@@ -63,7 +63,7 @@ def _show(app: App, ws: Workspace, asked: OneRevision, values: Values) -> Result
 def _find_revision(ws: Workspace, text: str) -> str:
     """Return the name of the revision that the text names; empty if it names none."""
     try:
-        return ws.branch.name(ws.branch.resolve(text))
+        return ws.branch.name_commit(ws.branch.resolve(text))
     except Ambiguous:
         return f"revision {text}"
     except (NotFound, InvalidArgument):

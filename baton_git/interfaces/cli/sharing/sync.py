@@ -65,7 +65,7 @@ def sync_command(
     if "" in (remote, named):
         raise click.UsageError("REMOTE is empty")
     with app.workspace() as ws, progress_line("syncing") as line:
-        ws = replace(ws, reach=ws.reach._replace(progress=line.show if line.is_shown else None))
+        ws = replace(ws, remote_settings=ws.remote_settings._replace(progress=line.show if line.is_shown else None))
         options = SyncOptions(timeout, everything=everything, dry_run=dry_run)
         if settle is not None and not (dry_run or yes):
             planned = sync(ws, app.now, remote or named, replace(options, dry_run=True), settle=settle)

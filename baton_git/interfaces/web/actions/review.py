@@ -12,7 +12,7 @@ from baton_git.core.errors import InvalidArgument, NotFound, Unsettled
 from baton_git.core.names import parse_oid
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import quote_value, sentence
-from baton_git.namespace.remote_selection import WaitingCount, waiting_counts
+from baton_git.namespace.remote_selection import WaitingCount, count_waiting_commits
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, WaitingRecord
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.remotes import summarize_remotes
@@ -45,7 +45,7 @@ def show(request: PageRequest) -> Response:
 
 def _render_queues(request: PageRequest, ws: Workspace, status: int = 200, problem: str = "") -> Response:
     """Render the page, with the choices that were made on it before."""
-    counts = waiting_counts(ws)
+    counts = count_waiting_commits(ws)
     return request.render(
         "review.html",
         ws,
@@ -74,7 +74,7 @@ def settle(request: PageRequest) -> Response:
     """Apply the choices of the form. If they are refused, show the page again with them."""
     with request.work() as ws:
         remote = request.form.get("remote", "")
-        if all(count.remote != remote for count in waiting_counts(ws)):
+        if all(count.remote != remote for count in count_waiting_commits(ws)):
             return _render_queues(
                 request, ws, 409, f"Nothing from {remote or 'that remote'} is waiting any more. Nothing was decided."
             )

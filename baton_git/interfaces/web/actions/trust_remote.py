@@ -9,7 +9,7 @@ from baton_git.git.remotes import mask_logins
 from baton_git.interfaces.web.actions.form_digest import digest
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import command
-from baton_git.namespace.remote_selection import address_of, configured_remote
+from baton_git.namespace.remote_selection import check_configured, find_remote_url
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.verification.trust import distrust_remote, trust_remote, trusts_remote
 
@@ -32,21 +32,21 @@ def settle(request: PageRequest) -> Response:
             return request.redirect_to("review", "remote-distrusted")
         if request.no_person:
             raise NeedsHuman(request.no_person, hint=f"in a terminal: {command('baton', 'trust', '--from', name)}")
-        if request.form.get("shown") != digest({"address": address_of(ws, name)}):
+        if request.form.get("shown") != digest({"address": find_remote_url(ws, name)}):
             return _render(request, ws, name, 409, "The address has changed since it was shown. Nothing was approved.")
         trust_remote(ws, request.site.now(), name)
         return request.redirect_to("review", "remote-trusted")
 
 
 def _find_remote(request: PageRequest, ws: Workspace) -> str:
-    name = configured_remote(ws, request.query.get("remote", ""))
+    name = check_configured(ws, request.query.get("remote", ""))
     if name is None:
         raise NotFound("remote", "")
     return name
 
 
 def _render(request: PageRequest, ws: Workspace, name: str, status: int = 200, problem: str = "") -> Response:
-    url = address_of(ws, name)
+    url = find_remote_url(ws, name)
     return request.render(
         "trust-remote.html", ws, status=status, problem=problem, remote=name, url=mask_logins(url),
         is_trusted=trusts_remote(ws, name), shown=digest({"address": url}),
