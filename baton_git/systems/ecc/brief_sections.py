@@ -15,20 +15,20 @@ SNAPSHOTS = 5
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:
-    """Return a section with the newest recorded snapshots of sessions."""
+    """Yield a section with the newest recorded snapshots of sessions."""
     snapshots = list_newest_first(request.state, Snapshot, request.problems)
-    lines = tuple(_snapshot_line(snapshot, request.now) for snapshot in snapshots[:SNAPSHOTS])
-    title = "Sessions seen elsewhere (baton session inspect recorded:ID)"
-    more = max(0, len(snapshots) - SNAPSHOTS)
-    yield Section(title, lines, "snapshots", more, all="baton session list --recorded")
+    lines = tuple(_format_snapshot(snapshot, request.now) for snapshot in snapshots[:SNAPSHOTS])
+    title = "Recorded sessions (baton session inspect recorded:ID)"
+    left_out = max(0, len(snapshots) - SNAPSHOTS)
+    yield Section(title, lines, "snapshots", left_out, all="baton session list --recorded")
 
 
-def _snapshot_line(snapshot: Snapshot, now: datetime) -> str:
-    body = snapshot.snapshot
-    workers = ", ".join(f"{number} {state}" for state, number in body.aggregates.states.items() if number)
-    first = body.workers[0].intent.objective if body.workers else ""
-    risks = [risk for worker in body.workers for risk in worker.outputs.remainingRisks]
-    parts = [f"{body.session.state} {describe_age(snapshot.recorded_at, now)}"]
+def _format_snapshot(snapshot: Snapshot, now: datetime) -> str:
+    content = snapshot.snapshot
+    workers = ", ".join(f"{number} {state}" for state, number in content.aggregates.states.items() if number)
+    first = content.workers[0].intent.objective if content.workers else ""
+    risks = [risk for worker in content.workers for risk in worker.outputs.remainingRisks]
+    parts = [f"{content.session.state} {describe_age(snapshot.recorded_at, now)}"]
     parts += [f"workers: {workers}" if workers else "no workers"]
     parts += [first] if first else []
     parts += [f"open: {risks[0]}" + (f" (and {len(risks) - 1} more)" if len(risks) > 1 else "")] if risks else []

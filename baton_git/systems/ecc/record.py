@@ -1,8 +1,8 @@
 """ECC's canonical session snapshot, `ecc.session.v1`, and the record of the latest snapshot of a session.
 
-The fields are those of ECC's session adapter contract, with the names of its JSON. Where the contract says MUST, the
-check is stricter than ECC's own validator: the counts of states and healths, the type of `pid`, no further fields at
-the top level.
+The fields are those of ECC's session adapter contract, with the names of its JSON. Three checks are stricter than in
+ECC's own validator, because the contract says MUST: the counts of states and healths, the type of `pid`, and that there
+are no other fields at the top level.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ Counts = dict[Id, Whole]
 
 
 def _check_number(value: Any) -> int | float:
-    """Return the number. A union of two types would report the same mistake twice."""
+    """Return the value if it is a number, else raise ValueError. Pydantic would report a wrong `int | float` twice."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     raise ValueError("should be a number or null")
@@ -45,9 +45,9 @@ class SourceTarget(Part):
 class SessionPart(Part):
     """The session itself."""
 
-    id: Id = Field(description="Stable within its adapter.")
-    kind: Id = Field(description="Family: `orchestrated`, `history`, …")
-    state: Id = Field(description="State; any word is allowed.")
+    id: Id = Field(description="Its id, stable within the adapter.")
+    kind: Id = Field(description="Kind of session: `orchestrated`, `history`, …")
+    state: Id = Field(description="Its state; any word is allowed.")
     repoRoot: Text | None = Field(None, description="Root of its repository or work tree, if known.")
     sourceTarget: SourceTarget = Field(description="The target with which the session was found.")
 
@@ -55,7 +55,7 @@ class SessionPart(Part):
 class Runtime(Part):
     """The process or pane of a worker."""
 
-    kind: Id = Field(description="Family: `tmux-pane`, …")
+    kind: Id = Field(description="Kind of process: `tmux-pane`, …")
     command: Text | None = Field(None, description="The running command, if known.")
     pid: Number | None = Field(None, description="Process id, if known.")
     active: Flag = Field(description="Whether it is active now.")
@@ -80,10 +80,10 @@ class Outputs(Part):
 class Worker(Part):
     """One worker of the session."""
 
-    id: Id = Field(description="Stable within its adapter.")
+    id: Id = Field(description="Its id, stable within the adapter.")
     label: Id = Field(description="Its name for an operator.")
     state: Id = Field(description="State of its work; any word is allowed.")
-    health: Id = Field(description="Health; any word is allowed.")
+    health: Id = Field(description="Its health; any word is allowed.")
     branch: Text | None = Field(None, description="Its git branch, if known.")
     worktree: Text | None = Field(None, description="Path of its work tree, if known.")
     runtime: Runtime = Field(description="Its process or pane.")
@@ -105,14 +105,14 @@ class CanonicalSession(Part):
 
     model_config = ConfigDict(extra="forbid")
 
-    schemaVersion: Literal["ecc.session.v1"] = Field(description="Always this text.")
+    schemaVersion: Literal["ecc.session.v1"] = Field(description="Version of the format: always `ecc.session.v1`.")
     adapterId: Id = Field(description="The adapter that made the snapshot.")
     session: SessionPart = Field(description="The session.")
     workers: tuple[Worker, ...] = Field(description="Its workers; may be empty.")
     aggregates: Aggregates = Field(description="Counts over the workers.")
 
     @model_validator(mode="after")
-    def _adds_up(self) -> "CanonicalSession":
+    def _check_ids_and_counts(self) -> "CanonicalSession":
         ids = Counter(worker.id for worker in self.workers)
         twice = next((id_ for id_, number in ids.items() if number > 1), None)
         if twice is not None:
@@ -137,14 +137,14 @@ class Snapshot(Record):
     created_at: Annotated[Text, Earliest()] = Field(description="When the session was recorded first, ISO 8601.")
     recorded_at: Annotated[Text, Latest()] = Field(description="When this snapshot was recorded, ISO 8601.")
     updated_at: Annotated[Text | None, Latest()] = Field(
-        None, description="When ECC last saw this snapshot; only if imported from one of its recording files."
+        None, description="When ECC last saw this snapshot; only if it was imported from an ECC recording file."
     )
     snapshot: Annotated[CanonicalSession, Beside("recorded_at", "schemaVersion")] = Field(
-        description="The snapshot; a merge takes one side's as a whole."
+        description="The snapshot; a merge takes the whole snapshot of one side."
     )
 
     @model_validator(mode="after")
-    def _is_that_session(self) -> "Snapshot":
+    def _check_id(self) -> "Snapshot":
         if "/" in self.snapshot.adapterId:
             raise ValueError(f"snapshot.adapterId: {self.snapshot.adapterId!r} is not a valid name of a folder")
         if self.id != f"{self.snapshot.adapterId}/{self.snapshot.session.id}":

@@ -3,7 +3,7 @@
     <folder>/<adapter>/<session>.json
 
 In a path, each run of characters other than `A-Za-z0-9._-` in an id becomes one `_`. Different ids can have the same
-path, so a reader takes the id from the file, and a writer must not overwrite the file of another session.
+path, so a reader takes the id from the file's content, and a writer must not overwrite the file of another session.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _check_time(text: str) -> str:
 Time = Annotated[Text, AfterValidator(_check_time)]
 
 
-class RecordedBody(Part):
+class HistoryEntry(Part):
     """A snapshot, and the time at which it was recorded."""
 
     model_config = ConfigDict(extra="forbid")
@@ -50,35 +50,41 @@ class RecordedBody(Part):
 
 
 class Recording(Part):
-    """One recording file. Unknown fields are refused, because a record has no place for them."""
+    """One recording file. Unknown fields are refused, because a record could not store them."""
 
     model_config = ConfigDict(extra="forbid")
 
-    schemaVersion: Literal["ecc.session.recording.v1"] = Field(description="Exactly this.")
+    schemaVersion: Literal["ecc.session.recording.v1"] = Field(
+        description="Version of the format: always `ecc.session.recording.v1`."
+    )
     adapterId: Id = Field(description="The adapter that made the snapshots.")
     sessionId: Id = Field(description="The session of the snapshots.")
     createdAt: Time = Field(description="When the session was recorded first.")
     updatedAt: Time = Field(description="When the latest snapshot was last seen.")
     latest: CanonicalSession = Field(description="The latest snapshot.")
-    history: tuple[RecordedBody, ...] = Field(description="Snapshots that differ from the one before, oldest first.")
+    history: tuple[HistoryEntry, ...] = Field(description="Snapshots that differ from the one before, oldest first.")
 
     @model_validator(mode="after")
-    def _is_of_one_session(self) -> Recording:
+    def _check_session(self) -> Recording:
         expected = (self.adapterId, self.sessionId)
-        of = [
+        snapshots = [
             ("latest", self.latest),
-            *((f"history[{n}].snapshot", body.snapshot) for n, body in enumerate(self.history)),
+            *((f"history[{n}].snapshot", entry.snapshot) for n, entry in enumerate(self.history)),
         ]
-        for place, snapshot in of:
+        for path, snapshot in snapshots:
             if (snapshot.adapterId, snapshot.session.id) != expected:
                 raise ValueError(
-                    f"{place} is of {snapshot.adapterId}/{snapshot.session.id}, not of {'/'.join(expected)}"
+                    f"{path} is of {snapshot.adapterId}/{snapshot.session.id}, not of {'/'.join(expected)}"
                 )
         return self
 
 
 def parse_recording(text: bytes, *, where: str = "") -> Recording:
-    """Parse a recording. Raises InvalidDocument with the path of each fault."""
+    """Parse a recording.
+
+    Raises:
+        InvalidDocument: the text is not a recording; each fault has its path.
+    """
     data = json.loads(text, where=where)
     if not isinstance(data, dict):
         raise InvalidDocument([Fault("", "a recording must be a JSON object")], where=where)
@@ -100,6 +106,7 @@ def read_recordings(path: Path) -> list[Recording | UnusableEntry]:
     Raises:
         NotFound: the path does not exist, or contains no recording.
         InvalidDocument: `path` is a single file and not a recording.
+        InvalidArgument: the folder has more than `MAX_FILES` files.
         StoreError: the folder cannot be listed.
     """
     if not path.is_dir():

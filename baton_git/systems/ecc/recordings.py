@@ -29,7 +29,12 @@ from baton_git.systems.ecc.recording_files import (
     read_existing,
     read_recordings,
 )
-from baton_git.systems.ecc.snapshot_history import SnapshotBody, list_bodies, list_story, parse_moment
+from baton_git.systems.ecc.snapshot_history import (
+    DatedSnapshot,
+    list_added_snapshots,
+    list_distinct_snapshots,
+    parse_moment,
+)
 from baton_git.systems.ecc.snapshots import archive_oldest, find_latest, find_recorded, make_record, redact_snapshot
 from baton_git.systems.imported import UnusableEntry
 
@@ -47,12 +52,14 @@ class ImportedRecording(ResultPart):
     """The outcome for one recording."""
 
     ok: bool = Field(description="Whether it was imported.")
-    id: str = Field(description="ADAPTER/SESSION, or the file.", examples=["claude-history/a1b2c3d4"])
+    id: str = Field(
+        description="ADAPTER/SESSION; the file, if it is not a valid recording.", examples=["claude-history/a1b2c3d4"]
+    )
     added: int = Field(
         0,
-        description="Number of new snapshots; 0 if only the latest one changed.",
+        description="Number of snapshots that the namespace lacked.",
     )
-    revision: int | None = Field(None, description="The newest revision; null if nothing was written.")
+    revision: int | None = Field(None, description="The newest revision after the import; null if nothing was written.")
     redactions: list[RedactedValue] = Field([], description="Secrets that were redacted.")
     why: str = Field("", description="Why it could not be imported.")
     checked_out_at: str | None = Field(None, description="A work tree that has the branch checked out.")
@@ -61,7 +68,7 @@ class ImportedRecording(ResultPart):
 class ImportedRecordings(Result):
     """The outcome of an import."""
 
-    recordings: list[ImportedRecording] = Field(description="The recordings, one by one.")
+    recordings: list[ImportedRecording] = Field(description="The outcome for each recording.")
 
 
 @verb(
@@ -97,22 +104,22 @@ def import_ecc(ws: Workspace, now: datetime, asked: ImportEcc) -> ImportedRecord
 def _import_recording(ws: Workspace, now: datetime, recording: Recording) -> ImportedRecording:
     id_ = f"{recording.adapterId}/{recording.sessionId}"
     try:
-        return _import_bodies(ws, now, id_, recording)
+        return _import_snapshots(ws, now, id_, recording)
     except (Busy, WriteFailed):
         raise  # would fail for the next recording too
     except BatonError as error:
         return ImportedRecording(ok=False, id=id_, why=str(error))
 
 
-def _import_bodies(ws: Workspace, now: datetime, id_: str, recording: Recording) -> ImportedRecording:
-    given, redactions = _clean_bodies(recording)
+def _import_snapshots(ws: Workspace, now: datetime, id_: str, recording: Recording) -> ImportedRecording:
+    in_file, redactions = _redact_recording(recording)
     stamp = ws.stamp("import", now)
     for field, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
         refuse_secret(field, text or "")
     for _ in range(_ATTEMPTS):
         tip = ws.branch.read()
-        new = _find_new_bodies(given, list_bodies(ws, id_) if tip.commit is not None else [])
-        steps = _plan_steps(find_latest(tip.state, id_), new, given, recording)
+        new = _find_new_snapshots(in_file, list_added_snapshots(ws, id_) if tip.commit is not None else [])
+        steps = _plan_steps(find_latest(tip.state, id_), new, in_file, recording)
         if not steps:
             return ImportedRecording(ok=True, id=id_, added=0, revision=None)
         for step in steps:
@@ -128,32 +135,32 @@ def _import_bodies(ws: Workspace, now: datetime, id_: str, recording: Recording)
     raise Busy(f"{ws.branch.namespace}: others kept writing here", hint="try again")
 
 
-DatedBody = tuple[str, dict[str, Any]]
-"""Time at which a snapshot was recorded, and the snapshot."""
+SnapshotData = tuple[str, dict[str, Any]]
+"""The time at which a snapshot was recorded, and the snapshot as plain data."""
 
 
-def _clean_bodies(recording: Recording) -> tuple[list[DatedBody], Redactions]:
-    """Return the snapshots of a recording, redacted, including the latest one if the history lacks it."""
-    bodies = [(body.recordedAt, body.snapshot) for body in recording.history]
-    if not bodies or not alike(bodies[-1][1].as_data(), recording.latest.as_data()):
-        bodies.append((recording.updatedAt, recording.latest))
-    cleaned_bodies = [(at, *redact_snapshot(body)) for at, body in bodies]
-    redactions = dict.fromkeys(redaction for _, _, redacted in cleaned_bodies for redaction in redacted)
-    return [(at, data) for at, data, _ in cleaned_bodies], tuple(redactions)
+def _redact_recording(recording: Recording) -> tuple[list[SnapshotData], Redactions]:
+    """Return the redacted snapshots of a recording, with the latest one as the last, and the redactions."""
+    snapshots = [(entry.recordedAt, entry.snapshot) for entry in recording.history]
+    if not snapshots or not alike(snapshots[-1][1].as_data(), recording.latest.as_data()):
+        snapshots.append((recording.updatedAt, recording.latest))
+    redacted = [(at, *redact_snapshot(snapshot)) for at, snapshot in snapshots]
+    redactions = dict.fromkeys(redaction for _, _, redactions_of_one in redacted for redaction in redactions_of_one)
+    return [(at, data) for at, data, _ in redacted], tuple(redactions)
 
 
-def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[SnapshotBody]) -> list[DatedBody]:
-    """Return the snapshots that the branch lacks, in the order of the file.
+def _find_new_snapshots(in_file: Sequence[SnapshotData], known: Sequence[DatedSnapshot]) -> list[SnapshotData]:
+    """Return the snapshots of a file that the branch lacks, in the order of the file.
 
     A snapshot equal to the one before it, in the file or on the branch, is left out.
     """
-    there = [(body.recorded_at, body.snapshot.as_data()) for body in known]
+    on_branch = [(snapshot.recorded_at, snapshot.snapshot.as_data()) for snapshot in known]
     new = []
-    for number, candidate in enumerate(given):
-        is_known = any(candidate[0] == at and alike(candidate[1], data) for at, data in there)
+    for number, candidate in enumerate(in_file):
+        is_known = any(candidate[0] == at and alike(candidate[1], data) for at, data in on_branch)
         before = [
-            *given[:number][-1:],
-            *[held for held in there if parse_moment(held[0]) <= parse_moment(candidate[0])][-1:],
+            *in_file[:number][-1:],
+            *[dated for dated in on_branch if parse_moment(dated[0]) <= parse_moment(candidate[0])][-1:],
         ]
         if not is_known and not any(alike(data, candidate[1]) for _, data in before):
             new.append(candidate)
@@ -161,26 +168,30 @@ def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[SnapshotBody]) 
 
 
 def _plan_steps(
-    current: Snapshot | None, new: Sequence[DatedBody], given: Sequence[DatedBody], recording: Recording
+    current: Snapshot | None, new: Sequence[SnapshotData], in_file: Sequence[SnapshotData], recording: Recording
 ) -> list[Snapshot]:
-    """Return the record's next revisions; the last one has the file's latest snapshot, or the record's current one."""
+    """Return the record's next revisions; an empty list if nothing changes.
+
+    There is one revision for each new snapshot and, if necessary, a last one, so that the last snapshot is the latest
+    of the file, or the record's current one if that is newer and the file lacks it.
+    """
     created = min([recording.createdAt, *([current.created_at] if current else [])], key=parse_moment)
     steps = [make_record(data, at, created) for at, data in new]
-    if current is not None and not _is_continued(given, current):
+    if current is not None and not _has_current_or_later(in_file, current):
         return [*steps, current.replace(created_at=created)] if steps else []
-    at, data = given[-1]
-    standing = steps[-1] if steps else current
-    if standing is None or not alike(standing.snapshot.as_data(), data):
+    at, data = in_file[-1]
+    last = steps[-1] if steps else current
+    if last is None or not alike(last.snapshot.as_data(), data):
         steps.append(make_record(data, at, created))
     if steps and parse_moment(recording.updatedAt) > parse_moment(steps[-1].recorded_at):
         steps[-1] = steps[-1].replace(updated_at=recording.updatedAt)
     return steps
 
 
-def _is_continued(given: Sequence[DatedBody], current: Snapshot) -> bool:
+def _has_current_or_later(in_file: Sequence[SnapshotData], current: Snapshot) -> bool:
     """Return whether the file has the record's current snapshot, or a later one."""
-    has_it = any(at == current.recorded_at and alike(data, current.snapshot.as_data()) for at, data in given)
-    return has_it or max(parse_moment(at) for at, _ in given) > parse_moment(current.recorded_at)
+    has_current = any(at == current.recorded_at and alike(data, current.snapshot.as_data()) for at, data in in_file)
+    return has_current or max(parse_moment(at) for at, _ in in_file) > parse_moment(current.recorded_at)
 
 
 def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[Snapshot]) -> bool:
@@ -213,24 +224,24 @@ class ExportEcc(Input):
         None, description="Export only this session: ADAPTER/SESSION, or a unique beginning of it.",
         examples=["claude-history/a1b2c3d4"],
     )  # fmt: skip
-    force: bool = Field(False, description="Overwrite files with snapshots that this namespace lacks.")
+    force: bool = Field(False, description="Overwrite files even if this namespace lacks some of their snapshots.")
 
 
 class RefusedExport(ResultPart):
     """A session whose recording was not exported."""
 
     id: str = Field(description="ADAPTER/SESSION.", examples=["claude-history/a1b2c3d4"])
-    why: str = Field(description="Why not.")
+    why: str = Field(description="Why it was not exported.")
     hint: str = Field("", description="How to export it.")
 
 
 class ExportedRecordings(FilesResult):
     """The recordings that were exported."""
 
-    refused: list[RefusedExport] = Field(description="The sessions that were not.")
+    refused: list[RefusedExport] = Field(description="The sessions that were not exported.")
 
 
-_IN_THE_WAY = "import it first (baton import ecc FILE), or overwrite it with --force"
+_IMPORT_FIRST = "import it first (baton import ecc FILE), or overwrite it with --force"
 
 
 @verb(
@@ -248,7 +259,8 @@ def export_ecc(ws: Workspace, now: datetime, asked: ExportEcc) -> ExportedRecord
     A file with snapshots that this namespace lacks is not replaced; import it first.
 
     Raises:
-        NotFound: no session was recorded.
+        NotFound: no session was recorded, or none matches.
+        Ambiguous: several sessions match.
         InvalidArgument: a path that should be a file is something else.
         WriteFailed: the disk is full or refuses the write; nothing was written.
     """
@@ -272,7 +284,7 @@ def export_ecc(ws: Workspace, now: datetime, asked: ExportEcc) -> ExportedRecord
 
 
 def _separate_files(ids: Sequence[str]) -> tuple[list[str], list[RefusedExport]]:
-    """Separate the sessions that have a file of their own from those that would share one."""
+    """Return the ids of the sessions that have a file name of their own, and the refusals of the others."""
     owners: dict[Path, list[str]] = {}
     refused = []
     for id_ in ids:
@@ -281,11 +293,11 @@ def _separate_files(ids: Sequence[str]) -> tuple[list[str], list[RefusedExport]]
         except BatonError as error:
             refused.append(_refuse_export(id_, error))
     hint = "export them one at a time, with --id, into different folders"
-    for path, those in owners.items():
-        if len(those) > 1:
-            why = f"{len(those)} sessions would share the file {path}"
-            refused += [RefusedExport(id=id_, why=why, hint=hint) for id_ in those]
-    return [those[0] for those in owners.values() if len(those) == 1], refused
+    for path, sharing in owners.items():
+        if len(sharing) > 1:
+            why = f"{len(sharing)} sessions would share the file {path}"
+            refused += [RefusedExport(id=id_, why=why, hint=hint) for id_ in sharing]
+    return [sharing[0] for sharing in owners.values() if len(sharing) == 1], refused
 
 
 def _refuse_export(id_: str, error: BatonError) -> RefusedExport:
@@ -298,33 +310,34 @@ def _make_recording(ws: Workspace, path: Path, record: Snapshot, *, force: bool)
     Raises:
         NotAllowed: the file at `path` has snapshots that the branch lacks.
     """
-    there = None if force else read_existing(path)
-    if there is not None:
-        _refuse_loss(ws, path, there, record.id)
-    seen = [record.recorded_at, record.updated_at or "", there.updatedAt if isinstance(there, Recording) else ""]
+    existing = None if force else read_existing(path)
+    if existing is not None:
+        _refuse_loss(ws, path, existing, record.id)
+    times = [record.recorded_at, record.updated_at or "", existing.updatedAt if isinstance(existing, Recording) else ""]
     data = {
         "schemaVersion": SCHEMA_VERSION,
         "adapterId": record.snapshot.adapterId,
         "sessionId": record.snapshot.session.id,
         "createdAt": record.created_at,
-        "updatedAt": max(seen, key=parse_moment),
+        "updatedAt": max(times, key=parse_moment),
         "latest": record.snapshot.as_data(),
         "history": [
-            {"recordedAt": body.recorded_at, "snapshot": body.snapshot.as_data()} for body in list_story(ws, record)
+            {"recordedAt": dated.recorded_at, "snapshot": dated.snapshot.as_data()}
+            for dated in list_distinct_snapshots(ws, record)
         ],
     }
     return parse(Recording, data, where=record.id)
 
 
-def _refuse_loss(ws: Workspace, path: Path, there: Recording | UnusableEntry, id_: str) -> None:
-    """Raise NotAllowed if the file at `path` has something that the branch lacks."""
-    if isinstance(there, UnusableEntry):
-        raise NotAllowed(f"{there.why}; it is not overwritten", hint="move it away, or overwrite it with --force")
-    if f"{there.adapterId}/{there.sessionId}" != id_:
+def _refuse_loss(ws: Workspace, path: Path, existing: Recording | UnusableEntry, id_: str) -> None:
+    """Raise NotAllowed if the existing file at `path` has something that the branch lacks."""
+    if isinstance(existing, UnusableEntry):
+        raise NotAllowed(f"{existing.why}; it is not overwritten", hint="move it away, or overwrite it with --force")
+    if f"{existing.adapterId}/{existing.sessionId}" != id_:
         raise NotAllowed(
-            f"{show_path(path)} is the recording of another session, {shorten(there.sessionId)}", hint=_IN_THE_WAY
+            f"{show_path(path)} is the recording of another session, {shorten(existing.sessionId)}", hint=_IMPORT_FIRST
         )
-    lost = _find_new_bodies(_clean_bodies(there)[0], list_bodies(ws, id_))
+    lost = _find_new_snapshots(_redact_recording(existing)[0], list_added_snapshots(ws, id_))
     if lost:
-        lost_bodies = "a body that is" if len(lost) == 1 else f"{len(lost)} bodies that are"
-        raise NotAllowed(f"{show_path(path)} has {lost_bodies} not known here", hint=_IN_THE_WAY)
+        count = "a snapshot" if len(lost) == 1 else f"{len(lost)} snapshots"
+        raise NotAllowed(f"{show_path(path)} has {count} that this namespace lacks", hint=_IMPORT_FIRST)

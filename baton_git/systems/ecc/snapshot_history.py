@@ -1,7 +1,8 @@
-"""The snapshots that the record of a session had over time.
+"""List the snapshots that the record of a session had over time.
 
-They are in the order in which the branch received them, except that an import's snapshots are sorted in by their times,
-in the order of their file. The current snapshot is the last one, even if an earlier revision had it before.
+They are listed in the order in which the branch received them. Snapshots of an import are an exception: they are sorted
+in by their times, and keep the order of their file. The current snapshot is the last one, even if an earlier revision
+had it too.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from baton_git.systems.ecc.record import CanonicalSession, Snapshot
 _LONG_AGO = parse_time("0001-01-01")
 
 
-class SnapshotBody(NamedTuple):
-    """One snapshot of a session's record.
+class DatedSnapshot(NamedTuple):
+    """One snapshot that a session's record had.
 
     Attributes:
-        recorded_at: ISO 8601.
+        recorded_at: when it was recorded, ISO 8601.
         revision: the number of the first revision that had it; None for a commit made by hand.
         commit: the commit of that revision; None if it is unknown.
     """
@@ -38,28 +39,32 @@ class SnapshotBody(NamedTuple):
     snapshot: CanonicalSession
 
 
-class _Stand(NamedTuple):
+class _RecordState(NamedTuple):
     """The record in one revision.
 
     Attributes:
-        blob: its file, or the last one before it was archived.
-        position: the position of its snapshot among the others.
-        latest: the largest position up to this revision.
-        run: the time of the import that created it.
+        blob: its file; if it is archived, its last file before that.
+        position: the time by which its snapshot is sorted among the others.
+        latest: the latest position up to this revision.
+        import_time: when the import was made that wrote this revision; None for other revisions.
     """
 
     blob: Oid | None = None
     position: datetime = _LONG_AGO
     latest: datetime = _LONG_AGO
-    run: datetime | None = None
+    import_time: datetime | None = None
 
 
-class _AddedBody(NamedTuple):
-    """A snapshot with the revision that added it. `text` is the snapshot and its time as text, to compare it."""
+class _AddedSnapshot(NamedTuple):
+    """A snapshot with the state of the record in the revision that added it.
 
-    body: SnapshotBody
+    Attributes:
+        text: the snapshot and its time as text, for comparisons.
+    """
+
+    snapshot: DatedSnapshot
     text: str
-    stand: _Stand
+    record_state: _RecordState
 
 
 def parse_moment(text: str) -> datetime:
@@ -70,72 +75,83 @@ def parse_moment(text: str) -> datetime:
         return _LONG_AGO
 
 
-def list_story(ws: Workspace, now: Snapshot) -> list[SnapshotBody]:
-    """Return the snapshots of a record, oldest first, without repetitions; the snapshot of `now` is the last."""
-    bodies = list_bodies(ws, now.id)
-    standing = [body for body in bodies if _is_body_of(body, now)]
-    last = standing[-1] if standing else SnapshotBody(now.recorded_at, None, None, now.snapshot)
-    kept: list[SnapshotBody] = []
-    for body in [*(body for body in bodies if body is not last), last]:
-        if not kept or not alike(kept[-1].snapshot.as_data(), body.snapshot.as_data()):
-            kept.append(body)
+def list_distinct_snapshots(ws: Workspace, current: Snapshot) -> list[DatedSnapshot]:
+    """Return the snapshots of a record, oldest first and the one of `current` last.
+
+    A snapshot that is equal to the one before it is left out.
+    """
+    snapshots = list_added_snapshots(ws, current.id)
+    matching = [snapshot for snapshot in snapshots if _is_snapshot_of(snapshot, current)]
+    last = matching[-1] if matching else DatedSnapshot(current.recorded_at, None, None, current.snapshot)
+    kept: list[DatedSnapshot] = []
+    for snapshot in [*(snapshot for snapshot in snapshots if snapshot is not last), last]:
+        if not kept or not alike(kept[-1].snapshot.as_data(), snapshot.snapshot.as_data()):
+            kept.append(snapshot)
     return kept
 
 
-def _is_body_of(body: SnapshotBody, record: Snapshot) -> bool:
-    return body.recorded_at == record.recorded_at and alike(body.snapshot.as_data(), record.snapshot.as_data())
+def _is_snapshot_of(dated: DatedSnapshot, record: Snapshot) -> bool:
+    return dated.recorded_at == record.recorded_at and alike(dated.snapshot.as_data(), record.snapshot.as_data())
 
 
-def list_bodies(ws: Workspace, id_: str) -> list[SnapshotBody]:
-    """Return every snapshot that a readable revision of the record added, oldest first."""
+def list_added_snapshots(ws: Workspace, id_: str) -> list[DatedSnapshot]:
+    """Return every snapshot that a revision of the record added, oldest first. Unreadable revisions are left out."""
     key = Key(Snapshot.kind, id_)
-    added_bodies: list[_AddedBody] = []
-    stands: dict[Oid, _Stand] = {}
+    added_snapshots: list[_AddedSnapshot] = []
+    states: dict[Oid, _RecordState] = {}
     for entry, blob in reversed(list(_iterate_blobs(ws, layout.path_of(key)))):
-        before = [stands[parent] for parent in entry.parents if parent in stands] or [_Stand()]
-        held = blob or next((stand.blob for stand in before if stand.blob), None)
-        stands[entry.commit] = _Stand(held, before[0].position, max(stand.latest for stand in before))
-        if blob is None or blob in {stand.blob for stand in before}:
+        before = [states[parent] for parent in entry.parents if parent in states] or [_RecordState()]
+        last_blob = blob or next((state.blob for state in before if state.blob), None)
+        states[entry.commit] = _RecordState(last_blob, before[0].position, max(state.latest for state in before))
+        if blob is None or blob in {state.blob for state in before}:
             continue
         record = layout.decode(key, "", ws.branch.store.read(blob))
         if isinstance(record, Snapshot):
-            stands[entry.commit] = _make_stand(record, entry, blob, before)
-            _add_body(added_bodies, record, entry, stands[entry.commit])
-    return [added.body for added in sorted(added_bodies, key=lambda added: added.stand.position)]
+            states[entry.commit] = _place_snapshot(record, entry, blob, before)
+            _add_snapshot(added_snapshots, record, entry, states[entry.commit])
+    return [added.snapshot for added in sorted(added_snapshots, key=lambda added: added.record_state.position)]
 
 
-def _make_stand(record: Snapshot, entry: LogEntry, blob: Oid, before: list[_Stand]) -> _Stand:
-    """Return the position of a new snapshot: the latest one or, for an import, the one after the previous snapshot of
-    its file."""
-    at, latest = parse_moment(record.recorded_at), max(stand.latest for stand in before)
-    run = entry.time if entry.op == "import" else None
-    previous = latest if run is None else before[0].position if before[0].run == run else at
-    position = max(previous, at)
-    return _Stand(blob, position, max(latest, position), run)
+def _place_snapshot(record: Snapshot, entry: LogEntry, blob: Oid, before: list[_RecordState]) -> _RecordState:
+    """Return the state of a record with a new snapshot.
+
+    Its position is its own time, or the latest position if that is later. For an imported snapshot, only the previous
+    snapshot of the same import is considered, so that imported snapshots are sorted in by their times.
+    """
+    at, latest = parse_moment(record.recorded_at), max(state.latest for state in before)
+    import_time = entry.time if entry.op == "import" else None
+    if import_time is None:
+        position = max(latest, at)
+    else:
+        position = max(before[0].position, at) if before[0].import_time == import_time else at
+    return _RecordState(blob, position, max(latest, position), import_time)
 
 
-def _add_body(added_bodies: list[_AddedBody], record: Snapshot, entry: LogEntry, stand: _Stand) -> None:
-    """Add a snapshot; one that an import repeats moves to the end, and keeps the revision that had it first."""
+def _add_snapshot(added: list[_AddedSnapshot], record: Snapshot, entry: LogEntry, state: _RecordState) -> None:
+    """Add a snapshot to `added`. If an import repeats an earlier snapshot, that one moves to the end, with the revision
+    that had it first."""
     text = f"{record.recorded_at} {json.dumps(record.snapshot.as_data(), indent=None)}"
-    body = SnapshotBody(record.recorded_at, entry.revision, entry.commit, record.snapshot)
-    if stand.run is not None:
+    snapshot = DatedSnapshot(record.recorded_at, entry.revision, entry.commit, record.snapshot)
+    if state.import_time is not None:
         earlier = [
-            number for number, added in enumerate(added_bodies) if added.text == text and added.stand.run != stand.run
+            number
+            for number, other in enumerate(added)
+            if other.text == text and other.record_state.import_time != state.import_time
         ]
-        body = added_bodies.pop(earlier[-1]).body if earlier else body
-    added_bodies.append(_AddedBody(body, text, stand))
+        snapshot = added.pop(earlier[-1]).snapshot if earlier else snapshot
+    added.append(_AddedSnapshot(snapshot, text, state))
 
 
 def _iterate_blobs(ws: Workspace, path: str) -> Iterator[tuple[LogEntry, Oid | None]]:
-    """Yield the file at `path` in each revision, newest first; None where it does not exist."""
+    """Yield each revision, newest first, with the id of the file at `path` in it; None if the file does not exist."""
     *folders, name = path.split("/")
-    seen: dict[Oid | None, Oid | None] = {}
+    blobs: dict[Oid | None, Oid | None] = {}
     for entry in ws.branch.log():
         top = ws.branch.store.folder(entry.tree).folder(folders[0])
-        if top.oid not in seen:
+        if top.oid not in blobs:
             folder = top
             for folder_name in folders[1:]:
                 folder = folder.folder(folder_name)
             item = folder.entries().get(name)
-            seen[top.oid] = item.oid if item is not None and not item.is_folder else None
-        yield entry, seen[top.oid]
+            blobs[top.oid] = item.oid if item is not None and not item.is_folder else None
+        yield entry, blobs[top.oid]

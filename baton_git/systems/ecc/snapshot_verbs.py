@@ -1,4 +1,4 @@
-"""The verbs of ECC's session snapshots: record one, list and show those that were recorded."""
+"""The verbs of ECC's session snapshots: record a snapshot, and list and show recorded snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from baton_git.namespace.results import (
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.record import Snapshot
-from baton_git.systems.ecc.snapshots import find_recorded, keep_latest, list_history, list_recorded
+from baton_git.systems.ecc.snapshots import find_recorded, list_history, list_recorded, record_latest
 
 RECORDED = "recorded:"
 """Prefix of targets that name a recorded snapshot."""
@@ -47,7 +47,7 @@ class RecordedSnapshot(WrittenResult):
     """The outcome of recording a snapshot."""
 
     id: str = Field(description="ADAPTER/SESSION.", examples=[ID])
-    changed: bool = Field(description="Whether it differed from the latest one.")
+    changed: bool = Field(description="Whether it differed from the latest recorded snapshot.")
 
     @property
     def http_status(self) -> int | None:
@@ -59,8 +59,8 @@ class SnapshotSummary(BaseModel):
 
     target: str = Field(description="Target for `baton session inspect`.", examples=[f"{RECORDED}{ID}"])
     id: str = Field(description="ADAPTER/SESSION.", examples=[ID])
-    created_at: str = Field(description="When the first one was recorded.", examples=[TIME])
-    recorded_at: str = Field(description="When the latest one was recorded.", examples=[TIME])
+    created_at: str = Field(description="When the first snapshot of the session was recorded.", examples=[TIME])
+    recorded_at: str = Field(description="When its latest snapshot was recorded.", examples=[TIME])
     state: str = Field(description="The state of the session.", examples=["recorded"])
     workers: int = Field(description="Number of workers.")
 
@@ -82,7 +82,9 @@ class FormerSnapshot(BaseModel):
     """A recorded snapshot of a session."""
 
     recorded_at: str = Field(description="When it was recorded.", examples=[TIME])
-    revision: int | None = Field(description="The first revision that had it.")
+    revision: int | None = Field(
+        description="The number of the first revision that had it; null for a commit made by hand."
+    )
     commit: str | None = Field(description="The commit of that revision.", examples=[COMMIT])
     snapshot: dict[str, Any] = Field(description="ECC's canonical snapshot.")
 
@@ -104,8 +106,8 @@ class ShownSnapshot(AtNamespace):
     """The latest snapshot of a session."""
 
     id: str = Field(description="ADAPTER/SESSION.", examples=[ID])
-    created_at: str = Field(description="When the first one was recorded.", examples=[TIME])
-    recorded_at: str = Field(description="When this one was recorded.", examples=[TIME])
+    created_at: str = Field(description="When the first snapshot of the session was recorded.", examples=[TIME])
+    recorded_at: str = Field(description="When this snapshot was recorded.", examples=[TIME])
     snapshot: dict[str, Any] = Field(description="ECC's canonical snapshot.", examples=[SNAPSHOT])
 
 
@@ -121,13 +123,13 @@ class ShownSnapshot(AtNamespace):
     examples=("baton session record claude:latest", "baton session record --file snapshot.json"),
 )
 def record_snapshot(ws: Workspace, now: datetime, asked: RecordSnapshot) -> RecordedSnapshot:
-    """Record a snapshot as the latest one of its session. Nothing is written if it did not change.
+    """Record a snapshot as the latest one of its session. Nothing is written if the latest one is equal.
 
     Raises:
-        InvalidDocument: it violates a rule of ECC's contract, or its id contains a secret.
+        InvalidDocument: the snapshot violates a rule of ECC's contract, or its id contains a secret.
         InvalidName: its id cannot be the name of a file.
     """
-    done = keep_latest(ws, now, parse_snapshot(asked.snapshot))
+    done = record_latest(ws, now, parse_snapshot(asked.snapshot))
     return RecordedSnapshot.of(done.written, id=done.id, changed=done.changed)
 
 
@@ -135,7 +137,7 @@ def record_snapshot(ws: Workspace, now: datetime, asked: RecordSnapshot) -> Reco
 def list_snapshots(ws: Workspace, now: datetime, asked: PageInput) -> SnapshotList:
     """List the sessions with recorded snapshots, newest first."""
     shown, after = take_page(list_recorded(ws), asked, lambda snapshot: snapshot.id)
-    summaries = [summarise_snapshot(snapshot) for snapshot in shown]
+    summaries = [summarize_snapshot(snapshot) for snapshot in shown]
     return SnapshotList(snapshots=summaries, next=after, **full_position(ws.branch.read()))
 
 
@@ -157,9 +159,12 @@ def list_former_snapshots(ws: Workspace, now: datetime, asked: SnapshotHistoryIn
     """
     former = [
         FormerSnapshot(
-            recorded_at=body.recorded_at, revision=body.revision, commit=body.commit, snapshot=body.snapshot.as_data()
+            recorded_at=dated.recorded_at,
+            revision=dated.revision,
+            commit=dated.commit,
+            snapshot=dated.snapshot.as_data(),
         )
-        for body in list_history(ws, asked.id)[: asked.limit]
+        for dated in list_history(ws, asked.id)[: asked.limit]
     ]
     return SnapshotHistory(snapshots=former)
 
@@ -188,7 +193,7 @@ def show_snapshot(ws: Workspace, now: datetime, asked: ShowSnapshot) -> ShownSna
     )  # fmt: skip
 
 
-def summarise_snapshot(snapshot: Snapshot) -> SnapshotSummary:
+def summarize_snapshot(snapshot: Snapshot) -> SnapshotSummary:
     """Return the summary of a recorded session."""
     session = snapshot.snapshot
     return SnapshotSummary(

@@ -20,7 +20,7 @@ from baton_git.core.times import iso
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
-from baton_git.systems.ecc.snapshot_history import SnapshotBody, list_story, parse_moment
+from baton_git.systems.ecc.snapshot_history import DatedSnapshot, list_distinct_snapshots, parse_moment
 
 
 class Recorded(NamedTuple):
@@ -34,25 +34,25 @@ class Recorded(NamedTuple):
         return bool(self.written.changes)
 
 
-def id_of(snapshot: CanonicalSession) -> str:
+def make_id(snapshot: CanonicalSession) -> str:
     return f"{snapshot.adapterId}/{snapshot.session.id}"
 
 
-def keep_latest(ws: Workspace, now: datetime, snapshot: CanonicalSession) -> Recorded:
+def record_latest(ws: Workspace, now: datetime, snapshot: CanonicalSession) -> Recorded:
     """Record a snapshot as the latest one of its session. Nothing is written if the record already has it.
 
     Raises:
         InvalidName: the id cannot be the name of a file.
         InvalidDocument: the id contains a secret, or the adapter's id contains a `/`.
     """
-    key = Key(Snapshot.kind, id_of(snapshot))
+    key = Key(Snapshot.kind, make_id(snapshot))
     data, redactions = redact_snapshot(snapshot)
 
     def change(tip: Revision) -> State | ProposedState:
         before = find_latest(tip.state, key.id)
         if before is not None and alike(before.snapshot.as_data(), data):
             return tip.state
-        new = make_record(data, _not_before(now, before), before.created_at if before else iso(now))
+        new = make_record(data, _choose_time(now, before), before.created_at if before else iso(now))
         state = tip.state.remove(key._replace(archived=True)).put(new)
         return ProposedState(archive_oldest(ws, state, now, key.id), redactions=redactions)
 
@@ -68,7 +68,8 @@ def find_latest(state: State, id_: str) -> Snapshot | None:
 
 
 def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str) -> State:
-    """Return the state with the oldest snapshots archived, so that at most `sessions_kept` stay live."""
+    """Return the state with the oldest snapshots archived, so that at most `sessions_kept` of the policy stay live. The
+    snapshot with the id `newest` stays."""
     beyond = len(state.ids(Snapshot.kind)) - ws.policy.sessions_kept
     oldest = (
         sorted(state.records(Snapshot), key=lambda snapshot: parse_moment(snapshot.recorded_at)) if beyond > 0 else []
@@ -79,27 +80,32 @@ def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str) -> S
 
 
 def redact_snapshot(snapshot: CanonicalSession) -> tuple[dict[str, Any], Redactions]:
-    """Return the data of a snapshot without secrets, and what was redacted. Equal snapshots stay equal."""
-    key = Key(Snapshot.kind, id_of(snapshot))
+    """Return the data of a snapshot without secrets, and what was redacted. Equal snapshots stay equal.
+
+    Raises:
+        InvalidDocument: the id of the session contains a secret.
+    """
+    key = Key(Snapshot.kind, make_id(snapshot))
     refuse_secret("id of the session", key.id)
     data, redactions = redact(snapshot.as_data())
     return data, tuple((key, redaction._replace(path=f"snapshot.{redaction.path}")) for redaction in redactions)
 
 
-def make_record(body: dict[str, Any], recorded_at: str, created_at: str, **more: str) -> Snapshot:
-    id_ = f"{body['adapterId']}/{body['session']['id']}"
-    data = {"id": id_, "created_at": created_at, "recorded_at": recorded_at, "snapshot": body, **more}
+def make_record(snapshot: dict[str, Any], recorded_at: str, created_at: str) -> Snapshot:
+    """Return the record of a snapshot, which is given as plain data."""
+    id_ = f"{snapshot['adapterId']}/{snapshot['session']['id']}"
+    data = {"id": id_, "created_at": created_at, "recorded_at": recorded_at, "snapshot": snapshot}
     return parse(Snapshot, data)
 
 
-def _not_before(now: datetime, earlier: Snapshot | None) -> str:
+def _choose_time(now: datetime, earlier: Snapshot | None) -> str:
     """Return the time of a new snapshot: now, or the time of the previous one if the clock was set back."""
     if earlier is not None and parse_moment(earlier.recorded_at) > now:
         return earlier.recorded_at
     return iso(now)
 
 
-# --- looking
+# --- finding
 
 
 def list_recorded(ws: Workspace) -> list[Snapshot]:
@@ -120,21 +126,21 @@ def find_recorded(state: State, text: str) -> Snapshot:
         Corrupt: the record cannot be read.
     """
     live, closed = sorted(state.ids(Snapshot.kind)), sorted(state.ids(Snapshot.kind, archived=True))
-    near = [text] if text in (*live, *closed) else _near(live, text) or _near(closed, text)
-    if len(near) > 1:
-        raise Ambiguous("recorded session", text, near)
-    if not near:
+    matches = [text] if text in (*live, *closed) else _find_matches(live, text) or _find_matches(closed, text)
+    if len(matches) > 1:
+        raise Ambiguous("recorded session", text, matches)
+    if not matches:
         raise NotFound("recorded session", text, hint="to list the recorded sessions: baton session list --recorded")
-    return _at(state, near[0])
+    return _get_record(state, matches[0])
 
 
-def _near(ids: Sequence[str], text: str) -> list[str]:
-    """Return the id whose session has exactly this name, or else all ids that begin with the text."""
-    exact = [id_ for id_ in ids if _session_of(id_) == text]
-    return exact or [id_ for id_ in ids if text and _begins(text.lower(), id_.lower())]
+def _find_matches(ids: Sequence[str], text: str) -> list[str]:
+    """Return the ids of sessions with exactly this id, or else all ids that begin with the text, in any letter case."""
+    exact = [id_ for id_ in ids if _get_session(id_) == text]
+    return exact or [id_ for id_ in ids if text and _starts_with(id_.lower(), text.lower())]
 
 
-def _at(state: State, id_: str) -> Snapshot:
+def _get_record(state: State, id_: str) -> Snapshot:
     """Return the record with this id. Raises Corrupt if it cannot be read."""
     if id_ in state.ids(Snapshot.kind):
         return state.get(Snapshot, id_)
@@ -144,22 +150,24 @@ def _at(state: State, id_: str) -> Snapshot:
     return closed
 
 
-def _session_of(id_: str) -> str:
+def _get_session(id_: str) -> str:
     return id_.partition("/")[2]
 
 
-def _begins(text: str, id_: str) -> bool:
-    return id_.startswith(text) or _session_of(id_).startswith(text)
+def _starts_with(id_: str, text: str) -> bool:
+    """Return whether an id, or the session in it, starts with a text."""
+    return id_.startswith(text) or _get_session(id_).startswith(text)
 
 
-def list_history(ws: Workspace, text: str) -> list[SnapshotBody]:
-    """Return the snapshots that a session's record had, the current one first; each differs from the one before it.
+def list_history(ws: Workspace, text: str) -> list[DatedSnapshot]:
+    """Return the snapshots that a session's record had, the current one first. Two neighbours always differ.
 
     Args:
         text: names the session, as in `find_recorded`.
 
     Raises:
-        NotFound: the session was never recorded.
-        Ambiguous: several ids begin with the text.
+        NotFound: no record matches.
+        Ambiguous: several records match.
+        Corrupt: the record cannot be read.
     """
-    return list_story(ws, find_recorded(ws.branch.read().state, text))[::-1]
+    return list_distinct_snapshots(ws, find_recorded(ws.branch.read().state, text))[::-1]

@@ -41,12 +41,12 @@ class InspectTarget(Input):
     """The session to inspect."""
 
     target: str = Field(
-        description="What `session list` shows, the path of a plan, of a session file or of a transcript, or "
+        description="A target that `session list` shows, the path of a plan, a session file or a transcript, or "
         "`recorded:ADAPTER/ID`.",
         examples=["claude:latest"],
     )
     adapter: str | None = ADAPTER
-    target_type: str | None = Field(None, description="The type of TARGET: plan, session, claude-alias, …")
+    target_type: str | None = Field(None, description="The type of the target: plan, session, claude-alias, …")
     around: Around = None
 
 
@@ -55,7 +55,7 @@ class AdapterProblem(ResultPart):
 
     id: str = Field(description="The adapter.")
     why: str = Field(description="The problem.")
-    partly: bool = Field(description="Whether it worked apart from what it left out.")
+    partly: bool = Field(description="Whether it worked, but left something out.")
 
 
 class AdapterResult(Result):
@@ -68,10 +68,10 @@ class OfferedTarget(ResultPart):
     """A session that can be opened."""
 
     adapter: str = Field(description="The adapter that opens it.", examples=["claude-history"])
-    target: str = Field(description="Target that opens it.", examples=["claude:a1b2c3d4"])
-    id: str = Field(description="Its id.")
+    target: str = Field(description="The target that opens it.", examples=["claude:a1b2c3d4"])
+    id: str = Field(description="The id of the session.")
     title: str = Field(description="Title of the session.")
-    updated_at: str = Field(description="ISO 8601 in UTC; empty if unknown.")
+    updated_at: str = Field(description="When the session was last updated, ISO 8601 in UTC; empty if unknown.")
 
 
 class TargetList(AdapterResult):
@@ -91,7 +91,7 @@ class AdapterInfo(ResultPart):
 
     id: str = Field(description="Its id.", examples=["dmux-tmux"])
     description: str = Field(description="Description of its sessions.")
-    targetTypes: list[str] = Field(description="Types of target that it opens.")  # noqa: N815  ECC's name
+    targetTypes: list[str] = Field(description="The types of targets that it opens.")  # noqa: N815  ECC's name
 
 
 class AdapterList(AdapterResult):
@@ -113,7 +113,7 @@ def list_targets(ws: Workspace, now: datetime, asked: ListTargets) -> TargetList
     Raises:
         InvalidArgument: there is no such adapter.
     """
-    offered, broken = list_sessions(_look_around(ws, now, asked.around), asked.adapter)
+    offered, broken = list_sessions(_complete_surroundings(ws, now, asked.around), asked.adapter)
     sessions = [OfferedTarget(adapter=adapter, **listed._asdict()) for adapter, listed in islice(offered, asked.limit)]
     return TargetList(sessions=sessions, problems=_list_problems(broken))
 
@@ -144,7 +144,7 @@ def inspect_target(ws: Workspace, now: datetime, asked: InspectTarget) -> Inspec
     if asked.target.startswith(RECORDED) and asked.adapter is None:
         kept = find_recorded(ws.branch.read().state, asked.target.removeprefix(RECORDED)).snapshot
         return InspectedTarget(snapshot=kept.as_data(), problems=[])
-    around = _look_around(ws, now, asked.around)
+    around = _complete_surroundings(ws, now, asked.around)
     opened = open_target(Target(asked.target, asked.target_type or ""), around, asked.adapter)
     return InspectedTarget(snapshot=opened.data, problems=_list_problems(opened.problems))
 
@@ -162,7 +162,12 @@ def list_session_adapters(ws: Workspace, now: datetime, asked: NoInput) -> Adapt
     return AdapterList(adapters=adapters, problems=_list_problems(broken))
 
 
-def _look_around(ws: Workspace, now: datetime, around: Surroundings | None) -> Surroundings:
+def _complete_surroundings(ws: Workspace, now: datetime, around: Surroundings | None) -> Surroundings:
+    """Return the surroundings with the time and the state of the namespace.
+
+    Raises:
+        InvalidArgument: the interface gives adapters no access to the machine.
+    """
     if around is None:
         raise InvalidArgument("this interface gives adapters no access to the machine")
     return replace(around, now=now, state=ws.branch.read().state)

@@ -34,7 +34,7 @@ from baton_git.systems.ecc import recording_files
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.recording_files import make_recording_path, parse_recording
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
-from baton_git.systems.ecc.snapshots import Recorded, find_recorded, keep_latest, list_history, list_recorded
+from baton_git.systems.ecc.snapshots import Recorded, find_recorded, list_history, list_recorded, record_latest
 from baton_git.verbs.revisions.history import Filter, read_log
 
 PROOF = "dmux-tmux/proof"
@@ -42,7 +42,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 def keep(ws: Workspace, data: dict[str, Any], minutes: float = 0) -> Recorded:
-    return keep_latest(ws, later(minutes=minutes), parse_snapshot(data))
+    return record_latest(ws, later(minutes=minutes), parse_snapshot(data))
 
 
 def states(ws: Workspace, id_: str = PROOF) -> list[str]:
@@ -421,7 +421,7 @@ def test_a_file_of_ecc_is_replaced_only_if_git_has_all_of_it(ws, tmp_path):
     done = export_ecc(ws, NOW, tmp_path)
     assert done.files == []
     [refused] = done.refused
-    assert refused.why == f"{path} has 3 bodies that are not known here"
+    assert refused.why == f"{path} has 3 snapshots that this namespace lacks"
     assert "import it first" in refused.hint
     assert path.read_bytes() == before
     import_ecc(ws, later(minutes=1), path)

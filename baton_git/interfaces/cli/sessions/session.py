@@ -34,9 +34,9 @@ from baton_git.systems.ecc.snapshot_verbs import (
     RecordedSnapshot,
     SnapshotHistory,
     SnapshotList,
-    summarise_snapshot,
+    summarize_snapshot,
 )
-from baton_git.systems.ecc.snapshots import keep_latest, list_recorded
+from baton_git.systems.ecc.snapshots import list_recorded, record_latest
 from baton_git.systems.ecc.target_verbs import (
     AdapterResult,
     InspectedTarget,
@@ -64,7 +64,7 @@ def _list_sessions(app: App, ws: Workspace, asked: ListTargets, values: Values) 
     elif values.get("recorded"):
         kept = [snapshot for snapshot in list_recorded(ws) if asked.adapter in (None, snapshot.snapshot.adapterId)]
         kept = kept[: asked.limit]
-        summaries = [summarise_snapshot(snapshot).model_dump() for snapshot in kept]
+        summaries = [summarize_snapshot(snapshot).model_dump() for snapshot in kept]
         app.answer(summaries, _make_recorded_table(app, kept))
     else:
         with _redirect_stdout():
@@ -84,7 +84,7 @@ def _inspect(app: App, ws: Workspace, asked: InspectTarget, values: Values) -> N
     write(text)
     is_kept_already = asked.target.startswith(RECORDED)
     if values.get("record", app.settings.records_snapshots and not is_kept_already):
-        app.tell_write(keep_latest(ws, app.now, parse_snapshot(result.snapshot)).written)
+        app.tell_write(record_latest(ws, app.now, parse_snapshot(result.snapshot)).written)
 
 
 def _list_adapters(app: App, ws: Workspace, asked: NoInput, values: Values) -> None:

@@ -13,7 +13,7 @@ from baton_git.core.state import State
 
 
 class Target(NamedTuple):
-    """A target to open. `type` is empty if only a value was given (`claude:latest`, `plan.json`, `demo`)."""
+    """A target to open: a value such as `claude:latest`, `plan.json` or `demo`. `type` is empty if no type is given."""
 
     value: str
     type: str = ""
@@ -38,7 +38,7 @@ class Surroundings:
     """The parts of the machine that an adapter may see.
 
     Attributes:
-        cwd: the base of relative targets.
+        cwd: the folder that relative targets refer to.
         state: the state of the current namespace, for baton's own sessions.
         warn: called with one line for each thing that was left out.
     """
@@ -59,7 +59,7 @@ class Adapter(Protocol):
     TARGET_TYPES: tuple[str, ...]
 
     def can_open(self, target: Target, around: Surroundings) -> bool:
-        """Return whether the target belongs to this source. Must be cheap, and never raises."""
+        """Return whether the target belongs to this source. This must be fast, and must not raise an error."""
 
     def open_session(self, target: Target, around: Surroundings) -> dict[str, Any]:
         """Return the snapshot as plain data (`ecc.session.v1`).

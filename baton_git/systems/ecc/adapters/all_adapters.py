@@ -1,7 +1,8 @@
-"""The list of adapters: the modules named here, the agent CLIs, and the entry points of the group `baton_git.adapters`.
+"""Find adapters, and open and list sessions with them.
 
-An entry point has the adapter's id as its name and is loaded when it is needed. A broken one does not affect the
-others.
+The adapters are the modules named here, one adapter for each agent CLI, and the entry points of the group
+`baton_git.adapters`. An entry point has the adapter's id as its name and is loaded when it is needed. A broken adapter
+does not affect the others.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from baton_git.systems.ecc.adapters.paths import explain_refusal
 from baton_git.systems.ecc.adapters.transcripts import Transcripts
 from baton_git.systems.ecc.record import CanonicalSession
 
-_OF_SESSIONS = frozenset({claude_history.ID, baton.ID, *(cli.source.adapter for cli in AGENTS.values())})
-"""Adapters whose session ids are assigned by the agent CLIs, not chosen by people."""
+_WITH_AGENT_IDS = frozenset({claude_history.ID, baton.ID, *(cli.source.adapter for cli in AGENTS.values())})
+"""The ids of adapters whose session ids are assigned by the agent CLIs, not chosen by people."""
 GROUP = "baton_git.adapters"
 """The entry point group of third-party adapters."""
 
@@ -50,13 +51,13 @@ class NoAdapter(NotFound):
         BatonError.__init__(
             self,
             f"No session adapter matched target: {shorten(target)}",
-            hint="baton session list shows what can be opened; --adapter ID names the adapter that must open it",
+            hint="baton session list shows what can be opened; --adapter ID chooses the adapter",
             what="session", name=target,
         )  # fmt: skip
 
 
 class BrokenAdapter(NamedTuple):
-    """An adapter that failed, and the reason. With `partly`, it only left something out."""
+    """An adapter that failed, and the reason. With `partly`, the adapter worked, but left something out."""
 
     id: str
     why: str
@@ -82,7 +83,7 @@ def list_adapters() -> list[Adapter | BrokenAdapter]:
 def _iterate_adapters() -> Iterator[Adapter | BrokenAdapter]:
     """Yield all adapters lazily; third-party ones are loaded only after the built-in ones."""
     yield from ADAPTERS.values()
-    yield from (_load_adapter(name) for name in sorted(_entry_points()))
+    yield from (_load_adapter(name) for name in sorted(_list_entry_points()))
 
 
 def find_adapter(id_: str) -> Adapter:
@@ -93,23 +94,23 @@ def find_adapter(id_: str) -> Adapter:
     """
     if id_ in ADAPTERS:
         return ADAPTERS[id_]
-    adapter = _load_adapter(id_) if id_ in _entry_points() else None
+    adapter = _load_adapter(id_) if id_ in _list_entry_points() else None
     if isinstance(adapter, BrokenAdapter):
         raise InvalidArgument(f"the session adapter {shorten(id_)} cannot be used: {adapter.why}", adapter=id_)
     if adapter is None:
-        known = ", ".join([*ADAPTERS, *sorted(_entry_points())])
-        raise InvalidArgument(f"Unknown session adapter: {shorten(id_)}", hint=f"there are {known}", adapter=id_)
+        known = ", ".join([*ADAPTERS, *sorted(_list_entry_points())])
+        raise InvalidArgument(f"Unknown session adapter: {shorten(id_)}", hint=f"the adapters are {known}", adapter=id_)
     return adapter
 
 
-def _entry_points() -> dict[str, metadata.EntryPoint]:
+def _list_entry_points() -> dict[str, metadata.EntryPoint]:
     """Return the entry points of third-party adapters by name; none can replace a built-in adapter."""
     return {point.name: point for point in metadata.entry_points(group=GROUP) if point.name not in ADAPTERS}
 
 
 def _load_adapter(name: str) -> Adapter | BrokenAdapter:
     try:
-        adapter = _entry_points()[name].load()
+        adapter = _list_entry_points()[name].load()
         fault = _find_fault(name, adapter)
     except FAILURES as error:  # third-party code: any exception becomes the reason
         return BrokenAdapter(name, _describe_error(error))
@@ -120,10 +121,10 @@ def _find_fault(name: str, candidate: object) -> str | None:
     """Return why an object is not an adapter; None if it is one."""
     for attribute, kind in _NAMES.items():
         if not isinstance(getattr(candidate, attribute, None), kind):
-            return f"{attribute} is missing, or no {kind.__name__}"
+            return f"{attribute} is missing, or is not a {kind.__name__}"
     for attribute in _CALLED:
         if not callable(getattr(candidate, attribute, None)):
-            return f"{attribute} is missing, or no function"
+            return f"{attribute} is missing, or is not a function"
     own = getattr(candidate, "ID", "")
     return None if own == name else f"its ID is {own!r}, but its entry point is called {name!r}"
 
@@ -187,7 +188,7 @@ def _make_unmatched_error(
 
 def _make_type_error(type_: str, among: Sequence[Adapter]) -> InvalidArgument:
     known = ", ".join(dict.fromkeys(name for adapter in among for name in adapter.TARGET_TYPES))
-    return InvalidArgument(f"Unknown type of target: {shorten(type_)}", hint=f"there are {known}", type=type_)
+    return InvalidArgument(f"Unknown type of target: {shorten(type_)}", hint=f"the types are {known}", type=type_)
 
 
 def _make_warner(id_: str, broken: list[BrokenAdapter]) -> Callable[[str], None]:
@@ -245,8 +246,8 @@ def list_sessions(
 ) -> tuple[Iterator[OfferedSession], list[BrokenAdapter]]:
     """Return the sessions that can be opened, newest first and lazily, and the adapters that failed.
 
-    A session that several adapters offer under the same id is listed once, with its latest update. The list of failures
-    grows while the sessions are read, with one entry for each source.
+    A session that several adapters offer under the id that its agent CLI assigned is listed once, with its latest
+    update. The list of failures grows while the sessions are read, with at most one warning for each adapter.
 
     Args:
         adapter: the id of the only adapter to use; None uses all.
@@ -262,14 +263,16 @@ def list_sessions(
 
 
 def _leave_out_repeated(offered: Iterable[OfferedSession]) -> Iterator[OfferedSession]:
-    """Leave out sessions that another adapter with session ids listed already. Names of plans and ids of third-party
-    adapters are not compared."""
+    """Yield the sessions without repetitions: among the adapters of `_WITH_AGENT_IDS`, the first session with an id.
+
+    Sessions of other adapters are never left out, because their ids are chosen by people and can be equal by chance.
+    """
     seen: set[str] = set()
     for session in offered:
-        is_known = session.adapter in _OF_SESSIONS and session.listed.id in seen
+        is_known = session.adapter in _WITH_AGENT_IDS and session.listed.id in seen
         if not is_known:
             yield session
-        if session.adapter in _OF_SESSIONS:
+        if session.adapter in _WITH_AGENT_IDS:
             seen.add(session.listed.id)
 
 
@@ -284,11 +287,11 @@ def _offer_in_order(adapter: Adapter, around: Surroundings, broken: list[BrokenA
 
 
 def _offer_sessions(adapter: Adapter, around: Surroundings, broken: list[BrokenAdapter]) -> Iterator[OfferedSession]:
-    noting = _make_warner(adapter.ID, broken)
+    add_problem = _make_warner(adapter.ID, broken)
 
     def warn(why: str) -> None:
         if not any(entry.id == adapter.ID for entry in broken):
-            noting(why)
+            add_problem(why)
 
     try:
         for listed in _convert_to_texts(adapter.sessions(replace(around, warn=warn))):

@@ -28,7 +28,7 @@ DESCRIPTION = "The sessions of this namespace, from baton's own records"
 TARGET_TYPES: tuple[str, ...] = ("baton",)
 
 _PREFIX = "baton:"
-_LONGEST = 200
+_MAX_OBJECTIVE = 200
 """Maximum number of characters of an objective."""
 
 
@@ -80,26 +80,29 @@ def _make_snapshot(record: Session, wanted: str, around: Surroundings) -> dict[s
 
 
 def _is_last(record: Session, state: State) -> bool:
-    """Return whether this session wrote the baton's current state."""
+    """Return whether this session wrote the current state of the namespace."""
     return state.readable_head.session_id == record.id
 
 
 def _find_objective(record: Session, state: State) -> str:
     context = state.readable_head.context if _is_last(record, state) else ""
     text = first_text((record.summary, context), f"Session {record.id}")
-    return one_line(text.strip().split("\n")[0], _LONGEST) or f"Session {record.id}"
+    return one_line(text.strip().split("\n")[0], _MAX_OBJECTIVE) or f"Session {record.id}"
 
 
 def _judge_health(record: Session, around: Surroundings) -> str:
-    """Return the health of a session: healthy if it has ended or was active in the last five minutes."""
+    """Return `healthy` if a session has ended, began or changed the state in the last five minutes; else `stale`."""
     if record.status == "ended":
         return "healthy"
-    heard = [record.started, around.state.readable_head.updated_at if _is_last(record, around.state) else None]
-    return "healthy" if any(is_fresh(time, around.now) for time in heard) else "stale"
+    times = [record.started, around.state.readable_head.updated_at if _is_last(record, around.state) else None]
+    return "healthy" if any(is_fresh(time, around.now) for time in times) else "stale"
 
 
 def _list_open_items(record: Session, state: State) -> list[str]:
-    """Return the open items of the state that the last session left; records do not say which session created them."""
+    """Return the open loops and follow-ups of the namespace, if the session wrote its current state; else nothing.
+
+    Records do not say which session created them.
+    """
     if not _is_last(record, state):
         return []
     loops = [f"{loop.id} {loop.action}: {loop.expected_outcome}" for loop in state.records(OpenLoop)]

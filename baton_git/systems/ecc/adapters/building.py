@@ -1,4 +1,4 @@
-"""Build snapshots, so that those of all adapters have the same shape and correct counts."""
+"""Functions to build snapshots, so that the snapshots of all adapters have the same form and correct counts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def snapshot(adapter: str, session: Table, workers: Sequence[Table]) -> Table:
 
 
 def session(id_: str, kind: str, state: str, root: str | None, source: tuple[str, str]) -> Table:
-    """Return the session of a snapshot; `source` is the type and the value of the target."""
+    """Return the `session` of a snapshot; `source` is the type and the value of the target."""
     type_, value = source
     target = {"type": type_, "value": value}
     return {"id": id_, "kind": kind, "state": state, "repoRoot": root, "sourceTarget": target}
@@ -51,15 +51,17 @@ def session(id_: str, kind: str, state: str, root: str | None, source: tuple[str
 def runtime(
     kind: str, command: str | None, *, pid: int | None = None, active: bool = False, dead: bool = False
 ) -> Table:
+    """Return the `runtime` of a worker."""
     return {"kind": kind, "command": command, "pid": pid, "active": active, "dead": dead}
 
 
 def outputs(summary: Iterable[str] = (), validation: Iterable[str] = (), risks: Iterable[str] = ()) -> Table:
+    """Return the `outputs` of a worker."""
     return {"summary": list(summary), "validation": list(validation), "remainingRisks": list(risks)}
 
 
 def judge_health(state: str, updated: str | None, now: datetime, *, dead: bool = False) -> str:
-    """Return a worker's health from its state, by ECC's rule.
+    """Return a worker's health by ECC's rule: `healthy`, `stale`, `degraded` or `unknown`.
 
     Args:
         updated: the time of the state, ISO 8601; UTC if it has no offset.
@@ -122,10 +124,10 @@ def find_modified_time(path: Path) -> str:
 
 
 def first_text(values: Iterable[str | None], otherwise: str) -> str:
-    """Return the first text that is not blank."""
+    """Return the first text that is not blank; `otherwise` if there is none."""
     return next((value for value in values if value and value.strip()), otherwise)
 
 
 def drop_empty(artifacts: Mapping[str, Any]) -> Table:
-    """Remove the artifacts without a value."""
+    """Return the artifacts that have a value."""
     return {key: value for key, value in artifacts.items() if value not in (None, "", [])}

@@ -1,4 +1,4 @@
-"""Parse canonical snapshots. Every snapshot from outside goes through this module."""
+"""Parse canonical snapshots. Every snapshot that an adapter, a file or a request provides is parsed here."""
 
 from __future__ import annotations
 

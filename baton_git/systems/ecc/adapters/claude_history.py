@@ -1,8 +1,9 @@
 """The `claude-history` adapter: the files `<date>-<short id>-session.tmp` that ECC's hooks write for Claude Code.
 
-Targets are ECC's: `claude:`, `claude-history:` or `history:`, followed by `latest`, an alias or (the beginning of) an
-id; or the path of a `.tmp` file. Three things differ from ECC's own reader: placeholders of the template are not data,
-a blank line does not end a section, and the notes of the Stop hook (tasks, files, tools) are used.
+A target has ECC's form: `claude:`, `claude-history:` or `history:`, followed by `latest`, an alias, an id or the
+beginning of an id; or the path of a `.tmp` file. The adapter differs from ECC's own reader in three ways: it ignores
+placeholders of the template, a blank line does not end a section, and it reads the notes of the Stop hook (tasks,
+files, tools).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-([a-zA-Z0-9_][a-zA-Z0-9_-]*))?-sessi
 _ALIAS = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _RESERVED = {"list", "help", "remove", "delete", "create", "set"}
 _FOLDERS = ("session-data", "sessions")
-"""Folders below Claude's: ECC's own, then the older one, which Claude Code itself empties."""
+"""Folders in Claude Code's folder: ECC's own, then the older one, whose files Claude Code itself deletes."""
 
 
 class SessionFile(NamedTuple):
@@ -135,21 +136,26 @@ def _find_named_file(wanted: str, value: str, around: Surroundings) -> tuple[Ses
 
 
 def _find_latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
-    """Return the newest readable file, and warn about newer ones that cannot be read."""
-    first: BatonError | None = None
+    """Return the newest readable file, and warn about newer ones that cannot be read.
+
+    Raises:
+        BatonError: no file can be read; the error is that of the newest file.
+        NotFound: there are no files.
+    """
+    first_error: BatonError | None = None
     for file in files:
         try:
             _read_session_text(file.path)
         except BatonError as error:
             around.warn(f"skipped {error}")
-            first = first or error
+            first_error = first_error or error
         else:
             return file
-    raise first or NotFound("Claude session history in", str(_find_root(around)))
+    raise first_error or NotFound("Claude session history in", str(_find_root(around)))
 
 
 def _matches(file: SessionFile, wanted: str) -> bool:
-    """Return whether an id names the file, as in ECC: it is the file's name, or the short id begins with it."""
+    """Return whether an id means the file, by ECC's rule: it is the file's name, or the short id begins with it."""
     name = file.path.name
     by_date = file.short is None and name == f"{wanted}-session.tmp"
     return (file.short or "").startswith(wanted) or name in (wanted, f"{wanted}.tmp") or by_date
@@ -199,10 +205,10 @@ class _NoAliases(Exception):
 
 
 def _resolve_alias(name: str, file: Path, around: Surroundings) -> Path | None:
-    """Return the file of an alias; None if there is no such alias.
+    """Return the path of the file that an alias names; None if there is no such alias.
 
     Raises:
-        NotFound: the alias names a file that does not exist.
+        NotFound: the alias names a session file that does not exist.
         _NoAliases: the file of aliases cannot be used.
     """
     if not _ALIAS.fullmatch(name) or name.lower() in _RESERVED or not os.path.lexists(file):
@@ -215,14 +221,14 @@ def _resolve_alias(name: str, file: Path, around: Surroundings) -> Path | None:
         raise _NoAliases(str(error)) from error
     except (ValueError, LookupError, AttributeError, TypeError) as error:
         raise _NoAliases(f"the aliases in {show_path(file)} cannot be read") from error
-    place = alias.get("sessionPath") if isinstance(alias, dict) else None
-    if not isinstance(place, str) or not place:
+    named = alias.get("sessionPath") if isinstance(alias, dict) else None
+    if not isinstance(named, str) or not named:
         return None
-    beside = [_find_root(around) / folder / place for folder in _FOLDERS]
-    there = next((path for path in (around.cwd / place, *beside) if is_file(path)), None)
-    if there is None and _parse_name(Path(place).name):
-        raise NotFound(f"session file of the alias {name}:", place, hint=f"no file at {show_path(Path(place))}")
-    return there or Path(place)
+    candidates = [around.cwd / named, *(_find_root(around) / folder / named for folder in _FOLDERS)]
+    existing = next((path for path in candidates if is_file(path)), None)
+    if existing is None and _parse_name(Path(named).name):
+        raise NotFound(f"session file of the alias {name}:", named, hint=f"no file at {show_path(Path(named))}")
+    return existing or Path(named)
 
 
 # --- reading

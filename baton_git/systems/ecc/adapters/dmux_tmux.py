@@ -3,10 +3,10 @@ files.
 
     <.claude/orchestration or .orchestration>/<session>/<worker>/{status,task,handoff}.md
 
-Targets are ECC's: the path of a plan (`.json`), or the name of a session. Five things differ from ECC's own reader:
-both folders are searched; panes are found in all windows of a session; a session whose name only begins with the given
-name does not match; the headings of the orchestrator's own template are read; and a worker without an objective is
-shown.
+A target has ECC's form: the path of a plan (`.json`), or the name of a session. The adapter differs from ECC's own
+reader in five ways: it searches both folders; it finds panes in all windows of a session; a session whose name only
+begins with the given name does not match; it reads the headings of the orchestrator's own template; and it shows
+workers without an objective.
 """
 
 from __future__ import annotations
@@ -54,7 +54,13 @@ _PANE = "\t".join(
 
 
 class OrchestratedSession(NamedTuple):
-    """A session of the orchestrator. Of its folders, the first one with a worker is used."""
+    """A session of the orchestrator.
+
+    Attributes:
+        folders: where its workers may be; the first folder with a worker is used.
+        root: the root of its repository or work tree.
+        source: the type and the value of the target.
+    """
 
     name: str
     folders: tuple[Path, ...]
@@ -82,14 +88,16 @@ def can_open(target: Target, around: Surroundings) -> bool:
 
 
 def open_session(target: Target, around: Surroundings) -> dict[str, Any]:
-    place = _find_session(target, around)
-    folders = next((paths for folder in place.folders if (paths := _list_workers(folder))), [])
-    panes = list_panes(place.name, around.environment)
+    orchestrated = _find_session(target, around)
+    folders = next((paths for folder in orchestrated.folders if (paths := _list_workers(folder))), [])
+    panes = list_panes(orchestrated.name, around.environment)
     by_title = {pane.title: pane for pane in reversed(panes)}
     workers = [_make_worker(folder, by_title.get(folder.name), around) for folder in folders]
     states = [worker["state"] for worker in workers]
     state = judge_session_state(states, panes)
-    return snapshot(ID, session(place.name, "orchestrated", state, str(place.root), place.source), workers)
+    return snapshot(
+        ID, session(orchestrated.name, "orchestrated", state, str(orchestrated.root), orchestrated.source), workers
+    )
 
 
 def sessions(around: Surroundings) -> Iterator[Listed]:
@@ -112,8 +120,11 @@ def _is_name(text: str) -> bool:
 
 
 def _may_be_plan(path: Path) -> bool:
-    """Return whether a JSON file may be a plan. One that is not a JSON object counts as a plan, so that its fault is
-    reported; an object with a `schemaVersion` is a snapshot or a recording."""
+    """Return whether a `.json` file may be a plan.
+
+    A file that is not a JSON object counts as a plan, so that its fault is reported. An object with a `schemaVersion`
+    is a snapshot or a recording, and not a plan.
+    """
     try:
         plan = object_in(read_text(path))
     except BatonError:

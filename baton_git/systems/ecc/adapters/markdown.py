@@ -1,4 +1,4 @@
-"""Parse the Markdown that agents write for each other: sections, lists and placeholders of templates."""
+"""Parse the Markdown that agents write for each other: sections, lists, and placeholders of templates."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _BOX = re.compile(r"\[([ xX])\](?:[ \t]+(.*))?")
 _PLACEHOLDERS = {
     "", "-", "*", "pending", "none yet", "tbd", "[relevant files]", "[session context goes here]", "[ ]", "...", "…",
 }  # fmt: skip
-"""The placeholders of templates."""
+"""Texts, in lower case, that templates contain where content is missing."""
 
 
 def is_placeholder(text: str) -> bool:
+    """Return whether a text is blank, or a placeholder of a template."""
     return text.strip().strip("`").rstrip(".:").lower() in _PLACEHOLDERS or text.strip() in _PLACEHOLDERS
 
 

@@ -14,15 +14,15 @@ from baton_git.systems.ecc.adapters.adapter import Surroundings
 from baton_git.systems.ecc.adapters.building import read_text
 
 _SUFFIXES = (".json", ".jsonl", ".tmp")
-_ELSEWHERE = {
-    "ecc.session.v1": ("a snapshot", "baton session record --file takes it"),
-    "ecc.session.recording.v1": ("a recording of ECC", "baton import ecc takes it"),
+_OTHER_COMMANDS = {
+    "ecc.session.v1": ("a snapshot", "to record it: baton session record --file FILE"),
+    "ecc.session.recording.v1": ("a recording of ECC", "to import it: baton import ecc FILE"),
 }
 """By `schemaVersion`, files that another command opens: the kind of file, and a hint with that command."""
 
 
 def explain_refusal(value: str, around: Surroundings) -> BatonError | None:
-    """Explain why no adapter opens a target that is a path; None if it is a name."""
+    """Return the error that explains why no adapter opens a target that is a path; None if the target is a name."""
     path = around.cwd / value
     try:
         mode = path.stat().st_mode
@@ -43,11 +43,11 @@ def explain_refusal(value: str, around: Surroundings) -> BatonError | None:
 def _explain_file(path: Path) -> BatonError:
     try:
         version = (object_in(read_text(path)) or {}).get("schemaVersion")
-        if isinstance(version, str) and version in _ELSEWHERE:
-            kind, where = _ELSEWHERE[version]
-            return InvalidArgument(f"{show_path(path)} is {kind} ({version})", hint=where, path=show_path(path))
+        if isinstance(version, str) and version in _OTHER_COMMANDS:
+            kind, hint = _OTHER_COMMANDS[version]
+            return InvalidArgument(f"{show_path(path)} is {kind} ({version})", hint=hint, path=show_path(path))
         agent = detect(path)
     except BatonError as error:
         return error
-    why = f"is a transcript of {agent}, but is not called .json or .jsonl"
+    why = f"is a transcript of {agent}, but its name does not end in .json or .jsonl"
     return InvalidDocument([Fault("", why)], where=show_path(path))

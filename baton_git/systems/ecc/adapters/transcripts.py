@@ -49,18 +49,19 @@ from baton_git.systems.ecc.adapters.building import (
 )
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
-_OBJECTIVE = 200
+_MAX_OBJECTIVE = 200
 """Maximum number of characters of an objective."""
-_SUMMARY = 600
+_MAX_SUMMARY_LINE = 600
 """Maximum number of characters of a line of a summary."""
-_SUMMARY_LINES = 5
-_LOOKED_AT = 200
-"""Maximum number of events read from the start of a transcript to list it."""
+_MAX_SUMMARY_LINES = 5
+"""Maximum number of lines of a summary."""
+_MAX_LISTED_EVENTS = 200
+"""Maximum number of events that are read from the start of a transcript when sessions are listed."""
 
 
 @dataclass
 class _TranscriptSummary:
-    """A summary of a transcript, collected while it is read once."""
+    """The content of a transcript that a snapshot needs, collected while the transcript is read once."""
 
     setting: dict[str, Any] = field(default_factory=dict)
     title: str = ""
@@ -95,7 +96,7 @@ class _TranscriptSummary:
                 self.last = event
 
     @property
-    def is_at_work(self) -> bool:
+    def awaits_answer(self) -> bool:
         """Whether the transcript ends with a prompt or tool call that waits for an answer."""
         return isinstance(self.last, Prompt | ToolCall)
 
@@ -150,9 +151,10 @@ class Transcripts:
         return self._make_snapshot(self._find_transcript(value, around), (self.ID, value), around)
 
     def _find_transcript(self, wanted: str, around: Surroundings) -> Transcript:
-        """Find a session's transcript by its id or a unique beginning of it; `latest` is the newest readable one.
+        """Return a session's transcript by the id of the session or a unique beginning of the id.
 
-        Ids from paths are compared first, then ids in the transcripts, then UUIDs at the end of file names.
+        `latest` is the newest readable transcript. An id is compared with the ids from paths first, then with the ids
+        in the transcripts, then with the UUIDs at the end of file names.
 
         Raises:
             NotFound: no session has this id.
@@ -161,10 +163,10 @@ class Transcripts:
         if wanted == "latest":
             return self._find_latest(around)
         every = list(self._list_transcripts(around))
-        for ids_of in (_find_id, self._find_inner_id, _parse_id_in_name):
+        for find_id in (_find_id, self._find_inner_id, _parse_id_in_name):
             known: dict[str, Transcript] = {}
             for transcript in every:
-                known.setdefault(ids_of(transcript), transcript)
+                known.setdefault(find_id(transcript), transcript)
             id_ = wanted if wanted in known else complete_id(known, wanted, f"{self.agent} session")
             if id_ is not None:
                 return known[id_]
@@ -175,15 +177,20 @@ class Transcripts:
         return NotFound(f"{self.agent} session", wanted, hint=hint)
 
     def _find_latest(self, around: Surroundings) -> Transcript:
-        """Return the newest readable transcript, and warn about newer ones that cannot be read."""
-        first: BatonError | None = None
+        """Return the newest readable transcript, and warn about newer ones that cannot be read.
+
+        Raises:
+            BatonError: no transcript can be read; the error is that of the newest one.
+            NotFound: there are no transcripts.
+        """
+        first_fault: BatonError | None = None
         for transcript in self._list_transcripts(around):
             fault = self._find_fault(transcript.path)
             if fault is None:
                 return transcript
             around.warn(f"skipped {fault}")
-            first = first or fault
-        raise first or self._make_not_found("latest")
+            first_fault = first_fault or fault
+        raise first_fault or self._make_not_found("latest")
 
     def _find_inner_id(self, transcript: Transcript) -> str:
         """Return the session id in the first events of a transcript; empty if there is none."""
@@ -193,7 +200,7 @@ class Transcripts:
             return ""
 
     def _summarize_beginning(self, path: Path) -> _TranscriptSummary:
-        return _summarize(islice(AGENTS[self.agent].transcripts.events(path), _LOOKED_AT))
+        return _summarize(islice(AGENTS[self.agent].transcripts.events(path), _MAX_LISTED_EVENTS))
 
     def sessions(self, around: Surroundings) -> Iterator[Listed]:
         for transcript in self._list_transcripts(around):
@@ -201,37 +208,37 @@ class Transcripts:
             if isinstance(fault, StoreError):
                 around.warn(str(fault))
             if fault is None:
-                id_, story = _find_id(transcript), self._summarize_beginning(transcript.path)
-                own = story.setting.get("session") or id_
+                id_, summary = _find_id(transcript), self._summarize_beginning(transcript.path)
+                own = summary.setting.get("session") or id_
                 yield Listed(
-                    f"{self.prefix}:{id_}", own, _find_objective(story, own), find_modified_time(transcript.path)
+                    f"{self.prefix}:{id_}", own, _find_objective(summary, own), find_modified_time(transcript.path)
                 )
 
     def _make_snapshot(self, transcript: Transcript, source: tuple[str, str], around: Surroundings) -> dict[str, Any]:
         fault = self._find_fault(transcript.path)
         if fault is not None:
             raise fault
-        story = _summarize(AGENTS[self.agent].transcripts.events(transcript.path))
-        setting = story.setting
+        summary = _summarize(AGENTS[self.agent].transcripts.events(transcript.path))
+        setting = summary.setting
         id_ = setting.get("session") or transcript.session or transcript.path.stem
         cwd = setting.get("cwd") or transcript.cwd
-        is_active = is_fresh(story.time, around.now)
+        is_active = is_fresh(summary.time, around.now)
         state = "active" if is_active else "recorded"
         artifacts = {
             "transcriptFile": str(transcript.path), "model": setting.get("model"), "version": setting.get("version"),
-            "commit": setting.get("commit"), "parent": setting.get("parent"), "lastEvent": story.time,
+            "commit": setting.get("commit"), "parent": setting.get("parent"), "lastEvent": summary.time,
         }  # fmt: skip
         worker = {
             "id": id_,
-            "label": one_line(story.title, _OBJECTIVE) or id_,
+            "label": one_line(summary.title, _MAX_OBJECTIVE) or id_,
             "state": state,
-            "health": _judge_health(story, is_active=is_active),
+            "health": _judge_health(summary, is_active=is_active),
             "branch": setting.get("branch"),
             "worktree": cwd,
             "runtime": runtime(self.runtime, self.agent, active=is_active, dead=False),
-            "intent": {"objective": _find_objective(story, id_), "seedPaths": []},
-            "outputs": outputs(_take_first_lines(story.reply)),
-            "artifacts": drop_empty(artifacts) | ({"unreadLines": story.unread} if story.unread else {}),
+            "intent": {"objective": _find_objective(summary, id_), "seedPaths": []},
+            "outputs": outputs(_take_first_lines(summary.reply)),
+            "artifacts": drop_empty(artifacts) | ({"unreadLines": summary.unread} if summary.unread else {}),
         }
         return snapshot(self.ID, session(id_, "transcript", state, cwd, source), [worker])
 
@@ -247,23 +254,23 @@ def _parse_id_in_name(transcript: Transcript) -> str:
 
 
 def _summarize(events: Iterable[Event]) -> _TranscriptSummary:
-    story = _TranscriptSummary()
+    summary = _TranscriptSummary()
     for event in events:
-        story.add_event(event)
-    return story
+        summary.add_event(event)
+    return summary
 
 
-def _find_objective(story: _TranscriptSummary, id_: str) -> str:
-    return one_line(first_text((story.prompt, story.title), f"Session {id_}"), _OBJECTIVE) or f"Session {id_}"
+def _find_objective(summary: _TranscriptSummary, id_: str) -> str:
+    return one_line(first_text((summary.prompt, summary.title), f"Session {id_}"), _MAX_OBJECTIVE) or f"Session {id_}"
 
 
-def _judge_health(story: _TranscriptSummary, *, is_active: bool) -> str:
-    if story.time is None:
+def _judge_health(summary: _TranscriptSummary, *, is_active: bool) -> str:
+    if summary.time is None:
         return "unknown"
-    return "stale" if story.is_at_work and not is_active else "healthy"
+    return "stale" if summary.awaits_answer and not is_active else "healthy"
 
 
 def _take_first_lines(reply: str) -> list[str]:
     """Return the first lines of a reply that are not blank."""
-    lines = (one_line(line, _SUMMARY) for line in reply.split("\n"))
-    return list(islice((line for line in lines if line), _SUMMARY_LINES))
+    lines = (one_line(line, _MAX_SUMMARY_LINE) for line in reply.split("\n"))
+    return list(islice((line for line in lines if line), _MAX_SUMMARY_LINES))
