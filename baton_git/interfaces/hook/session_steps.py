@@ -52,18 +52,18 @@ def save_periodic_checkpoint(ws: Workspace, now: datetime, settings: HookInputs,
     paif = settings.paif
     if paif is None or paif.agent_id is None:
         return
-    from baton_git.systems.paif.checkpoints import SessionWork, checkpoint_during_session
+    from baton_git.systems.paif.checkpoints import SessionWork, save_due_checkpoint
 
     work = _find_work(ws, event) or SessionWork(one_line(event.response, MAX_SUMMARY))
-    checkpoint_during_session(ws, now, paif.agent_id, work, paif.interval_minutes)
+    save_due_checkpoint(ws, now, paif.agent_id, work, paif.interval_minutes)
 
 
 def save_last_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, event: Payload) -> None:
     """Save a checkpoint at the end of a session, if the work tree has PAIF's settings."""
     if settings.paif is not None:
-        from baton_git.systems.paif.checkpoints import checkpoint_at_end
+        from baton_git.systems.paif.checkpoints import save_final_checkpoint
 
-        checkpoint_at_end(ws, now, settings.paif, work=_find_work(ws, event))
+        save_final_checkpoint(ws, now, settings.paif, work=_find_work(ws, event))
 
 
 def _find_work(ws: Workspace, event: Payload) -> SessionWork | None:

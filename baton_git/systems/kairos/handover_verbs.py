@@ -20,7 +20,7 @@ from baton_git.namespace.results import (
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos.handovers import Outcome, Run, end_run, find_run, record_step, resume_run
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import STALE_AFTER, StepRequest, as_data
+from baton_git.systems.kairos.rules import STALE_AFTER, StepRequest, to_kairos_data
 
 TAG = "handovers"
 MAX_HOURS = 10 * 365 * 24
@@ -132,7 +132,7 @@ class HandoverRun(AtNamespace, RunState):
         closed = run.closed
         ended = {"ended": RunEnd(outcome=closed.reason, at=closed.at, by=closed.session)} if closed is not None else {}
         contested = [ContestedField(id=conflict.id, field=conflict.field) for conflict in run.contested]
-        data = {**as_data(run.handover), **ended, **full_position(run.version)}
+        data = {**to_kairos_data(run.handover), **ended, **full_position(run.version)}
         result = cls(**data, contested=contested, **fields)
         result._record = run.handover
         return result
@@ -204,7 +204,7 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
         asked.challenge, asked.uri, asked.index, asked.came_from, asked.stay, asked.state, tuple(asked.unset)
     )  # fmt: skip
     done = record_step(ws, now, asked.session, request)
-    return SteppedHandover.of(done.written, **as_data(done.handover))
+    return SteppedHandover.of(done.written, **to_kairos_data(done.handover))
 
 
 @verb(
@@ -266,7 +266,7 @@ def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
     """List the live runs; `baton list handovers --archived` lists ended runs."""
     version = ws.branch.read()
     runs, after = take_page(version.state.records(Handover), asked, lambda run: run.id)
-    return Handovers(handovers=[RunState(**as_data(run)) for run in runs], next=after, **full_position(version))
+    return Handovers(handovers=[RunState(**to_kairos_data(run)) for run in runs], next=after, **full_position(version))
 
 
 @verb(

@@ -68,7 +68,7 @@ def take_step(run: Handover | None, id_: str, request: StepRequest, now: datetim
     if run is not None:
         _check_step(run, request)
     old = run.step if run is not None else Step()
-    step = old.as_data() if request.stays else _next_step(old, request)
+    step = old.as_data() if request.stays else _make_next_step(old, request)
     state = {key: value for key, value in (run.state if run else {}).items() if key not in request.without}
     before = run.as_data() if run is not None else {}
     return normalize_run(
@@ -113,7 +113,7 @@ def _check_complete(request: StepRequest) -> None:
         )
 
 
-def _next_step(old: Step, request: StepRequest) -> dict[str, Any]:
+def _make_next_step(old: Step, request: StepRequest) -> dict[str, Any]:
     index = request.index
     if index is None and old.step_index is not None:
         index = old.step_index + 1
@@ -148,7 +148,7 @@ def make_step_conflict(run: Handover, why: str) -> StepConflict:
     """Return the error for a step that does not fit the state of the run. The error contains the run's current step."""
     return StepConflict(
         f"handover {run.id} is at {describe_step(run)}: {why}",
-        current=as_data(run),
+        current=to_kairos_data(run),
         session=run.id,
         hint=f"to see the current step and continue from it: baton handover resume --session {run.id}",
     )
@@ -162,7 +162,7 @@ def describe_step(run: Handover) -> str:
     return ", ".join(one_line(part, 200) for part in (*parts, step.chain_uri, since) if part)
 
 
-def as_data(run: Handover) -> dict[str, Any]:
+def to_kairos_data(run: Handover) -> dict[str, Any]:
     """Return the run under the keys of its file; None for missing values."""
     step = run.step
     return {

@@ -22,8 +22,8 @@ def make_sections(request: BriefRequest) -> Iterator[Section]:
     if request.restored or not agents:
         return
     if reader is None:
-        who = ", ".join(quote_id(agent) for agent in agents[:8])
-        yield Section("Checkpoints", (f"- of {who}: baton restore --agent NAME",), "checkpoints", rank=Rank.STANDING)
+        names = ", ".join(quote_id(agent) for agent in agents[:8])
+        yield Section("Checkpoints", (f"- of {names}: baton restore --agent NAME",), "checkpoints", rank=Rank.STANDING)
     else:
         yield _make_checkpoint_section(request, reader)
 

@@ -206,7 +206,7 @@ GENERATED_PREFIX = "Asked: "
 """Prefix of a summary that was made from the facts of a session."""
 
 
-def checkpoint_at_end(
+def save_final_checkpoint(
     ws: Workspace,
     now: datetime,
     config: PaifConfig,
@@ -234,7 +234,7 @@ def checkpoint_at_end(
     if agent is None or not config.checkpoint_on_exit:
         return None
 
-    def document(state: State, session: str | None) -> Table:
+    def make_document(state: State, session: str | None) -> Table:
         before = checkpoint_store.find_newest(state, agent, now, session)
         old = before.context.conversation_summary if before is not None else ""
         own = "" if old.startswith(GENERATED_PREFIX) or _is_periodic(before) else old
@@ -242,20 +242,20 @@ def checkpoint_at_end(
         best = summary or context or own or generated or old or state.readable_head.context
         return _describe_work(state, agent, now, before, work, best)
 
-    return _save(act_as(ws, agent), now, agent, document)
+    return _save(act_as(ws, agent), now, agent, make_document)
 
 
-def checkpoint_during_session(
+def save_due_checkpoint(
     ws: Workspace, now: datetime, agent: str, work: SessionWork, interval_minutes: int
 ) -> Saved:  # fmt: skip
     """Save a periodic checkpoint of a running session, if one is due. Raises as `save_checkpoint` does."""
 
-    def document(state: State, session: str | None) -> Table:
+    def make_document(state: State, session: str | None) -> Table:
         before = checkpoint_store.find_newest(state, agent, now, session)
         described = _describe_work(state, agent, now, before, work, work.summary or "at work")
         return overlay_document(described, {"metadata": {"checkpoint_type": "periodic"}})
 
-    return _save(act_as(ws, agent), now, agent, document, interval=timedelta(minutes=interval_minutes))
+    return _save(act_as(ws, agent), now, agent, make_document, interval=timedelta(minutes=interval_minutes))
 
 
 def _is_periodic(checkpoint: Checkpoint | None) -> bool:
@@ -280,14 +280,16 @@ def _save(
     ws: Workspace,
     now: datetime,
     agent: str,
-    document: Callable[[State, str | None], Table],
+    make_document: Callable[[State, str | None], Table],
     *,
     interval: timedelta | None = None,
     own_only: bool = False,
     where: str = "",
 ) -> Saved:
-    """Save the checkpoint whose document `document` makes from the state and the session; with `interval`, only if the
-    newest checkpoint is at least that old."""
+    """Save the checkpoint whose document `make_document` makes from the state and the session.
+
+    With `interval`, save it only if the newest checkpoint is at least that old.
+    """
     fresh = str(uuid4())
     placed: dict[str, str] = {}
 
@@ -296,11 +298,11 @@ def _save(
         if interval is not None and _find_recent(tip.state, agent, now, interval) is not None:
             return tip.state
         identity = find_identity(tip.state, agent)
-        current = document(tip.state, ws.actor.session or _find_restored_session(identity))
+        document = make_document(tip.state, ws.actor.session or _find_restored_session(identity))
         agent_state = identity.mutable.state if identity is not None else None
         focus = agent_state.current_focus if agent_state is not None else None
         origin = CheckpointOrigin(agent, ws.actor.session, _find_restored_session(identity) or fresh, now, focus, where)
-        record = complete_checkpoint(current, origin, partial(_find_start, tip.state, agent_state))
+        record = complete_checkpoint(document, origin, partial(_find_start, tip.state, agent_state))
         if own_only:
             check_session_owner(tip.state, agent, record.metadata.session_id)
         state, placed["id"] = checkpoint_store.place_checkpoint(

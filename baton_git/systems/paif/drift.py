@@ -92,11 +92,11 @@ def _compile_phrase(phrase: str) -> re.Pattern[str] | None:
 
 def make_realignment_prompt(identity: Identity | None) -> str:
     """Return PAIF's realignment prompt, with one line for each part of the identity."""
-    who = (identity.immutable if identity is not None else None) or Immutable()
-    lines = [f"PURPOSE: {who.purpose.statement}"] if who.purpose.statement else []
-    values = [*list_texts(who.values.primary), *who.values.secondary]
+    immutable = (identity.immutable if identity is not None else None) or Immutable()
+    lines = [f"PURPOSE: {immutable.purpose.statement}"] if immutable.purpose.statement else []
+    values = [*list_texts(immutable.values.primary), *immutable.values.secondary]
     lines += [f"VALUES: {', '.join(values)}"] if values else []
-    lines += [f"VOICE: {who.voice.tone}"] if who.voice.tone else []
+    lines += [f"VOICE: {immutable.voice.tone}"] if immutable.voice.tone else []
     remember = " Remember:" if lines else ""
     head = ["GRAVITY CHECK TRIGGERED", f"You are drifting from your identity.{remember}"]
     return "\n".join([*head, *map(_flatten, lines)])

@@ -161,10 +161,10 @@ def make_identity(
             hint=f"baton identity show --agent {agent}",
         )
     data = _split_document(document, agent, where)
-    who = parse(Immutable, data.pop("immutable"), where=where, at="immutable")
-    _check_creator(who.origin.created_by, where)
-    immutable = _fill_defaults(who, now)
-    stated = parse(Identity, {**data, "id": agent, "immutable": immutable}, where=where)
+    immutable = parse(Immutable, data.pop("immutable"), where=where, at="immutable")
+    _check_creator(immutable.origin.created_by, where)
+    completed = _fill_defaults(immutable, now)
+    stated = parse(Identity, {**data, "id": agent, "immutable": completed}, where=where)
     if identity is None:
         return stated
     mutable, before = stated.mutable.as_data(), identity.mutable.as_data()
@@ -185,8 +185,10 @@ def _split_document(document: Table, agent: str, where: str) -> dict[str, Any]:
             raise InvalidDocument([fault], where=where)
     if "immutable" not in data:
         data["immutable"] = {name: data.pop(name) for name in Immutable.model_fields if name in data}
-    who = data["immutable"]
-    if not isinstance(who, Mapping) or not any(_has_value(value) for name, value in who.items() if name != "origin"):
+    immutable = data["immutable"]
+    if not isinstance(immutable, Mapping) or not any(
+        _has_value(value) for name, value in immutable.items() if name != "origin"
+    ):
         raise InvalidDocument(
             [Fault("immutable", "says nothing")], where=where, hint="describe the agent: its purpose, values, voice"
         )
@@ -208,6 +210,7 @@ def _check_creator(named: str | None, where: str) -> None:
 
 
 def _fill_defaults(immutable: Immutable, now: datetime) -> dict[str, Any]:
+    """Return the data of an immutable part, with a time of creation and with taboos."""
     data = immutable.as_data()
     if immutable.origin.created_at is None:
         data["origin"] = {**data.get("origin", {}), "created_at": iso_ms(now)}

@@ -146,7 +146,7 @@ def init_agent_identity(ws: Workspace, now: datetime, asked: InitIdentity) -> Ch
         InvalidDocument: a field is not valid, or the document is the identity of another agent.
         NotAllowed: the agent already has an identity.
     """
-    document = _merge(asked.document or {}, asked.parts)
+    document = _merge_parts(asked.document or {}, asked.parts)
     return init_identity(ws, now, check_agent(asked.agent), document, where=asked.source)
 
 
@@ -189,7 +189,7 @@ def check_agent_identity(ws: Workspace, now: datetime, asked: CheckIdentity) -> 
     return CheckedIdentity.of(asked.agent, check_text(ws, now, asked.agent, asked.text, count=not asked.no_count))
 
 
-def _merge(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_parts(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document with the given fields in its immutable part."""
     inside = document.get("immutable", {}) if "immutable" in document else document
     if not given or not isinstance(inside, Mapping):

@@ -66,22 +66,22 @@ def list_sections(identity: Identity, checkpoint: Checkpoint | None) -> list[Sec
 
 
 def _list_identity_lines(identity: Identity) -> Iterable[str]:
-    who = identity.immutable
-    if who is None:
+    immutable = identity.immutable
+    if immutable is None:
         return
-    voice, values = who.voice, who.values
-    yield from _format_named("purpose", list_texts(who.purpose.statement))
+    voice, values = immutable.voice, immutable.values
+    yield from _format_named("purpose", list_texts(immutable.purpose.statement))
     yield from _format_named("values", [", ".join([*list_texts(values.primary), *values.secondary])])
     yield from _format_named("never gives up", [", ".join(values.non_negotiables)])
     yield from _format_named("voice", [", ".join([*list_texts(voice.tone), *voice.quirks])])
     yield from _format_named(
         "never says", ["; ".join(phrase for phrases in list_taboos(identity).values() for phrase in phrases)]
     )
-    yield from _format_named("works on", [", ".join(who.purpose.domains)])
-    yield from _format_named("keeps to", [", ".join(who.purpose.constraints)])
+    yield from _format_named("works on", [", ".join(immutable.purpose.domains)])
+    yield from _format_named("keeps to", [", ".join(immutable.purpose.constraints)])
     yield from _format_named("answers in", [", ".join(voice.preferred_formats)])
-    yield from _format_named("created by", list_texts(who.origin.created_by))
-    yield from _format_named("custodian", list_texts(who.lineage.human_custodian))
+    yield from _format_named("created by", list_texts(immutable.origin.created_by))
+    yield from _format_named("custodian", list_texts(immutable.lineage.human_custodian))
 
 
 def _list_work_lines(checkpoint: Checkpoint) -> Iterable[str]:

@@ -35,10 +35,10 @@ def end(ws: Workspace, now: datetime, *, summary: str | None, context: str | Non
         return EndResult(news=(_describe_ignored(error),))
     if config is None or not config.checkpoint_on_exit:
         return EndResult()
-    from baton_git.systems.paif.checkpoints import checkpoint_at_end  # late: few work trees have settings
+    from baton_git.systems.paif.checkpoints import save_final_checkpoint  # late: few work trees have settings
 
     try:
-        saved = checkpoint_at_end(ws, now, config, summary=summary, context=context, named=ws.actor.named_agent)
+        saved = save_final_checkpoint(ws, now, config, summary=summary, context=context, named=ws.actor.named_agent)
     except (BatonError, OSError) as error:
         return EndResult(news=(f"no checkpoint was made: {error}",))
     if saved is None or saved.id is None:

@@ -20,13 +20,13 @@ from baton_git.systems.paif import checkpoint_store
 from baton_git.systems.paif.checkpoint_verbs import SaveCheckpoint, save_agent_checkpoint
 from baton_git.systems.paif.checkpoints import (
     SessionWork,
-    checkpoint_at_end,
-    checkpoint_during_session,
     collect_sessions,
     preview_restore,
     restore,
     restore_at_start,
     save_checkpoint,
+    save_due_checkpoint,
+    save_final_checkpoint,
 )
 from baton_git.systems.paif.identities import check_text, init_identity
 from baton_git.systems.paif.settings import PaifConfig
@@ -292,17 +292,17 @@ def test_an_unreadable_checkpoint_is_reported_and_kept(ws):
 
 def test_the_end_of_a_session_writes_a_checkpoint_where_the_settings_want_it(nameless):
     end_session(nameless, NOW, context="Where it stands")
-    saved = checkpoint_at_end(nameless, NOW, CONFIG)
+    saved = save_final_checkpoint(nameless, NOW, CONFIG)
     assert saved is not None
     assert stored(nameless, "checkpoint", saved.id).context.conversation_summary == "Where it stands"
-    said = checkpoint_at_end(nameless, later(minutes=1), CONFIG, summary="Done")
+    said = save_final_checkpoint(nameless, later(minutes=1), CONFIG, summary="Done")
     assert said is not None
     assert stored(nameless, "checkpoint", said.id).context.conversation_summary == "Done"
 
 
 @pytest.mark.parametrize("config", [PaifConfig(), parse(PaifConfig, {"agent_id": "zero"})])
 def test_without_the_setting_nothing_happens_at_the_start_and_the_end(nameless, config):
-    assert checkpoint_at_end(nameless, NOW, config, summary="x") is None
+    assert save_final_checkpoint(nameless, NOW, config, summary="x") is None
     assert restore_at_start(nameless, NOW, config) == ()
     assert nameless.branch.read().commit is None
 
@@ -318,9 +318,9 @@ def test_the_start_of_a_session_restores_the_agent_and_shows_it(nameless):
 
 
 def test_the_agent_of_the_settings_overrides_the_sessions_program(ws):
-    assert checkpoint_at_end(ws, NOW, CONFIG, summary="x").id.startswith("zero/")
+    assert save_final_checkpoint(ws, NOW, CONFIG, summary="x").id.startswith("zero/")
     unnamed = parse(PaifConfig, {"session_protocol": {"checkpoint_on_exit": True}})
-    assert checkpoint_at_end(ws, NOW, unnamed, summary="x").id.startswith("claude/")
+    assert save_final_checkpoint(ws, NOW, unnamed, summary="x").id.startswith("claude/")
 
 
 def test_errors_never_stop_the_start_of_a_session(nameless):
@@ -347,7 +347,7 @@ def test_the_last_checkpoint_of_a_session_continues_the_previous_one(ws):
     save_checkpoint(ws, NOW, "zero", body)
     save_checkpoint(acting(ws, "s2"), later(minutes=1), "zero", {"pending_items": ["another's"]})
     check_text(ws, NOW, "zero", "done")
-    saved = checkpoint_at_end(ws, later(minutes=2), CONFIG, summary="wrapped")
+    saved = save_final_checkpoint(ws, later(minutes=2), CONFIG, summary="wrapped")
     found = restore(ws, later(minutes=3), "zero").checkpoint
     assert saved is not None
     assert found is not None
@@ -364,7 +364,7 @@ def test_the_last_checkpoint_of_a_session_continues_the_previous_one(ws):
 
 def test_without_a_session_a_checkpoint_continues_the_newest_one(nameless):
     save_checkpoint(nameless, NOW, "zero", {"pending_items": ["P"], "conversation_summary": "done so far"})
-    saved = checkpoint_at_end(nameless, later(minutes=1), CONFIG)
+    saved = save_final_checkpoint(nameless, later(minutes=1), CONFIG)
     context = stored(nameless, "checkpoint", saved.id).context
     assert (context.pending_items, context.conversation_summary) == (("P",), "done so far")
 
@@ -372,36 +372,36 @@ def test_without_a_session_a_checkpoint_continues_the_newest_one(nameless):
 def test_pending_items_of_another_session_stay_pending_until_done(ws):
     save_checkpoint(acting(ws, "s0"), NOW, "zero", {"pending_items": ["P", "Q"], "conversation_summary": "old"})
     work = SessionWork("Asked: mend it Answered: Done", ("new",), frozenset({"Q"}), ("a.py",))
-    saved = checkpoint_at_end(ws, later(minutes=1), CONFIG, work=work)
+    saved = save_final_checkpoint(ws, later(minutes=1), CONFIG, work=work)
     found = stored(ws, "checkpoint", saved.id)
     assert (found.context.pending_items, found.working_memory.open_files) == (("new", "P"), ("a.py",))
     assert found.context.conversation_summary == "Asked: mend it Answered: Done"
     done = SessionWork("Asked: more", (), frozenset({"P", "new"}))
-    again = stored(ws, "checkpoint", checkpoint_at_end(ws, later(minutes=2), CONFIG, work=done).id)
+    again = stored(ws, "checkpoint", save_final_checkpoint(ws, later(minutes=2), CONFIG, work=done).id)
     assert (again.context.pending_items, again.working_memory.open_files) == ((), ("a.py",))
     assert again.context.conversation_summary == "Asked: more"
 
 
 def test_the_summary_that_the_agent_saved_itself_counts_more_than_one_made_of_facts(ws):
     work = SessionWork("Asked: mend it")
-    checkpoint_during_session(ws, NOW, "zero", work, 10)
-    first = checkpoint_at_end(ws, later(minutes=1), CONFIG, work=SessionWork("Asked: and test it"))
+    save_due_checkpoint(ws, NOW, "zero", work, 10)
+    first = save_final_checkpoint(ws, later(minutes=1), CONFIG, work=SessionWork("Asked: and test it"))
     assert stored(ws, "checkpoint", first.id).context.conversation_summary == "Asked: and test it"
     save_checkpoint(ws, later(minutes=2), "zero", {"conversation_summary": "Mended the parser"})
-    saved = checkpoint_at_end(ws, later(minutes=3), CONFIG, work=work)
+    saved = save_final_checkpoint(ws, later(minutes=3), CONFIG, work=work)
     assert stored(ws, "checkpoint", saved.id).context.conversation_summary == "Mended the parser"
 
 
 def test_a_periodic_checkpoint_keeps_pending_items_and_waits_for_its_interval(ws):
     save_checkpoint(acting(ws, "s0"), NOW, "zero", {"pending_items": ["P"]})
-    assert checkpoint_during_session(ws, later(minutes=5), "zero", SessionWork("Asked: a"), 10).id is None
-    saved = checkpoint_during_session(ws, later(minutes=20), "zero", SessionWork("Asked: a", ("b",)), 10)
+    assert save_due_checkpoint(ws, later(minutes=5), "zero", SessionWork("Asked: a"), 10).id is None
+    saved = save_due_checkpoint(ws, later(minutes=20), "zero", SessionWork("Asked: a", ("b",)), 10)
     found = stored(ws, "checkpoint", saved.id)
     assert (found.context.pending_items, found.metadata.checkpoint_type) == (("b", "P"), "periodic")
 
 
 def test_the_requested_agent_overrides_the_settings(ws):
-    assert checkpoint_at_end(ws, NOW, CONFIG, summary="x", named="one").id.startswith("one/")
+    assert save_final_checkpoint(ws, NOW, CONFIG, summary="x", named="one").id.startswith("one/")
     assert "What happened: x" in " ".join(restore_at_start(ws, NOW, CONFIG, named="one"))
 
 
@@ -417,7 +417,7 @@ def test_checkpoints_after_a_restore_belong_to_the_session_that_it_begins(namele
         metadata = stored(nameless, "checkpoint", saved.id).metadata
         assert (metadata.session_id, metadata.started_at) == (state.session_id, state.last_session_at)
         assert metadata.duration_seconds == (minutes - 10) * 60
-    saved = checkpoint_at_end(nameless, later(minutes=50), CONFIG, summary="x")
+    saved = save_final_checkpoint(nameless, later(minutes=50), CONFIG, summary="x")
     assert stored(nameless, "checkpoint", saved.id).working_memory.scratchpad == "40"
     assert [len(one.ids) for one in collect_sessions(nameless, "zero")] == [3, 1]
     again = restore(nameless, later(minutes=60), "zero").identity.mutable.state
@@ -470,7 +470,7 @@ def test_one_checkpoint_from_the_future_does_not_hide_those_that_come_after(ws):
     assert mine.id is not None
     assert restore(ws, later(minutes=2), "zero").checkpoint.id == mine.id
     assert restore(ws, NOW, "zero").checkpoint.id == mine.id  # a clock may be a little behind
-    saved = checkpoint_at_end(ws, later(minutes=3), CONFIG, summary="x")
+    saved = save_final_checkpoint(ws, later(minutes=3), CONFIG, summary="x")
     assert stored(ws, "checkpoint", saved.id).working_memory.scratchpad == "S"
 
 

@@ -14,8 +14,8 @@ from baton_git.core.state import State
 from baton_git.core.times import parse_time_or_none
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
+    choose_text,
     drop_empty,
-    first_text,
     is_fresh,
     outputs,
     runtime,
@@ -86,7 +86,7 @@ def _is_last(record: Session, state: State) -> bool:
 
 def _find_objective(record: Session, state: State) -> str:
     context = state.readable_head.context if _is_last(record, state) else ""
-    text = first_text((record.summary, context), f"Session {record.id}")
+    text = choose_text((record.summary, context), f"Session {record.id}")
     return one_line(text.strip().split("\n")[0], _MAX_OBJECTIVE) or f"Session {record.id}"
 
 

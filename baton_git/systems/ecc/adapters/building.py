@@ -123,7 +123,7 @@ def find_modified_time(path: Path) -> str:
     return iso_ms(datetime.fromtimestamp(seconds, UTC))
 
 
-def first_text(values: Iterable[str | None], otherwise: str) -> str:
+def choose_text(values: Iterable[str | None], otherwise: str) -> str:
     """Return the first text that is not blank; `otherwise` if there is none."""
     return next((value for value in values if value and value.strip()), otherwise)
 

@@ -22,9 +22,9 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, 
 from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
+    choose_text,
     drop_empty,
     find_modified_time,
-    first_text,
     is_file,
     outputs,
     read_text,
@@ -84,7 +84,7 @@ def sessions(around: Surroundings) -> Iterator[Listed]:
             continue
         except BatonError:  # deleted meanwhile, empty or not text
             continue
-        title = first_text((_find_objective(content), content.title), file.path.name)
+        title = choose_text((_find_objective(content), content.title), file.path.name)
         yield Listed(f"claude:{file.id}", file.id, title, find_modified_time(file.path))
 
 
@@ -286,7 +286,7 @@ def _read_session_text(path: Path) -> str:
 
 def _find_objective(content: HistoryContent) -> str:
     """Return the first item in progress, else the first task noted by the Stop hook; empty if there is neither."""
-    return first_text((*content.in_progress, *content.tasks), "")
+    return choose_text((*content.in_progress, *content.tasks), "")
 
 
 def _make_snapshot(file: SessionFile, source: tuple[str, str]) -> dict[str, Any]:
@@ -294,14 +294,14 @@ def _make_snapshot(file: SessionFile, source: tuple[str, str]) -> dict[str, Any]
     branch, worktree = content.facts.get("branch"), content.facts.get("worktree")
     worker = {
         "id": file.id,
-        "label": first_text((content.title,), file.path.name),
+        "label": choose_text((content.title,), file.path.name),
         "state": "recorded",
         "health": "healthy",
         "branch": branch,
         "worktree": worktree,
         "runtime": runtime("claude-session", "claude", dead=True),
         "intent": {
-            "objective": first_text((_find_objective(content), content.title), f"Session {file.id}"),
+            "objective": choose_text((_find_objective(content), content.title), f"Session {file.id}"),
             "seedPaths": content.context,
         },
         "outputs": outputs(content.completed or content.tasks, risks=[content.notes] if content.notes else []),

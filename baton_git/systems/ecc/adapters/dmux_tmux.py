@@ -26,8 +26,8 @@ from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
     COMPLETED,
     FAILED,
+    choose_text,
     find_modified_time,
-    first_text,
     is_file,
     is_folder,
     judge_health,
@@ -237,7 +237,7 @@ def _make_worker(folder: Path, pane: TmuxPane | None, around: Surroundings) -> d
     status = _parse_status(_read_worker_file(folder / "status.md", notes))
     task = parse_sections(_read_worker_file(folder / "task.md", notes))
     handoff = parse_sections(_read_worker_file(folder / "handoff.md", notes), bold=True)
-    state = first_text((status.get("state"),), "unknown")
+    state = choose_text((status.get("state"),), "unknown")
     pane = pane or TmuxPane("")
     return {
         "id": folder.name,
@@ -248,7 +248,7 @@ def _make_worker(folder: Path, pane: TmuxPane | None, around: Surroundings) -> d
         "worktree": status.get("worktree"),
         "runtime": runtime("tmux-pane", pane.command, pid=pane.pid, active=pane.active, dead=pane.dead),
         "intent": {
-            "objective": first_text((join_prose(task.get("objective", [])),), folder.name),
+            "objective": choose_text((join_prose(task.get("objective", [])),), folder.name),
             "seedPaths": [_strip_back_ticks(bullet) for bullet in parse_bullets(task.get("seeded local overlays", []))],
         },
         "outputs": outputs(

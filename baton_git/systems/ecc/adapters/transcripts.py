@@ -37,9 +37,9 @@ from baton_git.core.times import parse_time_or_none
 from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
+    choose_text,
     drop_empty,
     find_modified_time,
-    first_text,
     is_file,
     is_fresh,
     outputs,
@@ -261,7 +261,7 @@ def _summarize(events: Iterable[Event]) -> _TranscriptSummary:
 
 
 def _find_objective(summary: _TranscriptSummary, id_: str) -> str:
-    return one_line(first_text((summary.prompt, summary.title), f"Session {id_}"), _MAX_OBJECTIVE) or f"Session {id_}"
+    return one_line(choose_text((summary.prompt, summary.title), f"Session {id_}"), _MAX_OBJECTIVE) or f"Session {id_}"
 
 
 def _judge_health(summary: _TranscriptSummary, *, is_active: bool) -> str:

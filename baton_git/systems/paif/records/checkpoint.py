@@ -24,13 +24,15 @@ def _check_date(text: str) -> str:
     return text
 
 
-def _fraction(value: Any) -> Any:
+def _check_fraction(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError(f"must be a number from 0 to 1, not {value!r:.40}")
     return value
 
 
-Fraction = Annotated[Any, AfterValidator(_fraction), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
+Fraction = Annotated[
+    Any, AfterValidator(_check_fraction), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})
+]
 """A number from 0 to 1, kept as it was written: `1` does not become `1.0`."""
 PointInTime = Annotated[Text, AfterValidator(_check_date), Field(json_schema_extra={"pattern": _DATE})]
 
