@@ -32,7 +32,7 @@ Around = Annotated[
 class ListTargets(Input):
     """The sessions to list."""
 
-    adapter: str | None = ADAPTER
+    adapter: str | None = Field(None, description="The adapter to use. Default: all.", examples=["claude-history"])
     limit: int = Field(20, ge=1, le=1000, description="Maximum number of sessions.")
     around: Around = None
 
@@ -108,7 +108,7 @@ class AdapterList(AdapterResult):
     examples=("baton session list", "baton session list --adapter claude-history --limit 5"),
 )
 def list_targets(ws: Workspace, now: datetime, asked: ListTargets) -> TargetList:
-    """List the sessions that adapters can open, newest first, each with its target.
+    """List the sessions that adapters can open, newest first, each with the target for baton session inspect.
 
     Raises:
         InvalidArgument: there is no such adapter.

@@ -42,7 +42,7 @@ class StepHandover(Input):
         le=2**53,
         description="The number of the step, from 1. Default: the next number, if the run has one.",
     )
-    came_from: str | None = Field(None, description="Refuse the step unless the run is at this challenge.")
+    came_from: str | None = Field(None, description="Refuse the step unless the run's current step has this name.")
     stay: bool = Field(False, description="Stay at the current step, and only update the partial state.")
     state: dict[str, Any] = Field({}, description="Partial state, by key.", examples=[{"duration_minutes": 30}])
     unset: list[str] = Field([], max_length=1000, description="Remove this key from the partial state.")
@@ -188,12 +188,12 @@ class Handovers(PageResult):
     ),
 )  # fmt: skip
 def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedHandover:
-    """Record the next step of a run, or start a run.
+    """Record the next step of a protocol run (KAIROS), or start a run.
 
     If no run is named, the only live run is used. If no run is live, a run with a new SESSION_ID starts, except with
     --stay or --from. The step is refused, and the run's current state is returned, if the run is already at that step,
-    if the step's index is not larger than the current one, if the run is not at the challenge of --from, if another
-    client changed the run at the same time, or if the run has ended.
+    if the step's index is not larger than the current one, if --from does not name the current step, if another client
+    changed the run at the same time, or if the run has ended.
 
     Raises:
         StepConflict: the step is refused.
@@ -221,9 +221,10 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
     examples=("baton handover resume --session run-1", "baton handover resume --uri kairos://mem/step2 --json"),
 )  # fmt: skip
 def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> ResumedHandover:
-    """Show the current step and state of a run, to continue it.
+    """Show the current step and state of a protocol run (KAIROS), to continue it.
 
-    A run is stale if its last change is too old; its age is unknown if `updated_at` cannot be read.
+    A run is stale if its last change is older than --stale-after. The age is unknown if `updated_at` is missing, not a
+    time, or in the future.
 
     Raises:
         EndedError: the run has ended.
@@ -249,7 +250,7 @@ def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> Resu
     examples=("baton handover clear --session run-1 --outcome completed",),
 )
 def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> ClearedHandover:
-    """End a run, and archive it; its history is kept.
+    """End a protocol run (KAIROS), and archive it. Its history is kept.
 
     Raises:
         EndedError: the run had already ended.
@@ -263,7 +264,7 @@ def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> Cleare
 
 @verb("handover list", "GET /v1/handovers", effect=READS, tag=TAG, examples=("baton handover list",))
 def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
-    """List the live runs; `baton list handovers --archived` lists ended runs."""
+    """List the live protocol runs (KAIROS). `baton list handovers --archived` lists the ended ones."""
     version = ws.branch.read()
     runs, after = take_page(version.state.records(Handover), asked, lambda run: run.id)
     return Handovers(handovers=[RunState(**to_kairos_data(run)) for run in runs], next=after, **full_position(version))
@@ -279,7 +280,7 @@ def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
     examples=("baton handover show", "baton handover show --session run-1 --at ~1"),
 )
 def show_handover(ws: Workspace, now: datetime, asked: ShowHandover) -> HandoverRun:
-    """Show a run, now or at an older revision. An ended run is shown as it was at its end.
+    """Show a protocol run (KAIROS), now or at an older revision. An ended run is shown as it was at its end.
 
     Raises:
         NotFound: there is no such run.

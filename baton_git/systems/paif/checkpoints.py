@@ -181,9 +181,9 @@ def save_checkpoint(
             "nothing to save: the checkpoint would be empty", hint="describe what was done, for example in a summary"
         )
     interval = timedelta(minutes=interval_minutes) if interval_minutes is not None else None
-    kind = {"metadata": {"checkpoint_type": "periodic"}} if interval is not None else {}
-    whole = overlay_document({"metadata": {}, **document}, kind)
-    return _save(ws, now, agent, lambda *_: whole, interval=interval, own_only=own_only, where=where)
+    metadata = {"metadata": {"checkpoint_type": "periodic"}} if interval is not None else {}
+    typed = overlay_document({"metadata": {}, **document}, metadata)
+    return _save(ws, now, agent, lambda *_: typed, interval=interval, own_only=own_only, where=where)
 
 
 class SessionWork(NamedTuple):
@@ -266,7 +266,8 @@ def _describe_work(
     state: State, agent: str, now: datetime, before: Checkpoint | None, work: SessionWork | None, summary: str
 ) -> Table:
     """Return the document of a new checkpoint: the content of `before`, the session's last checkpoint, updated with
-    `summary`, with `work`, and with the items that are still pending."""
+    `summary`, with `work`, and with the items that are still pending. If the session has no checkpoint yet, items of
+    the agent's newest checkpoint count as pending."""
     work = work or SessionWork()
     source = before or checkpoint_store.find_newest(state, agent, now)
     carried = source.context.pending_items if source is not None else ()
@@ -290,7 +291,7 @@ def _save(
 
     With `interval`, save it only if the newest checkpoint is at least that old.
     """
-    fresh = str(uuid4())
+    new_session = str(uuid4())
     placed: dict[str, str] = {}
 
     def change(tip: Revision) -> State:
@@ -298,10 +299,11 @@ def _save(
         if interval is not None and _find_recent(tip.state, agent, now, interval) is not None:
             return tip.state
         identity = find_identity(tip.state, agent)
-        document = make_document(tip.state, ws.actor.session or _find_restored_session(identity))
+        restored_session = _find_restored_session(identity)
+        document = make_document(tip.state, ws.actor.session or restored_session)
         agent_state = identity.mutable.state if identity is not None else None
         focus = agent_state.current_focus if agent_state is not None else None
-        origin = CheckpointOrigin(agent, ws.actor.session, _find_restored_session(identity) or fresh, now, focus, where)
+        origin = CheckpointOrigin(agent, ws.actor.session, restored_session or new_session, now, focus, where)
         record = complete_checkpoint(document, origin, partial(_find_start, tip.state, agent_state))
         if own_only:
             check_session_owner(tip.state, agent, record.metadata.session_id)

@@ -96,14 +96,14 @@ class CheckpointOrigin(NamedTuple):
 
     Attributes:
         session: the acting session; if None, the session that the document names is used.
-        fresh: the id of a new session, used if the document names none either.
+        fallback_session: the session that is used if the document names none either.
         focus: the agent's current focus, used if the document has none.
         where: the source of the document, for messages.
     """
 
     agent: str
     session: str | None
-    fresh: str
+    fallback_session: str
     now: datetime
     focus: str | None = None
     where: str = ""
@@ -127,7 +127,7 @@ def complete_checkpoint(
         fault = Fault("metadata.agent_id", f"is {named!r}, but this is a checkpoint of {agent!r}")
         raise InvalidDocument([fault], where=where)
     ended = given_metadata.get("ended_at") or iso_ms(origin.now)
-    id_ = origin.session or _parse_session(given_metadata, where) or origin.fresh
+    id_ = origin.session or _parse_session(given_metadata, where) or origin.fallback_session
     metadata = given_metadata | {
         "agent_id": agent,
         "session_id": id_,

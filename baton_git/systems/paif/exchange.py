@@ -82,7 +82,7 @@ AGENT = {"agent": Option(hidden=True)}
     examples=("baton import paif ~/.memory-bridge/checkpoints", "baton import paif ~/.memory-bridge/checkpoints/zero"),
 )
 def import_paif(ws: Workspace, now: datetime, asked: ImportPaif) -> ImportedPaif:
-    """Import PAIF's checkpoints: those of all agents, of one agent, or one file.
+    """Import PAIF's checkpoints from a folder `checkpoints`, the folder of one agent in it, or a file.
 
     Secrets are redacted; nothing else in a checkpoint is changed. Existing checkpoints stay, and importing again adds
     nothing. Files that are not valid checkpoints are listed, and the others are imported nevertheless.

@@ -36,7 +36,9 @@ def record(agent="zero", session="s", at=AT, **sections):
 
 def new(body, **more):
     began = more.pop("began", lambda _: None)
-    origin = documents.CheckpointOrigin(**{"agent": "zero", "session": "s1", "fresh": "fresh", "now": NOW, **more})
+    origin = documents.CheckpointOrigin(
+        **{"agent": "zero", "session": "s1", "fallback_session": "fresh", "now": NOW, **more}
+    )
     return documents.complete_checkpoint(documents.nest_sections(body), origin, began)
 
 
