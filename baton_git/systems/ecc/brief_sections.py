@@ -1,4 +1,4 @@
-"""The section of the brief about snapshots of other sessions."""
+"""The section of the brief about the recorded snapshots of sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KAIROS: a protocol run that another client can resume."""
+"""KAIROS: protocol runs that another client can resume."""
 
 from baton_git.systems.seed_system import SeedSystem
 

@@ -73,7 +73,7 @@ def _format_for_terminal(key: str, text: str) -> str:
 
 
 def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
-    """Parse a handover file to a record's plain data. Blank lines and a BOM are ignored, and lines may end with CRLF.
+    """Parse a handover file into a record's plain data. Blank lines and a BOM are ignored, and lines may end with CRLF.
 
     Raises:
         InvalidDocument: the text is not UTF-8, a line has no key, a key is given twice, `SESSION_ID` is missing or not
@@ -154,7 +154,7 @@ def _iterate_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _split_line(line: str) -> tuple[str, str | None]:
-    """Return the key and the value of a line, or an empty key and None if no colon separates them."""
+    """Return the key and the value of a line `KEY: value` or `KEY:`; an empty key and None for any other line."""
     key, colon, value = line.partition(": ")
     if colon:
         return key.rstrip(_BLANKS), value.strip(_BLANKS)

@@ -77,7 +77,7 @@ def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
     text = copy.read()
     if text is None:
         return None
-    run, redactions = _redact_run(read_text(text, show_path(copy.path)))
+    run, redactions = _redact_run(parse_handover(text, show_path(copy.path)))
     stored = copy.read_mark()
     unchanged = stored is not None and stored.matches(text)
     contested: list[str] = []
@@ -184,7 +184,7 @@ def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy:
     return merged
 
 
-def read_text(text: bytes, where: str) -> Handover:
+def parse_handover(text: bytes, where: str) -> Handover:
     """Parse the run in a handover file.
 
     Raises:
@@ -261,7 +261,7 @@ def _read_stored_run(copy: Copy) -> Handover | None:
 def _parse_run(text: bytes) -> Handover | None:
     """Return the run in a text, or None if the text is not valid."""
     try:
-        return read_text(text, "")
+        return parse_handover(text, "")
     except (InvalidDocument, LimitExceeded):
         return None
 

@@ -163,7 +163,7 @@ def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:
 
 
 def trim_checkpoints(state: State, agent: str, now: datetime, *, session: str | None) -> State:
-    """Return the state with only `KEPT` live checkpoints of an agent, and the others archived.
+    """Return the state with at most `KEPT` live checkpoints of an agent, and the others archived.
 
     Checkpoints dated more than `AHEAD` in the future are archived first, then the oldest ones.
     """

@@ -57,7 +57,7 @@ def record_check(identity: Identity, *, failed: bool) -> Identity:
 
 
 def add_drift_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
-    """Return a checkpoint with the drift checks since the last checkpoint added."""
+    """Return the checkpoint with the drift checks that the identity has counted since the last checkpoint."""
     since = identity.mutable.state.drift_checks
     counts = checkpoint.identity_updates.drift_checks
     both = {**counts.as_data(), "passed": counts.passed + since.passed, "failed": counts.failed + since.failed}

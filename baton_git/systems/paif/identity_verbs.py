@@ -178,7 +178,8 @@ def show_agent_identity(ws: Workspace, now: datetime, asked: ShowIdentity) -> Sh
 def check_agent_identity(ws: Workspace, now: datetime, asked: CheckIdentity) -> CheckedIdentity:
     """Check a text for phrases that an agent's identity rules out.
 
-    The result is counted and added to the agent's next checkpoint.
+    With an agent, the result is counted and added to the agent's next checkpoint. Without one, the phrases that PAIF
+    documents are searched.
 
     Raises:
         InvalidArgument: there is no text.

@@ -124,6 +124,6 @@ def _format_lines(text: str) -> tuple[str, ...]:
 
 
 def _format_code_line(line: str) -> str:
-    """Format a line of code with its indentation."""
+    """Return a line of code with its indentation, of which at most 40 columns are kept."""
     flat = line.expandtabs(4)
     return " " * min(40, len(flat) - len(flat.lstrip(" "))) + one_line(line, LINE)

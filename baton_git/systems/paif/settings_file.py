@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FILE = ".claude/CLAUDE.md"
 MAX_BYTES = 1024 * 1024
-"""Number of bytes of the file that are read."""
+"""Maximum number of bytes of the file that are read."""
 
 
 def read_settings(folder: Path | None) -> PaifConfig | None:

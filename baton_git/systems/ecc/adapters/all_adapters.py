@@ -218,7 +218,7 @@ def _open_session(adapter: Adapter, target: Target, around: Surroundings) -> obj
 
 
 def check_snapshot(adapter: str, data: object) -> OpenedSession:
-    """Validate an adapter's snapshot; an error names the adapter.
+    """Validate a snapshot that an adapter returned, and return it. An error names the adapter.
 
     Raises:
         InvalidDocument: it is not plain JSON, or violates a rule of the contract.
