@@ -22,7 +22,7 @@
         ├── NotARepository     there is no repository here, or its type is not supported
         ├── Corrupt            stored data cannot be read
         ├── SearchUnavailable  Python's sqlite was built without full-text search
-        └── WriteFailed        writing to the disk failed; nothing was changed
+        └── WriteFailed        writing to the disk failed; nothing was changed unless it says so
 
 The message is one line that says what is wrong and where; `hint` is the next step, or empty.
 `code` is the stable name that all interfaces report; `data` holds the details for programs.

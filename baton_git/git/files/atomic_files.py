@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -52,12 +52,17 @@ def reading(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError inside the `with` block into WriteFailed with the path and the reason."""
+def writing(path: Path, *, replaced: Sequence[Path] = ()) -> Iterator[None]:
+    """Turn an OSError inside the `with` block into WriteFailed with the path and the reason.
+
+    The hint names the files that were `replaced` before, or says that nothing was changed.
+    """
     try:
         yield
     except OSError as error:
-        hint = f"{_HINTS.get(error.errno or 0, 'check the path and its permissions')}; nothing was changed"
+        names = " and ".join(map(show_path, replaced))
+        outcome = f"already replaced: {names}" if replaced else "nothing was changed"
+        hint = f"{_HINTS.get(error.errno or 0, 'check the path and its permissions')}; {outcome}"
         message = f"cannot write {show_path(path)}: {error.strerror}"
         raise WriteFailed(message, hint=hint, path=show_path(path), errno=error.errno) from error
 
@@ -125,7 +130,7 @@ def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> Non
 
     Raises:
         InvalidArgument: a target is a folder, a device or a pipe, or two paths lead to the same file.
-        WriteFailed: writing to disk failed.
+        WriteFailed: writing to disk failed; the hint names the files that were replaced.
     """
     staged: dict[Path, Path] = {}
     try:
@@ -139,9 +144,11 @@ def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> Non
             staged[target] = spare_name(target.parent)
             with writing(path):
                 _write_new(staged[target], content, like=target, mode=mode)
+        replaced: list[Path] = []
         for target, spare in staged.items():
-            with writing(target):
+            with writing(target, replaced=replaced):
                 spare.replace(target)
+            replaced.append(target)
     finally:
         for spare in staged.values():
             durable_files.remove(spare)
