@@ -18,7 +18,7 @@ from pathlib import Path
 
 from measuring import missed, report, time_alternately
 
-from baton_git.agents.settings.hook_lines import hook_line
+from baton_git.agents.settings.hook_lines import make_hook_line
 
 ROUNDS = 15
 CLAUDE_ROUNDS = 7
@@ -46,7 +46,7 @@ class World:
     def hook(self, event: str, folder: Path | None = None, agent: str = "claude", **more: object) -> bytes:
         folder = folder or self.repo
         told = {"session_id": SESSION, "transcript_path": str(self.transcript), "cwd": str(folder)}
-        argv = ["sh", "-c", hook_line(agent, ["baton"])(9.5)]
+        argv = ["sh", "-c", make_hook_line(agent, ["baton"])(9.5)]
         return self.run(argv, folder, json.dumps({**told, "hook_event_name": event, **more}))
 
     def record(self, number: int, kind: str, content: object) -> str:

@@ -48,7 +48,7 @@ CLI = AgentCLI(
     "detection": """
 from baton_git.agents.detection import AgentMarkers
 
-ACTING = AgentMarkers(("TOY_SESSION",), ("toy",))
+MARKERS = AgentMarkers(("TOY_SESSION",), ("toy",))
 """,
     "hooks": """
 from baton_git.agents.hook_settings import Hook, HookSettings

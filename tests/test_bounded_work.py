@@ -12,8 +12,8 @@ import annotated_types
 import pytest
 
 from baton_git.agents.claude.prompts import extract_typed_text as typed_in_claude
-from baton_git.agents.codex.patches import files_of
-from baton_git.agents.codex.session_settings import set_by_environment
+from baton_git.agents.codex.patches import list_patched_files
+from baton_git.agents.codex.session_settings import apply_environment_message
 from baton_git.agents.extraction.commits import find_git_work
 from baton_git.agents.gemini.prompts import extract_typed_text as typed_in_gemini
 from baton_git.git.remotes.error_messages import mask_logins
@@ -24,14 +24,14 @@ NUMBERS = {int, float}
 NOWHERE: Any = SimpleNamespace(cwd=None)
 CASES = {
     "the heading of a file": (lambda text: parse_sections(f"# a{text}x"), " #", 400_000),
-    "the files of a patch": (lambda text: files_of(f"*** Add File: a{text}x"), " ", 400_000),
+    "the files of a patch": (lambda text: list_patched_files(f"*** Add File: a{text}x"), " ", 400_000),
     "what Gemini added to a prompt": (lambda text: typed_in_gemini({"content": f"a{text}b"}), " ", 400_000),
     "what Gemini did not end": (lambda text: typed_in_gemini({"content": text}), "<hook_context>", 2_000_000),
     "reminders before a prompt": (
         lambda text: typed_in_claude({}, text), "<system-reminder></system-reminder>", 4_000_000
     ),
     "folders of an environment": (
-        lambda text: set_by_environment(NOWHERE, f"<environment_context>{text}"), "<cwd>", 400_000
+        lambda text: apply_environment_message(NOWHERE, f"<environment_context>{text}"), "<cwd>", 400_000
     ),
     "heredocs": (lambda text: find_git_work(f"git commit\n{text}", "/"), "<<A\n", 65_000),
     "a scheme without end": (mask_logins, "a", 100_000),

@@ -22,7 +22,7 @@ class AgentTranscripts(Protocol):
     """The interface of the module `transcripts` in an agent's folder."""
 
     def events(self, path: Path, since: EndReached = ...) -> Iterator[Event]:
-        """Yield the events after an earlier reading's end; reading in parts yields the same events as reading once."""
+        """Yield the events after the end of an earlier reading; several readings yield the same events as one."""
 
     def read_call(self, call: ToolCall) -> ToolUse:
         """Return the meaning of a tool call."""
@@ -65,7 +65,7 @@ class SessionSource(NamedTuple):
 
 
 class Retention(NamedTuple):
-    """How long a CLI keeps transcripts: the number of days under `key` in its settings `file`, by default `days`."""
+    """How long a CLI keeps transcripts: the number of days under `key` in its settings `file`, or `days` by default."""
 
     file: str
     key: str
@@ -81,7 +81,7 @@ class AgentCLI(NamedTuple):
         package: the plugin or extension for it.
         source: the names of its transcripts as a source of ECC's snapshots.
         mcp_client: the beginning of the name it reports as an MCP client.
-        installed: the note printed after its hooks were installed.
+        installed: the note that is printed after its hooks were installed.
         session_variables: environment variables that hold the session's id in the programs it starts.
         folder_variables: environment variables that hold the session's folder in its hooks.
         process_variable: the environment variable that holds its process id in its hooks.
@@ -90,17 +90,17 @@ class AgentCLI(NamedTuple):
         private_variables: environment variables that tie a process to its session and must not be inherited by another
             session; `NAME*` is a prefix.
         todo_variables: settings that switch its todo tools on.
-        switch_files: files in its folder, other than that of the hooks, in which hooks can be switched off.
+        switch_files: files in its folder in which hooks can be switched off.
         managed_files: system-wide files in which hooks can be switched off.
-        sent: returns whether it sent a hook payload that does not name its sender, from payload and environment.
+        is_sender: returns from a hook payload and the environment whether it sent the payload, which names no sender.
         retention: how long it keeps transcripts; None: forever.
         permission_arguments: arguments that let its sessions without a terminal change files.
         empty_reply: the output of a hook that has nothing to report.
-        end_seconds: the seconds it allows the hook at a session's end, if less than the installed timeout.
-        folder_in_transcript: the folder in which the session started is in the transcript, not in the payload.
+        end_seconds: the seconds that baton may use in the hook at a session's end, if fewer than the installed timeout.
+        folder_in_transcript: the transcript, not the payload, names the folder in which the session started.
         must_trust_hooks: it skips hooks that its user has not trusted.
         trusts_projects: it uses a project's settings without asking whether to trust the folder.
-        told_at_prompt: context given at a session's start is lost, so it is given with the first prompt.
+        loses_start_context: it loses context that a hook adds at a session's start, so the first prompt's hook adds it.
         compacts_unannounced: its compaction event comes before every request to the model, whether or not a compaction
             follows, and no session start follows a compaction.
     """
@@ -119,7 +119,7 @@ class AgentCLI(NamedTuple):
     todo_variables: Mapping[str, str] = {}
     switch_files: tuple[str, ...] = ()
     managed_files: tuple[str, ...] = ()
-    sent: Callable[[Mapping[str, Any], Mapping[str, str]], bool] = lambda data, environment: False
+    is_sender: Callable[[Mapping[str, Any], Mapping[str, str]], bool] = lambda data, environment: False
     retention: Retention | None = None
     permission_arguments: str = ""
     empty_reply: str = ""
@@ -127,37 +127,37 @@ class AgentCLI(NamedTuple):
     folder_in_transcript: bool = False
     must_trust_hooks: bool = False
     trusts_projects: bool = False
-    told_at_prompt: bool = False
+    loses_start_context: bool = False
     compacts_unannounced: bool = False
 
     @property
     def transcripts(self) -> AgentTranscripts:
         """The module that finds and reads its transcripts."""
-        reader: AgentTranscripts = self._module("transcripts")
+        reader: AgentTranscripts = self._import_module("transcripts")
         return reader
 
     @property
     def launcher(self) -> Launcher:
         """The module that starts its sessions."""
-        launcher: Launcher = self._module("launcher")
+        launcher: Launcher = self._import_module("launcher")
         return launcher
 
     @property
     def hooks(self) -> HookSettings:
         """The settings in which its hooks are installed."""
-        settings: HookSettings = self._module("hooks").SETTINGS
+        settings: HookSettings = self._import_module("hooks").SETTINGS
         return settings
 
     @property
-    def acting(self) -> AgentMarkers:
+    def markers(self) -> AgentMarkers:
         """The markers of a process that this CLI started."""
-        markers: AgentMarkers = self._module("detection").ACTING
+        markers: AgentMarkers = self._import_module("detection").MARKERS
         return markers
 
     def find_switches(self, settings: Mapping[str, Any]) -> Iterator[str]:
         """Yield a description of each of its settings that keeps our hooks from running."""
-        find = getattr(self._module("hooks"), "find_switches", None)
+        find = getattr(self._import_module("hooks"), "find_switches", None)
         return iter(find(settings) if find is not None else ())
 
-    def _module(self, name: str) -> Any:
+    def _import_module(self, name: str) -> Any:
         return importlib.import_module(f"baton_git.agents.{self.name}.{name}")

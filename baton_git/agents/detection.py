@@ -24,12 +24,12 @@ class AgentMarkers(NamedTuple):
     packages: tuple[str, ...] = ()
 
     def find_variable(self, environment: Mapping[str, str]) -> str | None:
-        """Return the first of its variables that is set and not empty."""
+        """Return the name of the first of the variables that is set and not empty; None if there is none."""
         return next((name for name in self.variables if environment.get(name)), None)
 
     def is_program(self, name: str, argv: Sequence[str]) -> bool:
         """Whether a process of this name with these arguments is the CLI."""
-        script = _script_of(argv)
+        script = _find_script(argv)
         names = {name, _base_name(argv[0]) if argv else "", _base_name(script)}
         return not names.isdisjoint(self.programs) or any(part in script for part in self.packages)
 
@@ -39,8 +39,8 @@ def _base_name(path: str) -> str:
     return next((name.removesuffix(end) for end in _SUFFIXES if name.endswith(end)), name)
 
 
-def _script_of(argv: Sequence[str]) -> str:
-    """Return the script that an interpreter was started with; empty for any other program."""
+def _find_script(argv: Sequence[str]) -> str:
+    """Return the path of the script that an interpreter runs; an empty text for any other program."""
     if not argv or _base_name(argv[0]).rstrip("0123456789.") not in _INTERPRETERS:
         return ""
     return next((word.replace("\\", "/") for word in argv[1:] if not word.startswith("-")), "")

@@ -1,7 +1,7 @@
-"""Events of a session, independent of the agent CLI: every transcript is read as this stream.
+"""Events of a session, independent of the agent CLI: the reader of each CLI turns a transcript into these events.
 
-Texts contain no lone surrogates. A time is ISO text as in the transcript, or None. `structured`, `arguments` and tool
-names are specific to the agent CLI.
+Texts contain no lone surrogates. A time is ISO text from the transcript, or None if the record has none. The contents
+of `structured` and `arguments`, and the names of tools, are specific to the agent CLI.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 
 class Position(NamedTuple):
-    """The position of a record in a transcript. Records on one line share it.
+    """The position of a record in a transcript. All records on one line have the same position.
 
     Attributes:
-        line: from 1; in a file that is one object (Gemini's older form) the number of the message.
-        offset: bytes before the line; 0 in a file that is one object.
+        line: the number of the line, from 1; in a file that is one object (Gemini's older form), that of the message.
+        offset: the number of bytes before the line; 0 in a file that is one object.
     """
 
     line: int = 1
@@ -28,17 +28,17 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class SessionContext(NamedTuple):
-    """The session and its environment: the first event, repeated when something changes.
+    """The session and its environment. This is the first event, and it is repeated when a value changes.
 
     Attributes:
         branch: the current git branch.
         commit: the commit of HEAD when the session started.
         version: the version of the agent CLI.
         parent: the session that this one was forked from or works for.
-        subagent: whether another session started it, rather than a person.
+        subagent: whether another session started this one, not a person.
     """
 
-    place: Position
+    position: Position
     time: str | None
     session: str | None = None
     cwd: str | None = None
@@ -53,7 +53,7 @@ class SessionContext(NamedTuple):
 class Prompt(NamedTuple):
     """A prompt typed by a person. With `command` (`/review`) the text is their own command with its arguments."""
 
-    place: Position
+    position: Position
     time: str | None
     text: str
     command: str | None = None
@@ -62,7 +62,7 @@ class Prompt(NamedTuple):
 class ModelReply(NamedTuple):
     """A reply of the model to the person."""
 
-    place: Position
+    position: Position
     time: str | None
     text: str
     model: str | None = None
@@ -72,12 +72,12 @@ class ToolCall(NamedTuple):
     """A call of a tool.
 
     Attributes:
-        arguments: arguments that are plain text rather than a table are under the key `input`.
+        arguments: the arguments as a table; those that are plain text are under the key `input`.
         side: whether a subagent made the call.
-        within: the code-running call that made this one (Codex's code mode).
+        within: the id of the call whose code made this call (Codex's code mode).
     """
 
-    place: Position
+    position: Position
     time: str | None
     id: str
     name: str
@@ -87,15 +87,15 @@ class ToolCall(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """The result of a call; a call may have none yet.
+    """The result of a call. A call that is still running has no result yet.
 
     Attributes:
-        text: the output, without the text that the agent CLI is known to add around it.
-        failed: None when unknown.
-        structured: the agent CLI's own structured notes on the result, if any.
+        text: the output, without the text that the agent CLI adds around it.
+        failed: whether the call failed; None when unknown.
+        structured: the agent CLI's own data about the result, if any.
     """
 
-    place: Position
+    position: Position
     time: str | None
     id: str
     text: str
@@ -105,7 +105,7 @@ class ToolResult(NamedTuple):
 
 
 class FileChange(NamedTuple):
-    """`kind` is `add`, `update` or `delete`; `moved_to` the new path of an update that also renamed."""
+    """A changed file. `kind` is `add`, `update` or `delete`; `moved_to` is the new path of a renamed file."""
 
     path: str
     kind: str
@@ -115,7 +115,7 @@ class FileChange(NamedTuple):
 class FilesChanged(NamedTuple):
     """Files that the agent CLI reports as changed by the call `id`, if the call succeeded."""
 
-    place: Position
+    position: Position
     time: str | None
     id: str
     files: tuple[FileChange, ...]
@@ -125,7 +125,7 @@ class FilesChanged(NamedTuple):
 class ReportedCommit(NamedTuple):
     """A commit that the agent CLI reports for the call `id`; `kind` is `committed`, `amended`, …"""
 
-    place: Position
+    position: Position
     time: str | None
     id: str
     sha: str
@@ -135,18 +135,18 @@ class ReportedCommit(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """The goal of the session, as the agent CLI keeps it."""
+    """The goal of the session, as the agent CLI stores it."""
 
-    place: Position
+    position: Position
     time: str | None
     text: str
     status: str | None = None
 
 
 class Compaction(NamedTuple):
-    """The context was replaced by a summary."""
+    """A compaction: the agent CLI replaced the model's context with a summary."""
 
-    place: Position
+    position: Position
     time: str | None
     summary: str
 
@@ -154,15 +154,15 @@ class Compaction(NamedTuple):
 class Title(NamedTuple):
     """The title of the session from here on."""
 
-    place: Position
+    position: Position
     time: str | None
     text: str
 
 
 class Restart(NamedTuple):
-    """Earlier events are invalid: the transcript follows again from its beginning."""
+    """All earlier events are invalid; the events from the beginning of the transcript follow."""
 
-    place: Position = BEGINNING
+    position: Position = BEGINNING
 
 
 class Tally(NamedTuple):
@@ -171,7 +171,7 @@ class Tally(NamedTuple):
     Attributes:
         records: number of objects read.
         understood: number of objects in a known format.
-        misshaped: number of messages and calls that lack a required part.
+        misshaped: number of messages and calls that lack a required key.
     """
 
     records: int = 0
@@ -180,29 +180,29 @@ class Tally(NamedTuple):
 
 
 class ResumePoint(NamedTuple):
-    """The events so far are final; later ones may change, so the next reading resumes here.
+    """The events before this one are final; later ones may change, so the next reading resumes here.
 
-    Comes before an unfinished line, before an event that waits for the other half of its pair, and at the beginning of
-    a file that is always read as a whole.
+    This event comes before an unfinished line, before an event that waits for the other half of its pair, and at the
+    beginning of a file that is always read as a whole.
     """
 
-    place: Position
+    position: Position
     unread: int = 0
     memory: Mapping[str, Any] = NOTHING
     tally: Tally = Tally()
 
 
 class EndReached(NamedTuple):
-    """The last event: nothing more could be read. Passed to `events`, reading resumes there.
+    """The last event of a reading. Pass it to `events` to continue the reading later.
 
     Attributes:
-        place: where the next reading begins; an unfinished line is left for it.
+        position: where the next reading begins; an unfinished line is read again.
         unread: number of lines of the file so far that could not be read completely.
-        memory: the reader's state at `place`, as plain data.
+        memory: the reader's state at `position`, as plain data.
         tally: how much of the file so far was understood.
     """
 
-    place: Position
+    position: Position
     unread: int = 0
     memory: Mapping[str, Any] = NOTHING
     tally: Tally = Tally()

@@ -1,4 +1,4 @@
-"""Read fields of untrusted records: a value of another type counts as missing."""
+"""Read fields of untrusted records: a value of an unexpected type counts as missing."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def table_at(record: Record, key: str) -> Record:
 
 
 def tables(value: Any) -> list[Record]:
-    """Return the objects in a list; none when it is not a list."""
+    """Return the objects in a list; an empty list when the value is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def texts(content: Any, *kinds: str) -> list[str]:
-    """Return the texts of a message's content, a string or parts; with `kinds` only those of parts of these types."""
+    """Return the texts in a message's content, a string or parts; with `kinds`, only those of parts of these types."""
     if isinstance(content, str):
         return [content]
     parts = tables([content] if isinstance(content, dict) else content)

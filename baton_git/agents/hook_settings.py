@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 MARGIN = 0.5
-"""Seconds by which a hook ends before the timeout of its CLI."""
+"""The number of seconds by which our time limit for a hook is shorter than the timeout of its CLI."""
 
 
 class Hook(NamedTuple):
@@ -27,8 +27,8 @@ class HookSettings(NamedTuple):
         folder_variable: the environment variable that moves the folder elsewhere.
         home_variable: the environment variable that replaces the home directory.
         comments: whether the file may contain comments.
-        name: the name of our hook, for CLIs that name hooks.
-        unit: how many units of `timeout` make a second.
+        name: the name of our hook, for CLIs in which hooks have names.
+        unit: how many units of `timeout` are one second.
         skills: the folder of skills below the home directory or the work tree; empty: `skills` in the CLI's own folder.
         project_servers: the file with a work tree's MCP servers, relative to its top.
         user_servers: the file with the user's MCP servers, in the CLI's own folder; empty if only the CLI may write it.
@@ -51,11 +51,15 @@ class HookSettings(NamedTuple):
     own_servers: str = ""
     add_server: str = ""
 
-    def groups(self, line: Callable[[float], str]) -> dict[str, dict[str, Any]]:
-        """Return, by event, the entry that makes the CLI run our line within the event's timeout."""
-        return {hook.event: self._group(hook, line(hook.timeout / self.unit - MARGIN)) for hook in self.hooks}
+    def make_groups(self, line: Callable[[float], str]) -> dict[str, dict[str, Any]]:
+        """Return the settings entry of each event.
 
-    def _group(self, hook: Hook, command: str) -> dict[str, Any]:
+        Args:
+            line: returns the command line of a hook that may take this number of seconds.
+        """
+        return {hook.event: self._make_group(hook, line(hook.timeout / self.unit - MARGIN)) for hook in self.hooks}
+
+    def _make_group(self, hook: Hook, command: str) -> dict[str, Any]:
         name = {"name": self.name} if self.name else {}
         handler = {**name, "type": "command", "command": command, "timeout": hook.timeout}
         return {**({"matcher": hook.matcher} if hook.matcher else {}), "hooks": [handler]}

@@ -33,14 +33,14 @@ class JsonLines:
     """The objects of a file, in order, each with its position; can be iterated once, one line in memory at a time.
 
     Args:
-        start: where to begin, at the start of a line; a file that is now shorter than that is read from its beginning.
-        most: maximum number of lines, including empty and broken ones; None reads all.
+        start: the start of a line; if the file has become shorter than that, it is read from its beginning.
+        most: the number of the last line that is read, counting empty and broken lines; None: all lines are read.
 
     Attributes:
         unread: number of lines so far that could not be read completely.
-        unread_before: number of those that end with a line feed.
-        end: where the next reading begins: after the last line, or at its start if it has no line feed yet.
-        is_open: the current line has no line feed yet, so it may still change.
+        unread_before: number of unreadable lines so far that end with a line feed.
+        end: where the next reading begins: after the last line, or at the start of a line that has no line feed yet.
+        is_open: whether the current line has no line feed yet, so that it may still change.
     """
 
     def __init__(self, path: Path, start: Position = BEGINNING, *, most: int | None = None) -> None:
@@ -58,16 +58,16 @@ class JsonLines:
                 self.end = BEGINNING
             file.seek(self.end.offset)
             while self._most is None or self.end.line <= self._most:
-                place, line = self.end, file.readline(MAX_BYTES + 1)
+                position, line = self.end, file.readline(MAX_BYTES + 1)
                 if not line:
                     return
-                record = _object_of(line)
+                record = _parse_single_object(line)
                 if record is not None:
-                    self.end = Position(place.line + 1, place.offset + len(line))
-                    yield place, record
+                    self.end = Position(position.line + 1, position.offset + len(line))
+                    yield position, record
                     continue
                 for object_ in self._read(line, file):
-                    yield place, object_
+                    yield position, object_
                 if self.is_open:
                     return
 
@@ -78,7 +78,7 @@ class JsonLines:
             rest, finished = _skip_line(file) if not finished else (0, True)
             objects, whole, length = list[Record](), False, length + rest
         else:
-            objects, whole = _objects(line.decode(errors="replace").strip(_AROUND))
+            objects, whole = _parse_objects(line.decode(errors="replace").strip(_AROUND))
         self.unread += not whole
         self.unread_before = self.unread - (not whole and not finished)
         self.is_open = not finished
@@ -86,8 +86,8 @@ class JsonLines:
         return objects
 
 
-def _object_of(line: bytes) -> Record | None:
-    """Parse a finished line with exactly one object, the usual case; None for every other line."""
+def _parse_single_object(line: bytes) -> Record | None:
+    """Return the object of a finished line with exactly one object, the usual case; None for every other line."""
     if not line.endswith(b"}\n") or len(line) > MAX_BYTES:
         return None
     try:
@@ -109,8 +109,8 @@ def _skip_line(file: BinaryIO) -> tuple[int, bool]:
     return skipped, False
 
 
-def _objects(text: str) -> tuple[list[Record], bool]:
-    """Parse the objects of one line; also return whether it holds nothing else."""
+def _parse_objects(text: str) -> tuple[list[Record], bool]:
+    """Return the objects at the beginning of a line, and whether they are the whole line."""
     objects: list[Record] = []
     at = 0
     try:
@@ -151,8 +151,8 @@ def _replace_surrogates(value: Any) -> Any:
     return [_replace_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
-def object_in(text: str) -> Record | None:
-    """Parse a text that is one JSON object; None when it is anything else."""
+def parse_object(text: str) -> Record | None:
+    """Return the object if a text is one JSON object; else None."""
     text = text.strip(_AROUND)
     try:
         check_nesting(text)
@@ -162,8 +162,8 @@ def object_in(text: str) -> Record | None:
     return value if isinstance(value, dict) and end == len(text) else None
 
 
-def whole_object(path: Path) -> Record | None:
-    """Parse a file that is one JSON object; None when it is anything else.
+def read_object(path: Path) -> Record | None:
+    """Return the object if a file is one JSON object; else None.
 
     Raises:
         LimitExceeded: it is larger than `MAX_BYTES`.
@@ -173,12 +173,12 @@ def whole_object(path: Path) -> Record | None:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise LimitExceeded(show_path(path), len(content), MAX_BYTES, "bytes")
-    return object_in(content.decode(errors="replace"))
+    return parse_object(content.decode(errors="replace"))
 
 
 @contextmanager
 def open_transcript(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading. Raises as `reading` does, and InvalidArgument for a device, which may never end."""
+    """Open a file for reading. Raises as `reading` does, and InvalidArgument for a device, which may have no end."""
     if path.is_char_device() or path.is_block_device():
         raise InvalidArgument(f"{show_path(path)} is a device, not a file", path=show_path(path))
     with reading(path), path.open("rb", _BUFFER) as file:

@@ -1,4 +1,4 @@
-"""Start a session of an agent CLI, and read its final report; each CLI implements both."""
+"""The interface with which each agent CLI starts a session and reads the session's final report."""
 
 from __future__ import annotations
 
@@ -59,25 +59,25 @@ class Launcher(Protocol):
 
 
 def escape_argument(text: str) -> str:
-    """Return the text as an argument: with a blank before a leading `-`, so that it is not taken for an option."""
+    """Return the text as an argument, with a blank before a leading `-`, so that it is not taken for an option."""
     return f" {text}" if text.startswith("-") else text
 
 
 def read_objects(output: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects in `output`.
 
-    If the whole output is JSON, this is the object or the objects in the list; otherwise, the lines that are objects.
+    If the whole output is JSON, they are its object, or the objects in its list; otherwise, the lines that are objects.
     """
     try:
         check_nesting(output)
         value = json.loads(output)
     except ValueError:
-        yield from _lines(output)
+        yield from _read_object_lines(output)
         return
     yield from (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict))
 
 
-def _lines(output: str) -> Iterator[dict[str, Any]]:
+def _read_object_lines(output: str) -> Iterator[dict[str, Any]]:
     for line in output.splitlines():
         if line.startswith("{"):
             try:

@@ -33,8 +33,8 @@ class AgentRegistry(Mapping[str, AgentCLI]):
 AGENTS = AgentRegistry("claude", "codex", "gemini")
 """All agent CLIs, in order of preference: the first installed one starts sessions when none is named.
 
-To identify the sender of a payload or the writer of a transcript, they are tried in reverse order, because the payloads
-and transcripts of the first one have the fewest distinguishing marks.
+To identify the sender of a payload or the writer of a transcript, the CLIs are tried in reverse order, because the
+payloads and transcripts of the first one have the fewest distinguishing marks.
 """
 
 
@@ -43,6 +43,6 @@ def session_variables() -> dict[str, str]:
     return {variable: name for name, cli in AGENTS.items() for variable in cli.session_variables}
 
 
-def agent_of_client(client: str) -> str | None:
+def find_agent_of_client(client: str) -> str | None:
     """Return the agent whose CLI reports this MCP client name; None for other clients."""
     return next((name for name, cli in AGENTS.items() if client.startswith(cli.mcp_client)), None)

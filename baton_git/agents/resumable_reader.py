@@ -1,7 +1,7 @@
-"""Read a transcript from where an earlier reading ended; reading in parts yields the same events as reading once.
+"""Read a transcript from where an earlier reading ended. Several readings yield the same events as one reading.
 
 The events of a finished line are final. An unfinished line may change, and an event that a reader holds back may be
-completed by the next line: both come after a `ResumePoint`, where the next reading begins.
+completed by the next line. Both come after a `ResumePoint`, where the next reading begins.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from baton_git.git.files.atomic_files import reading
 
 
 class TranscriptReader(Protocol):
-    """Turns records into events, and keeps state from one record to the next."""
+    """The interface of a reader, which turns records into events and keeps state from one record to the next."""
 
-    def events(self, place: Position, record: Record) -> Iterable[Event]:
+    def events(self, position: Position, record: Record) -> Iterable[Event]:
         """Return the events of a record."""
 
     def flush(self) -> Iterator[Event]:
-        """Yield the events that wait for another record, as if none came."""
+        """Yield the events that were held back for the next record, at the end of the file."""
 
     def memory(self) -> Mapping[str, Any]:
-        """Return the state as plain data."""
+        """Return the state as plain data, from which another reader can continue."""
 
     def understands(self, record: Record) -> bool | None:
-        """Return whether a record is of a known form: False for a message of another form, None for a new type."""
+        """Whether a record has a known format: False for a message in an unknown one, None for an unknown type."""
 
 
 def read_events(
@@ -38,39 +38,39 @@ def read_events(
     """Yield the events since an earlier reading.
 
     Args:
-        make: creates a reader with this state.
+        make: creates a reader from the state that an earlier one returned; the state is empty at the beginning.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
-    if since.place.offset > size_of(path):
+    if since.position.offset > get_size(path):
         since = START_OF_FILE
         yield Restart()
-    lines, reader = JsonLines(path, since.place), make(since.memory)
+    lines, reader = JsonLines(path, since.position), make(since.memory)
     settled: ResumePoint | None = None
     count = RecordCount(since.tally)
-    for place, record in lines:
+    for position, record in lines:
         if lines.is_open and settled is None:
-            settled = ResumePoint(place, since.unread + lines.unread_before, reader.memory(), count.tally())
+            settled = ResumePoint(position, since.unread + lines.unread_before, reader.memory(), count.tally())
             yield settled
         count.add(reader.understands(record))
-        yield from reader.events(place, record)
+        yield from reader.events(position, record)
     end = settled or ResumePoint(lines.end, since.unread + lines.unread_before, reader.memory(), count.tally())
     held = list(reader.flush())
     if settled is None and (held or lines.is_open):
         yield end
     yield from held
-    yield EndReached(end.place, since.unread + lines.unread, end.memory, count.tally())
+    yield EndReached(end.position, since.unread + lines.unread, end.memory, count.tally())
 
 
 class RecordCount:
-    """Counts records by whether their form is known."""
+    """Counts records by whether their format is known."""
 
     def __init__(self, before: Tally = START_OF_FILE.tally) -> None:
         self._records, self._understood, self._misshaped = before
 
     def add(self, is_understood: bool | None) -> None:
-        """Count one record more."""
+        """Count one more record; `is_understood` is the result of `TranscriptReader.understands`."""
         self._records += 1
         if is_understood:
             self._understood += 1
@@ -78,11 +78,11 @@ class RecordCount:
             self._misshaped += 1
 
     def tally(self) -> Tally:
-        """Return the numbers as they are now."""
+        """Return the current counts."""
         return Tally(self._records, self._understood, self._misshaped)
 
 
-def size_of(path: Path) -> int:
+def get_size(path: Path) -> int:
     """Return the size of a file in bytes. Raises as `reading` does."""
     with reading(path):
         return path.stat().st_size

@@ -1,7 +1,7 @@
 """The meaning of a tool call, independent of the agent CLI: files, commands, todo lists, answers.
 
-Each agent's folder has a `tool_use` module for its own tools: `read_call` interprets a call, `read_result` its result.
-Both return plain values, so that calls without a result can be kept in a file.
+Each agent's folder has a `tool_use` module for the agent's tools: `read_call` interprets a call, and `read_result` its
+result. Both return plain values, so that calls without a result can be stored in a file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ToolTodo(NamedTuple):
 
 
 class TodoChange(NamedTuple):
-    """A created or changed item. A new item gets its id with the result; None means unchanged."""
+    """A created or changed item; None means unchanged. The id of a new item is in the result of the call."""
 
     id: str | None = None
     content: str | None = None
@@ -33,7 +33,7 @@ class TodoChange(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task of gobby-tasks in a call; a new task gets its id with the result."""
+    """A task of gobby-tasks in a call. The id of a new task is in the result of the call."""
 
     action: str
     id: str | None = None
@@ -76,13 +76,13 @@ class ToolOutcome(NamedTuple):
     """The meaning of a call's result.
 
     Attributes:
-        failed: whether the call had no effect.
-        files: the files that it changed, if the result names them; None: those of the call.
+        failed: whether the call failed.
+        files: the files that it changed, if the result names them; None: those that the call names.
         id: the id of the item that it created.
-        todos: the whole todo list, if the call asked for it.
+        todos: the whole todo list, if the result contains it.
         answers: a person's answers, each with its question.
-        later: the call continues in the background; this is not its final result.
-        refused: a person refused the call.
+        later: whether the call continues in the background, so that this is not its final result.
+        refused: whether a person refused the call.
     """
 
     failed: bool
@@ -95,8 +95,8 @@ class ToolOutcome(NamedTuple):
 
 
 def shorten_line(text: str, limit: int) -> str:
-    """Return the text on one line, cut after `limit` characters as Gobby does it."""
-    # A command may be a document; nothing after the cut needs to be looked at.
+    """Return the text on one line of at most `limit` characters; like Gobby, end a shortened text with `...`."""
+    # Only the beginning is split into words, because a command may contain a whole document.
     line = " ".join(text[: limit * 8].split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
@@ -109,19 +109,19 @@ def describe_file_use(name: str, path: str | None) -> str:
     return f"{name}: {path}" if path else f"Called {name}"
 
 
-_SAYS = (
+_INFORMATIVE_KEYS = (
     ("query", "search", "pattern", "topic"),
     ("title", "name", "subject", "task_id", "id", "ref"),
     ("path", "file_path", "uri", "url", "file"),
     ("description", "reason", "message", "content", "prompt"),
 )
-_SAYS_NOTHING = ("session_id", "server_name")
+_UNINFORMATIVE_KEYS = ("session_id", "server_name")
 
 
 def describe_call(name: str, arguments: Mapping[str, Any]) -> str:
     """Describe a call of any tool: its name and its most informative argument."""
-    known = (text_at(arguments, key) for keys in _SAYS for key in keys)
-    others = (value for key, value in arguments.items() if isinstance(value, str) and key not in _SAYS_NOTHING)
+    known = (text_at(arguments, key) for keys in _INFORMATIVE_KEYS for key in keys)
+    others = (value for key, value in arguments.items() if isinstance(value, str) and key not in _UNINFORMATIVE_KEYS)
     detail = next((text for text in (*known, *others) if text and text.strip()), None)
     name = name or "unknown"
     return f"{name}: {shorten_line(detail, CONTEXT_LENGTH)}" if detail else f"Called {name}"

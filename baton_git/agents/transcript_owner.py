@@ -7,24 +7,24 @@ from itertools import islice
 from pathlib import Path
 
 from baton_git.agents.fields import Record
-from baton_git.agents.json_lines import MAX_BYTES, JsonLines, whole_object
+from baton_git.agents.json_lines import MAX_BYTES, JsonLines, read_object
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.git.files.atomic_files import show_path
 
 _RECORDS = 50
 _LINES = 200
-"""How many readable records, and how many lines of any sort, are tried before a file counts as unknown."""
+"""Maximum numbers of readable records, and of lines, that are tried before a file counts as unknown."""
 
 
-def detect(path: Path) -> str:
+def detect_agent(path: Path) -> str:
     """Return the name of the agent that wrote a transcript.
 
     Raises:
         InvalidDocument: the file is empty, or no known agent wrote it.
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
-    for record in _first_objects(path):
+    for record in _read_first_objects(path):
         for name in reversed(AGENTS):
             if AGENTS[name].transcripts.recognises(record):
                 return name
@@ -33,8 +33,8 @@ def detect(path: Path) -> str:
     raise InvalidDocument([Fault("", "is empty" if path.stat().st_size == 0 else why)], where=show_path(path))
 
 
-def _first_objects(path: Path) -> Iterator[Record]:
+def _read_first_objects(path: Path) -> Iterator[Record]:
     lines = JsonLines(path, most=_LINES)
     yield from (record for _, record in islice(lines, _RECORDS))
-    if lines.unread and path.stat().st_size <= MAX_BYTES and (whole := whole_object(path)):
+    if lines.unread and path.stat().st_size <= MAX_BYTES and (whole := read_object(path)):
         yield whole

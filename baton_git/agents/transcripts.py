@@ -24,7 +24,7 @@ class Transcript(NamedTuple):
     """The transcript of a session; `session` and `cwd` are None when neither its path nor its first lines name them.
 
     Attributes:
-        cwd_digest: the SHA-256 of `cwd`, if only that is known.
+        cwd_digest: the SHA-256 of `cwd`, if only this is known.
     """
 
     path: Path
@@ -45,7 +45,7 @@ def find_files(folder: Path, *parts: str, warn: Warn = ignore_warning) -> Iterat
     first, *rest = parts
     if first == "**":
         yield from find_files(folder, *rest, warn=warn)
-    for path in _entries(folder, warn):
+    for path in _list_folder(folder, warn):
         if first == "**":
             if not path.is_symlink() and _is_folder(path):
                 yield from find_files(path, *parts, warn=warn)
@@ -56,7 +56,7 @@ def find_files(folder: Path, *parts: str, warn: Warn = ignore_warning) -> Iterat
                 yield from find_files(path, *rest, warn=warn)
 
 
-def _entries(folder: Path, warn: Warn) -> list[Path]:
+def _list_folder(folder: Path, warn: Warn) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -89,7 +89,7 @@ def sort_newest_first(paths: Iterable[Path], warn: Warn = ignore_warning) -> lis
 
 
 def read_first_records(path: Path) -> Iterator[Record]:
-    """Yield the records in the first lines; none when the file cannot be read, so that other files are still found."""
+    """Yield the records in the first `HEAD_LINES` lines; nothing when the file cannot be read."""
     try:
         for _, record in JsonLines(path, most=HEAD_LINES):
             yield record
@@ -98,7 +98,7 @@ def read_first_records(path: Path) -> Iterator[Record]:
 
 
 def read_head(path: Path) -> str:
-    """Return the first `HEAD_BYTES` as text; empty when the file cannot be read."""
+    """Return the first `HEAD_BYTES` bytes as text; an empty text when the file cannot be read."""
     try:
         with open_transcript(path) as file:
             return file.read(HEAD_BYTES).decode(errors="replace")

@@ -10,7 +10,7 @@ from transcript_files import write
 
 from baton_git.agents import json_lines
 from baton_git.agents.events import BEGINNING, Position
-from baton_git.agents.json_lines import JsonLines, object_in, whole_object
+from baton_git.agents.json_lines import JsonLines, parse_object, read_object
 from baton_git.core.errors import InvalidArgument, LimitExceeded, NotFound, StoreError
 
 
@@ -135,13 +135,13 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
 
 def test_a_file_may_be_one_object_over_many_lines(tmp_path, monkeypatch):
     path = write(tmp_path / "a", "{", '"a": 1', "}")
-    assert whole_object(path) == {"a": 1}
-    assert whole_object(write(tmp_path / "b", {"a": 1}, {"b": 2})) is None
+    assert read_object(path) == {"a": 1}
+    assert read_object(write(tmp_path / "b", {"a": 1}, {"b": 2})) is None
     monkeypatch.setattr(json_lines, "MAX_BYTES", 5)
     with pytest.raises(LimitExceeded):
-        whole_object(path)
+        read_object(path)
 
 
 def test_arguments_are_an_object_or_nothing():
-    assert object_in(' {"a": 1}\n') == {"a": 1}
-    assert [object_in(text) for text in ("", "x", "[1]", '{"a":1} x', "[" * 100_000)] == [None] * 5
+    assert parse_object(' {"a": 1}\n') == {"a": 1}
+    assert [parse_object(text) for text in ("", "x", "[1]", '{"a":1} x', "[" * 100_000)] == [None] * 5

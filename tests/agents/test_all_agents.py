@@ -13,7 +13,7 @@ from transcript_files import write
 
 from baton_git.agents.events import EndReached
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.transcript_owner import detect
+from baton_git.agents.transcript_owner import detect_agent
 from baton_git.core.errors import InvalidDocument, NotFound
 
 CLAUDE = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "x"}}
@@ -38,7 +38,7 @@ GEMINI = {"sessionId": "s", "projectHash": "p", "startTime": "t"}
     ],
 )
 def test_the_agent_of_a_transcript_is_detected(tmp_path, records, name):
-    assert detect(write(tmp_path / "a", *records)) == name
+    assert detect_agent(write(tmp_path / "a", *records)) == name
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_the_agent_of_a_transcript_is_detected(tmp_path, records, name):
 )
 def test_an_unknown_file_is_refused_by_name(tmp_path, records):
     with pytest.raises(InvalidDocument, match="notes: is not a transcript of claude, codex or gemini"):
-        detect(write(tmp_path / "notes", *records))
+        detect_agent(write(tmp_path / "notes", *records))
 
 
 def test_an_empty_file_is_refused_as_that(tmp_path):
     with pytest.raises(InvalidDocument, match="a: is empty"):
-        detect(write(tmp_path / "a"))
+        detect_agent(write(tmp_path / "a"))
 
 
 def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(NotFound):
-        detect(tmp_path / "nowhere")
+        detect_agent(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", AGENTS)

@@ -70,9 +70,9 @@ def test_a_session_is_read_in_order(read):
     assert [type(event) for event in found] == kinds
     time = BASE["timestamp"]
     assert found[1] == Prompt(Position(1, 0), time, "fix it")
-    assert found[3] == ModelReply(found[4].place, time, "On it.", "opus")
-    assert found[4] == ToolCall(found[3].place, time, "t1", "Bash", {"command": "ls"})
-    assert found[5] == ToolResult(found[5].place, time, "t1", "a.txt", False, {"stdout": "a.txt"})
+    assert found[3] == ModelReply(found[4].position, time, "On it.", "opus")
+    assert found[4] == ToolCall(found[3].position, time, "t1", "Bash", {"command": "ls"})
+    assert found[5] == ToolResult(found[5].position, time, "t1", "a.txt", False, {"stdout": "a.txt"})
 
 
 def test_the_session_context_is_an_event_first_and_when_it_changes(read):

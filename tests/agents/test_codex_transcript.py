@@ -131,7 +131,7 @@ def test_lines_with_events_beside_them_are_read(read):
         EndReached,
     ]
     assert found[2].model == "gpt-5"
-    assert found[3] == ModelReply(found[3].place, TIME, "On it.", "gpt-5")
+    assert found[3] == ModelReply(found[3].position, TIME, "On it.", "gpt-5")
     assert found[5].id == "c1"
     assert found[5].files == (FileChange("/repo/a.py", "update", "/repo/b.py"), FileChange("/repo/c.py", "add"))
     assert found[6].text == "Success. Updated the following files:\nM a.py\n"

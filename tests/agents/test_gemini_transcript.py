@@ -71,16 +71,16 @@ def test_a_session_that_is_one_object_is_read(tmp_path, indent):
     assert [type(one) for one in found] == [SessionContext, Prompt, ModelReply, ToolCall, ToolResult, EndReached]
     assert (found[0].session, found[0].model) == ("s1", "gemini-3")
     assert found[1].text == "fix it"
-    assert found[2] == ModelReply(found[2].place, TIME, "On it.", "gemini-3")
+    assert found[2] == ModelReply(found[2].position, TIME, "On it.", "gemini-3")
     assert found[3][2:5] == ("c1", "read_file", {"x": 1})
     assert (found[4].text, found[4].failed) == ("hi", False)
-    assert [one.place.line for one in found[1:3]] == [1, 2]
+    assert [one.position.line for one in found[1:3]] == [1, 2]
 
 
 def test_a_message_that_is_written_again_counts_once_in_its_newest_form(read):
     found = read(user("fix it"), gemini(""), gemini("", toolCalls=[call("read_file", "hi")]), gemini("x", "g2"))
     assert told(found) == [Prompt, ToolCall, ToolResult, ModelReply, EndReached]
-    assert only(ToolCall, found)[0].place.line == 4
+    assert only(ToolCall, found)[0].position.line == 4
     assert [one.model for one in only(SessionContext, found)] == [None, "gemini-3"]
 
 
@@ -89,7 +89,7 @@ def test_the_new_part_of_a_rewritten_message_is_read(read):
     ended = gemini("Done.", toolCalls=[call("read_file", "hi")])
     found = read(user("fix it"), running, user("wait", "u2"), ended, ended, user("go on", "u3"))
     assert told(found) == [Prompt, ToolCall, Prompt, ModelReply, ToolResult, Prompt, EndReached]
-    assert [one.place.line for one in only(ToolResult, found)] == [5]
+    assert [one.position.line for one in only(ToolResult, found)] == [5]
 
 
 def test_a_new_context_does_not_remove_earlier_events(read):

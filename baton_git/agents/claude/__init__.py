@@ -27,7 +27,7 @@ CLI = AgentCLI(
     switch_files=("settings.json", "settings.local.json"),
     managed_files=("/etc/claude-code/managed-settings.json",),
     retention=Retention("settings.json", "cleanupPeriodDays", 30),
-    sent=lambda data, environment: True,  # its payloads have no mark of their own, so the other CLIs are tried first
+    is_sender=lambda data, environment: True,  # its payloads have no mark, so the other CLIs are tried first
     trusts_projects=True,
     permission_arguments="--permission-mode acceptEdits",
 )  # fmt: skip

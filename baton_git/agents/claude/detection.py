@@ -1,8 +1,8 @@
-"""Processes of Claude Code: an executable, or `cli.js` of an npm package."""
+"""The markers of Claude Code's processes: an executable `claude`, or `cli.js` of an npm package."""
 
 from baton_git.agents.detection import AgentMarkers
 
-ACTING = AgentMarkers(
+MARKERS = AgentMarkers(
     ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_ENTRYPOINT"),
     ("claude",),
     ("/@anthropic-ai/claude-code/",),

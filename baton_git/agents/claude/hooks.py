@@ -1,4 +1,4 @@
-"""The hooks of Claude Code, in `settings.json`. Timeouts are in seconds; the default for SessionEnd is only 1.5."""
+"""The hooks of Claude Code, in `settings.json`. Timeouts are in seconds; by default, SessionEnd has only 1.5."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

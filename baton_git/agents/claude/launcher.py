@@ -1,4 +1,4 @@
-"""Start Claude Code with `claude -p PROMPT`. It reports the cost, and accepts an id for the session."""
+"""Start Claude Code with `claude -p PROMPT`. Claude Code reports its cost, and lets us choose the session's id."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cach
 
 
 def launch(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    argv = (executable, "-p", escape_argument(prompt), *_system(system_prompt), "--session-id", session)
+    argv = (executable, "-p", escape_argument(prompt), *_make_system_arguments(system_prompt), "--session-id", session)
     return Launch((*argv, "--output-format", "json", *extra), None, session)
 
 
 def in_window(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    argv = (executable, escape_argument(prompt), *_system(system_prompt), "--session-id", session)
+    argv = (executable, escape_argument(prompt), *_make_system_arguments(system_prompt), "--session-id", session)
     return Launch((*argv, *extra), None, session)
 
 
-def _system(system_prompt: str) -> tuple[str, ...]:
+def _make_system_arguments(system_prompt: str) -> tuple[str, ...]:
     return ("--append-system-prompt", escape_argument(system_prompt)) if system_prompt else ()
 
 
 def report(output: str) -> SessionReport:
-    """Parse the one object of the output, or the last line if the user's options ask for `stream-json`."""
+    """Parse the last object of type `result` in the output, which is one object or, with `stream-json`, JSON lines."""
     results = [item for item in read_objects(output) if item.get("type") == "result"]
     if not results:
         return SessionReport(output.strip())

@@ -11,14 +11,14 @@ from typing import Any
 from baton_git.agents.fields import Record, table_at, text_at, texts
 
 CONTINUED = "This session is being continued from a previous conversation"
-"""Beginning of a compaction summary, also in versions that do not mark it otherwise."""
+"""Beginning of a compaction summary; old versions have no other mark for it."""
 
 _NOT_TYPED = (
     "Base directory for this skill", "Caveat: The messages below", "[Request interrupted by user", "[Image: ",
     "<local-command-", "<command-name>", "<command-args>", "<bash-", "<task-notification", "<user-prompt-submit-hook",
     "<teammate-message", "<agent-message", "<tool_use_error>", CONTINUED,
 )  # fmt: skip
-_BEFORE = re.compile(r"\s*<(ide_[a-z_]+|system-reminder)>.*?</\1>\s*", re.DOTALL)
+_INSERTED = re.compile(r"\s*<(ide_[a-z_]+|system-reminder)>.*?</\1>\s*", re.DOTALL)
 _COMMAND = re.compile(r"\s*<command-message>.*?</command-message>\s*<command-name>(.*?)</command-name>", re.DOTALL)
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _MARKS = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
@@ -36,28 +36,28 @@ _BUILT_IN = frozenset(
 
 
 def extract_typed_text(record: Record, content: Any) -> tuple[str, str | None]:
-    """Return the text that a person typed, and the custom command that it runs; an empty text if nobody typed it."""
+    """Return the text that a person typed, and the custom command in it or None; an empty text if nobody typed it."""
     kind = text_at(table_at(record, "origin"), "kind")
     if any(record.get(mark) for mark in _MARKS) or kind not in (None, "human"):
         return "", None
-    text = "\n".join(part for part in map(_own, texts(content, "text")) if part)
+    text = "\n".join(part for part in map(_strip_inserted_text, texts(content, "text")) if part)
     command = _COMMAND.match(text)
     if command:
-        return _run(command[1], text)
+        return _read_custom_command(command[1], text)
     return ("" if text.lstrip().startswith("<command-message>") else text), None
 
 
-def _own(text: str) -> str:
-    """Return the part of a text that the person typed."""
+def _strip_inserted_text(text: str) -> str:
+    """Return a text without the tags that Claude Code puts before it; empty if Claude Code wrote the whole text."""
     at = 0
-    while match := _BEFORE.match(text, at):
+    while match := _INSERTED.match(text, at):
         at = match.end()
     text = text[at:]
     return "" if text.lstrip().startswith(_NOT_TYPED) else text
 
 
-def _run(name: str, text: str) -> tuple[str, str | None]:
-    """Return text and name of a custom command; built-in commands do not concern the work, and give no text."""
+def _read_custom_command(name: str, text: str) -> tuple[str, str | None]:
+    """Return the text and name of a custom command; for a built-in one, which is not about the work, an empty text."""
     name = "/" + name.strip().lstrip("/")
     if name[1:] in _BUILT_IN:
         return "", None

@@ -32,107 +32,111 @@ _BACKGROUND = ("Command running in background with ID", "Command was manually ba
 
 
 def read_call(call: ToolCall) -> ToolUse:
-    """Return what a call does."""
-    given = call.arguments
-    reading = _READINGS.get(call.name)
-    if reading is not None:
-        return reading(call.name, given)
-    return read_gateway_call(call.name, given) or ToolUse(describe_call(name_server_tool(call.name), given))
+    """Return the meaning of a call."""
+    arguments = call.arguments
+    reader = _READERS.get(call.name)
+    if reader is not None:
+        return reader(call.name, arguments)
+    return read_gateway_call(call.name, arguments) or ToolUse(describe_call(name_server_tool(call.name), arguments))
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
-    """Return the outcome of a call of the tool `name`."""
-    failed, noted = bool(result.failed), result.structured or {}
+    """Return the meaning of the result of a call of the tool `name`."""
+    failed, structured = bool(result.failed), result.structured or {}
     if failed and result.text.startswith(_REFUSED):
         return ToolOutcome(failed, refused=True)
     if name == "TaskUpdate":
-        return ToolOutcome(failed or noted.get("success") is False)
+        return ToolOutcome(failed or structured.get("success") is False)
     if name == "TaskCreate":
         match = _CREATED.search(result.text)
-        return ToolOutcome(failed, id=text_at(table_at(noted, "task"), "id") or (match[1] if match else None))
+        return ToolOutcome(failed, id=text_at(table_at(structured, "task"), "id") or (match[1] if match else None))
     if name == "TaskList":
         return ToolOutcome(failed, todos=None if failed else _read_task_list(result))
     if name == "AskUserQuestion":
-        return ToolOutcome(failed, answers=() if failed else _answers(result))
+        return ToolOutcome(failed, answers=() if failed else _read_answers(result))
     if name == "Bash":
-        later = result.text.startswith(_BACKGROUND) or isinstance(noted.get("backgroundTaskId"), str)
+        later = result.text.startswith(_BACKGROUND) or isinstance(structured.get("backgroundTaskId"), str)
         return ToolOutcome(failed, later=later)
     return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)
 
 
-def _bash(name: str, given: Mapping[str, Any]) -> ToolUse:
-    command = text_at(given, "command") or ""
+def _read_bash(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    command = text_at(arguments, "command") or ""
     return ToolUse(describe_command(command), command=command) if command else ToolUse(f"Called {name}")
 
 
-def _file(name: str, given: Mapping[str, Any]) -> ToolUse:
-    path = text_at(given, "file_path") or text_at(given, "notebook_path")
+def _read_file_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    path = text_at(arguments, "file_path") or text_at(arguments, "notebook_path")
     paths, is_read = (path,) if path else (), name in ("Read", "NotebookRead", "LS")
     if is_read:
         return ToolUse(describe_file_use(name, path), reads=paths)
-    return ToolUse(describe_file_use(name, path), files=paths, written=_written(given))
+    return ToolUse(describe_file_use(name, path), files=paths, written=_extract_written_text(arguments))
 
 
-def _written(given: Mapping[str, Any]) -> str:
+def _extract_written_text(arguments: Mapping[str, Any]) -> str:
     """Return the text that an edit writes to its file."""
-    pieces = [given, *tables(given.get("edits"))]
+    pieces = [arguments, *tables(arguments.get("edits"))]
     return "\n".join(text for piece in pieces for key in _WRITTEN if (text := text_at(piece, key)))
 
 
-def _search(name: str, given: Mapping[str, Any]) -> ToolUse:
-    pattern = text_at(given, "pattern")
+def _read_search(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    pattern = text_at(arguments, "pattern")
     activity = f"{name}: {shorten_line(pattern, PATTERN_LENGTH)}" if pattern else f"Called {name}"
     return ToolUse(activity, searches=True)
 
 
-def _agent(name: str, given: Mapping[str, Any]) -> ToolUse:
-    kind, about_it = text_at(given, "subagent_type"), text_at(given, "description")
+def _read_agent_call(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    kind, description = text_at(arguments, "subagent_type"), text_at(arguments, "description")
     label = f"{name} ({kind})" if kind else name
-    return ToolUse(f"{label}: {shorten_line(about_it, PATTERN_LENGTH)}" if about_it else f"Called {name}")
+    return ToolUse(f"{label}: {shorten_line(description, PATTERN_LENGTH)}" if description else f"Called {name}")
 
 
-def _todo_write(name: str, given: Mapping[str, Any]) -> ToolUse:
-    todos = read_todos(tables(given.get("todos")), "content")
-    return ToolUse(f"{name}: {len(todos)} items", todos=todos if isinstance(given.get("todos"), list) else None)
+def _read_todo_write(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    todos = read_todos(tables(arguments.get("todos")), "content")
+    return ToolUse(f"{name}: {len(todos)} items", todos=todos if isinstance(arguments.get("todos"), list) else None)
 
 
-def _create(name: str, given: Mapping[str, Any]) -> ToolUse:
-    return ToolUse(describe_call(name, given), change=TodoChange(None, text_at(given, "subject"), "pending"))
+def _read_task_create(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    return ToolUse(describe_call(name, arguments), change=TodoChange(None, text_at(arguments, "subject"), "pending"))
 
 
-def _update(name: str, given: Mapping[str, Any]) -> ToolUse:
-    number, status = given.get("taskId"), text_at(given, "status")
-    if not isinstance(number, str | int):
+def _read_task_update(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    task_id, status = arguments.get("taskId"), text_at(arguments, "status")
+    if not isinstance(task_id, str | int):
         return ToolUse(f"Called {name}")
-    words = " ".join(word for word in (str(number), status) if word)
-    return ToolUse(f"{name}: {words}", change=TodoChange(str(number), text_at(given, "subject"), status))
+    words = " ".join(word for word in (str(task_id), status) if word)
+    return ToolUse(f"{name}: {words}", change=TodoChange(str(task_id), text_at(arguments, "subject"), status))
 
 
-def _plan(name: str, given: Mapping[str, Any]) -> ToolUse:
-    return ToolUse(f"Called {name}", plan=text_at(given, "plan") or "")
+def _read_plan(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    return ToolUse(f"Called {name}", plan=text_at(arguments, "plan") or "")
 
 
-def _question(name: str, given: Mapping[str, Any]) -> ToolUse:
-    return ToolUse(describe_call(name, (tables(given.get("questions")) or [{}])[0]))
+def _read_question(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    return ToolUse(describe_call(name, (tables(arguments.get("questions")) or [{}])[0]))
 
 
-_READINGS: dict[str, Callable[[str, Mapping[str, Any]], ToolUse]] = {
-    "Bash": _bash, "Read": _file, "Edit": _file, "Write": _file, "MultiEdit": _file, "NotebookEdit": _file,
-    "Glob": _search, "Grep": _search, "Task": _agent, "Agent": _agent, "TodoWrite": _todo_write, "TaskCreate": _create,
-    "TaskUpdate": _update, "ExitPlanMode": _plan, "exit_plan_mode": _plan, "AskUserQuestion": _question,
+_READERS: dict[str, Callable[[str, Mapping[str, Any]], ToolUse]] = {
+    "Bash": _read_bash, "Read": _read_file_use, "Edit": _read_file_use, "Write": _read_file_use,
+    "MultiEdit": _read_file_use, "NotebookEdit": _read_file_use, "Glob": _read_search, "Grep": _read_search,
+    "Task": _read_agent_call, "Agent": _read_agent_call, "TodoWrite": _read_todo_write,
+    "TaskCreate": _read_task_create, "TaskUpdate": _read_task_update, "ExitPlanMode": _read_plan,
+    "exit_plan_mode": _read_plan, "AskUserQuestion": _read_question,
 }  # fmt: skip
 
 
 def _read_task_list(result: ToolResult) -> tuple[ToolTodo, ...] | None:
     """Return the whole list that TaskList printed; None if it cannot be parsed."""
-    noted = (result.structured or {}).get("tasks")
-    if isinstance(noted, list):
-        return tuple(_task(task) for task in tables(noted) if text_at(task, "subject"))
-    todos = tuple(ToolTodo(_title(text), status, number) for number, status, text in _LISTED.findall(result.text))
+    structured = (result.structured or {}).get("tasks")
+    if isinstance(structured, list):
+        return tuple(_read_task(task) for task in tables(structured) if text_at(task, "subject"))
+    todos = tuple(
+        ToolTodo(_strip_suffixes(text), status, task_id) for task_id, status, text in _LISTED.findall(result.text)
+    )
     return todos if todos or "No tasks" in result.text else None
 
 
-def _title(text: str) -> str:
+def _strip_suffixes(text: str) -> str:
     """Return the title of a task, without the suffixes for its owner, `(…)`, and its blockers, `[blocked by …]`."""
     cuts = [len(text)]
     if text.endswith(")"):
@@ -143,11 +147,11 @@ def _title(text: str) -> str:
     return text[: min(cut for cut in cuts if cut >= 0)]
 
 
-def _task(task: Record) -> ToolTodo:
+def _read_task(task: Record) -> ToolTodo:
     return ToolTodo(text_at(task, "subject") or "", text_at(task, "status") or "pending", str(task.get("id", "")))
 
 
-def _answers(result: ToolResult) -> tuple[str, ...]:
-    noted = table_at(result.structured or {}, "answers")
-    pairs = [(question, answer) for question, answer in noted.items() if isinstance(answer, str)]
+def _read_answers(result: ToolResult) -> tuple[str, ...]:
+    structured = table_at(result.structured or {}, "answers")
+    pairs = [(question, answer) for question, answer in structured.items() if isinstance(answer, str)]
     return tuple(f"{question} → {answer}" for question, answer in pairs or _ANSWERED.findall(result.text))

@@ -1,7 +1,7 @@
-"""Ask Codex which hooks its user trusts, and trust ours. Codex skips untrusted hooks without a message.
+"""Ask Codex which hooks its user trusts, and make it trust ours. Codex skips untrusted hooks without a message.
 
-Uses `codex app-server`, which speaks JSON-RPC with one object per line, because the hashes of hooks and the place where
-Codex stores the trusted ones have changed between versions.
+This goes through `codex app-server` (JSON-RPC, one object per line), because the format of the hashes and the place
+where Codex stores the trusted ones have changed between versions.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _LINES = 1000
 """Maximum number of lines that are read for one response; Codex also sends notifications."""
 
 
-class SeenHook(NamedTuple):
-    """A hook that Codex has loaded. Its `status` is trusted, untrusted, modified or managed."""
+class LoadedHook(NamedTuple):
+    """A hook that Codex has loaded. Its `status` is `trusted`, `untrusted`, `modified` or `managed`."""
 
     key: str
     status: str
@@ -56,7 +56,7 @@ class Codex:
     environment: Mapping[str, str] = field(repr=False)
     seconds: float = SECONDS
 
-    def hooks(self) -> list[SeenHook]:
+    def hooks(self) -> list[LoadedHook]:
         """Return all hooks that Codex has loaded for the folder.
 
         Raises:
@@ -65,7 +65,7 @@ class Codex:
         with self._connect() as connection:
             return _parse_hooks(connection.request("hooks/list", {"cwds": [str(self.folder)]}))
 
-    def trust(self, hooks: Sequence[SeenHook]) -> None:
+    def trust(self, hooks: Sequence[LoadedHook]) -> None:
         """Make Codex trust these hooks, exactly as they are now. Raises as `hooks` does."""
         self._write_states({hook.key: {"trusted_hash": hook.hash} for hook in hooks})
 
@@ -84,7 +84,7 @@ class Codex:
     @contextmanager
     def _connect(self) -> Iterator[_ServerConnection]:
         process = self._start_server()
-        timer = Timer(self.seconds, _end, [process])
+        timer = Timer(self.seconds, _kill_server, [process])
         timer.start()
         try:
             assert process.stdin is not None
@@ -95,7 +95,7 @@ class Codex:
             yield connection
         finally:
             timer.cancel()
-            _end(process)
+            _kill_server(process)
 
     def _start_server(self) -> subprocess.Popen[bytes]:
         try:
@@ -152,8 +152,8 @@ def _describe_error(error: Any) -> str:
     return str(error.get("message", error) if isinstance(error, dict) else error)[:200]
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the whole process group, because the program may be a wrapper around another one."""
+def _kill_server(process: subprocess.Popen[bytes]) -> None:
+    """Kill the server's whole process group, because the program may be a wrapper that started another one."""
     with suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -162,21 +162,21 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             stream.close() if stream else None
 
 
-def _parse_hooks(result: Any) -> list[SeenHook]:
+def _parse_hooks(result: Any) -> list[LoadedHook]:
     try:
         return [
-            SeenHook(
+            LoadedHook(
                 str(hook["key"]), str(hook["trustStatus"]), str(hook["currentHash"]), str(hook.get("command") or ""),
                 Path(hook["sourcePath"]), bool(hook.get("enabled", True)),
             )
-            for place in result["data"] for hook in place["hooks"]
+            for folder in result["data"] for hook in folder["hooks"]
         ]  # fmt: skip
     except (KeyError, TypeError) as error:
         raise StoreError("codex app-server sent an unknown response", hint="check with /hooks in codex") from error
 
 
-def trusted_keys(config: Path) -> set[str]:
-    """Return the keys of the hooks that Codex's configuration lists as trusted; they may have changed since.
+def read_trusted_keys(config: Path) -> set[str]:
+    """Return the keys of the hooks that Codex's configuration lists as trusted; the hooks may have changed since.
 
     Raises:
         StoreError: the configuration cannot be read.

@@ -1,4 +1,4 @@
-"""Read the work that Codex CLI records besides the messages: commands run, files changed, MCP tools called."""
+"""Read the work that Codex CLI records besides messages: commands that ran, changed files, calls of MCP tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton_git.agents.fields import Record, table_at, text_at, texts
 class CompletedWork(NamedTuple):
     """A finished command, patch or MCP tool call.
 
-    `id` is that of the model's call; work that code started (code mode) has an id of its own.
+    `id` is the id of the model's call; work that was started by the model's code (code mode) has an id of its own.
     """
 
     id: str
@@ -40,19 +40,19 @@ def read_work(payload: Record) -> CompletedWork | None:
             name, "shell", {"command": payload.get("command"), "workdir": folder}, read_command_output(payload), payload
         )
     if kind in ("FileChange", "patch_apply_end"):
-        return _patch(name, payload)
-    return _of_server(name, payload) if kind in ("McpToolCall", "mcp_tool_call_end") else None
+        return _read_patch(name, payload)
+    return _read_mcp_call(name, payload) if kind in ("McpToolCall", "mcp_tool_call_end") else None
 
 
-def _patch(name: str, payload: Record) -> CompletedWork:
-    worked = payload.get("success") is True or payload.get("status") == "completed"
+def _read_patch(name: str, payload: Record) -> CompletedWork:
+    succeeded = payload.get("success") is True or payload.get("status") == "completed"
     changes = table_at(payload, "changes")
     text = (text_at(payload, "stdout") or "") + (text_at(payload, "stderr") or "")
-    files = tuple(_change(path, changes) for path in changes) if worked else ()
-    return CompletedWork(name, "apply_patch", {"changes": changes}, Output(text, not worked), payload, files)
+    files = tuple(_read_change(path, changes) for path in changes) if succeeded else ()
+    return CompletedWork(name, "apply_patch", {"changes": changes}, Output(text, not succeeded), payload, files)
 
 
-def _change(path: str, changes: Record) -> FileChange:
+def _read_change(path: str, changes: Record) -> FileChange:
     change = table_at(changes, path)
     # In older releases the kind is the only key.
     kind = text_at(change, "type") or next(iter(change), "update")
@@ -60,12 +60,12 @@ def _change(path: str, changes: Record) -> FileChange:
     return FileChange(path, kind, text_at(details, "move_path"))
 
 
-def _of_server(name: str, payload: Record) -> CompletedWork:
-    asked = table_at(payload, "invocation") or payload
+def _read_mcp_call(name: str, payload: Record) -> CompletedWork:
+    invocation = table_at(payload, "invocation") or payload
     result = payload.get("result")
     answer = table_at(result, "Ok") or result if isinstance(result, dict) else {}
     failed = bool(answer.get("is_error") or answer.get("isError")) or bool(payload.get("error")) or "Err" in answer
-    tool = f"mcp__{text_at(asked, 'server')}__{text_at(asked, 'tool')}"
+    tool = f"mcp__{text_at(invocation, 'server')}__{text_at(invocation, 'tool')}"
     return CompletedWork(
-        name, tool, table_at(asked, "arguments"), Output("\n".join(texts(answer.get("content"))), failed), payload
+        name, tool, table_at(invocation, "arguments"), Output("\n".join(texts(answer.get("content"))), failed), payload
     )

@@ -1,4 +1,4 @@
-"""Start Codex with `codex exec PROMPT`; `codex PROMPT` needs a terminal. It reports tokens, but no cost."""
+"""Start Codex with `codex exec PROMPT`; `codex PROMPT` needs a terminal. Codex reports tokens, but no cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from baton_git.agents.launcher import Launch, SessionReport, escape_argument, re
 
 
 def launch(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    """Return the command. The system prompt goes to standard input, which Codex appends to the prompt."""
+    """Return the command. The system prompt is its standard input, which Codex appends to the prompt."""
     return Launch((executable, "exec", "--json", *extra, escape_argument(prompt)), system_prompt or None)
 
 
@@ -18,7 +18,7 @@ def in_window(executable: str, prompt: str, system_prompt: str, session: str, ex
 
 
 def report(output: str) -> SessionReport:
-    """Parse a stream of events: the agent's last message is the answer, and the tokens of all turns are added up."""
+    """Parse a stream of events: the answer is the agent's last message, the tokens are the sum over all turns."""
     answer, session, tokens, is_counted = "", None, 0, False
     for event in read_objects(output):
         kind, item, usage = event.get("type"), event.get("item"), event.get("usage")

@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from baton_git.agents.fields import Record, table_at, text_at, texts
-from baton_git.agents.json_lines import object_in
+from baton_git.agents.json_lines import parse_object
 
 _HEAD = re.compile(
     r"(?:(?:Chunk ID|Wall time|Process exited|Process running|Exit code|Original token count|Total output lines"
@@ -22,7 +22,7 @@ _STATUS = {"completed": False, "failed": True, "declined": True}
 
 
 class Output(NamedTuple):
-    """The output of a call. `failed` is None when the output does not tell."""
+    """The output of a call. `failed` is None if the output does not show whether the call failed."""
 
     text: str
     failed: bool | None
@@ -38,12 +38,12 @@ def parse_output(value: Any) -> Output:
 
 
 def _unwrap_output(text: str) -> tuple[str, bool | None] | None:
-    """Remove one wrapper; return the inner text and whether the wrapper reports failure. None without a wrapper."""
+    """Remove one wrapper; return the inner text and whether the wrapper reports failure, or None without a wrapper."""
     head = _HEAD.match(text)
     if head:
         code = _EXIT.search(head[0])
         return text[head.end() :], int(code[1]) != 0 if code else _detect_failure(head[0])
-    wrapped = object_in(text) if text.startswith('{"output"') else None
+    wrapped = parse_object(text) if text.startswith('{"output"') else None
     inner = text_at(wrapped or {}, "output")
     if wrapped is None or inner is None:
         return None

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 
-_PLACES = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S)", re.MULTILINE)
-_LISTED = re.compile(r"^[AMD] (.*\S)", re.MULTILINE)
+_FILE_LINES = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S)", re.MULTILINE)
 _KEPT = ("+", " ", "@")
-"""First characters of the lines that are in the file afterwards (`+`, blank) or name a position in it (`@`)."""
+"""First characters of lines that are in the file after the patch (`+`, blank) or name a position in it (`@`)."""
 WORKED = "Success. Updated the following files:"
 
 
-def files_of(patch: str) -> tuple[str, ...]:
-    """Return the files that a patch names, in its order; both names of a moved file."""
-    return tuple(dict.fromkeys(_PLACES.findall(patch)))
+def list_patched_files(patch: str) -> tuple[str, ...]:
+    """Return the files that a patch names, in its order; a moved file has both of its names there."""
+    return tuple(dict.fromkeys(_FILE_LINES.findall(patch)))
 
 
 def find_patch_code(patch: str) -> str:
-    """Return the code of the changed files that a patch shows: added lines, and the lines around them."""
+    """Return the code in a patch as it is after the change: the added lines, and the lines around them."""
     body = patch.partition("*** Begin Patch")[2].partition("*** End Patch")[0]
     kept = (line for line in body.splitlines() if line[:1] in _KEPT)
     return "\n".join(line.removeprefix("@@ ") if line[0] == "@" else line[1:] for line in kept)

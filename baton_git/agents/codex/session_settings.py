@@ -1,4 +1,4 @@
-"""Read a session's settings from Codex CLI's records: the first record, and the context of each turn."""
+"""Read the context of a session from Codex CLI's records: from the first record, and from that of each turn."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from baton_git.agents.fields import Record, table_at, text_at
 _CWD = re.compile(r"<cwd>((?:(?!<cwd>).)*?)</cwd>|^Current working directory: (.*)$", re.MULTILINE)
 
 
-def session_start(place: Position, record: Record) -> SessionContext | None:
-    """Return the session described by a first record, bare (up to 0.3x) or `session_meta`; None for other records."""
+def read_session_start(position: Position, record: Record) -> SessionContext | None:
+    """Return the context in the first record of a session: `session_meta`, or without a type up to 0.3x; else None."""
     bare = "type" not in record and "instructions" in record and "id" in record
     if not bare and record.get("type") != "session_meta":
         return None
     payload = record if bare else table_at(record, "payload")
     git, source = table_at(payload, "git"), payload.get("source")
     return SessionContext(
-        place,
+        position,
         text_at(record, "timestamp"),
         session=text_at(payload, "id"),
         cwd=text_at(payload, "cwd"),
@@ -30,15 +30,15 @@ def session_start(place: Position, record: Record) -> SessionContext | None:
     )
 
 
-def set_by_turn(last: SessionContext, payload: Record) -> SessionContext:
-    """Return the setting updated with a `turn_context`."""
+def apply_turn_context(last: SessionContext, payload: Record) -> SessionContext:
+    """Return the context updated from the payload of a `turn_context` record."""
     return last._replace(
         cwd=text_at(payload, "cwd") or last.cwd,
         model=text_at(payload, "model") or last.model,
     )
 
 
-def set_by_environment(last: SessionContext, text: str) -> SessionContext:
-    """Return the setting with the folder named in a message to the model, which is the only place in old formats."""
+def apply_environment_message(last: SessionContext, text: str) -> SessionContext:
+    """Return the context with the folder that a message to the model names; old formats name it nowhere else."""
     match = _CWD.search(text) if last.cwd is None and "<environment_context>" in text else None
     return last._replace(cwd=match[1] or match[2]) if match else last

@@ -1,4 +1,4 @@
-"""Find the transcripts of Codex CLI. Its databases list them too, but their schema changes between versions."""
+"""Find the transcripts of Codex CLI by file name; the schema of its databases, which list them, changes too often."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from baton_git.agents.codex.session_settings import session_start
+from baton_git.agents.codex.session_settings import read_session_start
 from baton_git.agents.events import BEGINNING
 from baton_git.agents.transcripts import (
     Transcript,
@@ -20,8 +20,8 @@ from baton_git.agents.transcripts import (
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
-_MAX_BESIDE = 40
-"""Number of newest transcripts of the same day that are checked for a parent session."""
+_MAX_SIBLINGS = 40
+"""Maximum number of transcripts of the same day that are checked for a parent session, newest first."""
 
 
 def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
@@ -36,7 +36,7 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
         find_files(root, place, "**", "rollout-*.jsonl", warn=warn) for place in ("sessions", "archived_sessions")
     )
     for path in sort_newest_first(chain.from_iterable(places), warn):
-        settings = (session_start(BEGINNING, record) for record in read_first_records(path))
+        settings = (read_session_start(BEGINNING, record) for record in read_first_records(path))
         start = next((setting for setting in settings if setting), None)
         named = _ID.search(path.stem)
         if not (start and start.subagent):
@@ -45,8 +45,8 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
 
 def subagents(path: Path, session: str) -> Iterator[Path]:
     """Yield the transcripts of the threads that a session started, newest first, among those of the same day."""
-    for file in sort_newest_first(find_files(path.parent, "rollout-*.jsonl"))[:_MAX_BESIDE]:
-        settings = (session_start(BEGINNING, record) for record in read_first_records(file))
+    for file in sort_newest_first(find_files(path.parent, "rollout-*.jsonl"))[:_MAX_SIBLINGS]:
+        settings = (read_session_start(BEGINNING, record) for record in read_first_records(file))
         start = next((setting for setting in settings if setting), None)
         if start is not None and start.subagent and start.parent == session:
             yield file

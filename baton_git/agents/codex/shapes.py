@@ -5,19 +5,21 @@ from __future__ import annotations
 from baton_git.agents.fields import Record, table_at, tables, text_at
 
 _ENVELOPES = ("response_item", "event_msg")
-_BESIDE = ("session_meta", "turn_context", "compacted", "world_state", "token_usage_record")
-_NEEDS = {
+_OTHER_TYPES = ("session_meta", "turn_context", "compacted", "world_state", "token_usage_record")
+_REQUIRED_KEYS = {
     "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
     "function_call_output": "output", "custom_tool_call_output": "output", "user_message": "message",
     "agent_message": "message", "item_completed": "item", "patch_apply_end": "changes", "exec_command_end": "exit_code",
 }  # fmt: skip
-_PASSING = frozenset(("reasoning", "agent_reasoning", "token_count", "task_started", "task_complete", "turn_aborted"))
+_KEYLESS_TYPES = frozenset(
+    ("reasoning", "agent_reasoning", "token_count", "task_started", "task_complete", "turn_aborted")
+)
 
 
 def understands(record: Record) -> bool | None:
     """Return True for a record in a known format, False for a message in an unknown one, None for an unknown type."""
     kind = text_at(record, "type")
-    if kind in _BESIDE:
+    if kind in _OTHER_TYPES:
         return isinstance(record.get("payload"), dict)
     if kind is None:  # the first releases
         return True if "record_type" in record or {"id", "timestamp"} <= record.keys() else None
@@ -25,9 +27,9 @@ def understands(record: Record) -> bool | None:
     kind = text_at(item, "type")
     if kind == "message" or (kind == "agent_message" and "content" in item):
         return _is_message(item)
-    if kind in _NEEDS:
-        return _NEEDS[kind] in item
-    return True if kind in _PASSING else (None if kind is not None else False)
+    if kind in _REQUIRED_KEYS:
+        return _REQUIRED_KEYS[kind] in item
+    return True if kind in _KEYLESS_TYPES else (None if kind is not None else False)
 
 
 def _is_message(item: Record) -> bool:

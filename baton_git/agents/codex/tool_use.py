@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton_git.agents.codex.patches import files_of, find_patch_code, has_worked, is_patch
+from baton_git.agents.codex.patches import find_patch_code, has_worked, is_patch, list_patched_files
 from baton_git.agents.events import ToolCall, ToolResult
 from baton_git.agents.fields import table_at, tables, text_at
 from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
-from baton_git.agents.json_lines import object_in
+from baton_git.agents.json_lines import parse_object
 from baton_git.agents.tool_use import (
     COMMAND_LENGTH,
     ToolOutcome,
@@ -30,12 +30,12 @@ _SHELL_PROGRAMS = ("sh", "bash", "zsh", "dash")
 
 
 def read_call(call: ToolCall) -> ToolUse:
-    """Return what a call does."""
+    """Return the meaning of a call."""
     given = call.arguments
     if call.name in _SHELLS:
-        return _shell(call.name, given)
+        return _read_shell_call(call.name, given)
     if call.name == "apply_patch":
-        return _patch(given)
+        return _read_patch_call(given)
     if call.name == "update_plan":
         todos = read_todos(tables(given.get("plan")), "step")
         listed = isinstance(given.get("plan"), list)
@@ -44,34 +44,34 @@ def read_call(call: ToolCall) -> ToolUse:
         return ToolUse(f"exec: {shorten_line(code, COMMAND_LENGTH)}")
     return (
         read_gateway_call(call.name, given)
-        or _of_server(call.name, given)
+        or _read_server_call(call.name, given)
         or ToolUse(describe_call(name_server_tool(call.name), given))
     )
 
 
-def _of_server(name: str, given: Mapping[str, Any]) -> ToolUse | None:
-    """Read a call of Gobby's server, whose name Codex composes from server and tool."""
+def _read_server_call(name: str, given: Mapping[str, Any]) -> ToolUse | None:
+    """Return the meaning of a call of Gobby's server; None for other calls. Codex names it after server and tool."""
     return read_gateway_call("call_tool", given) if name.endswith("__call_tool") else None
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
-    """Return the outcome of a call of the tool `name`."""
+    """Return the meaning of the result of a call of the tool `name`."""
     failed = bool(result.failed)
     if name in _SHELLS or name == "apply_patch":
         # If the output does not report success, only a `FilesChanged` event can name changed files.
         return ToolOutcome(failed, files=None if not failed and has_worked(result.text) else ())
     if name == "request_user_input":
-        return ToolOutcome(failed, answers=_answers(result.text))
+        return ToolOutcome(failed, answers=_read_answers(result.text))
     return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)
 
 
-def _shell(name: str, given: Mapping[str, Any]) -> ToolUse:
-    command = _command(given)
+def _read_shell_call(name: str, given: Mapping[str, Any]) -> ToolUse:
+    command = _join_command(given)
     folder = text_at(given, "workdir") or text_at(given, "working_directory")
     if not command:
         return ToolUse(f"Called {name}")
     if is_patch(command):
-        files = files_of(command)
+        files = list_patched_files(command)
         return ToolUse(
             f"apply_patch: {shorten_line(', '.join(files), 200)}", files=files, command=command, folder=folder or None,
             written=find_patch_code(command),
@@ -79,7 +79,7 @@ def _shell(name: str, given: Mapping[str, Any]) -> ToolUse:
     return ToolUse(describe_command(command), command=command, folder=folder or None)
 
 
-def _command(given: Mapping[str, Any]) -> str:
+def _join_command(given: Mapping[str, Any]) -> str:
     """Return the command as one text: the script passed to a shell, or the joined words of an argument list."""
     command = given.get("command", given.get("cmd"))
     if isinstance(command, str):
@@ -97,17 +97,17 @@ def _quote_word(word: str) -> str:
     return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
 
-def _patch(given: Mapping[str, Any]) -> ToolUse:
+def _read_patch_call(given: Mapping[str, Any]) -> ToolUse:
     text = text_at(given, "input") or text_at(given, "patch") or ""
-    files = files_of(text) or tuple(table_at(given, "changes"))
+    files = list_patched_files(text) or tuple(table_at(given, "changes"))
     return ToolUse(
         f"apply_patch: {shorten_line(', '.join(files), 200)}" if files else "Called apply_patch",
-        files=files_of(text), written=find_patch_code(text),
+        files=list_patched_files(text), written=find_patch_code(text),
     )  # fmt: skip
 
 
-def _answers(text: str) -> tuple[str, ...]:
-    answers = table_at(object_in(text) or {}, "answers")
+def _read_answers(text: str) -> tuple[str, ...]:
+    answers = table_at(parse_object(text) or {}, "answers")
     given = {name: table_at(answers, name).get("answers") for name in answers}
     return tuple(
         f"{name} → {', '.join(answer for answer in given_answers if isinstance(answer, str))}"

@@ -1,8 +1,8 @@
 """Read transcripts of Codex CLI 0.20 to 0.169 as events.
 
-Most messages are written twice in a row, as sent to or by the model (`response_item`) and as shown on the screen
-(`event_msg`, since 0.4x). A prompt counts only if the screen shows it, because Codex adds other user messages for the
-model; a reply counts once. In code mode only the `event_msg` records name the commands that ran.
+Since 0.4x, most messages are written twice in a row: as the model sent or received them (`response_item`), and as the
+screen showed them (`event_msg`). A prompt counts only if the screen showed it, because Codex adds other user messages
+for the model; a reply counts once. In code mode, only the `event_msg` records name the commands that ran.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from baton_git.agents.codex.items import CompletedWork, read_work
 from baton_git.agents.codex.outputs import Output, parse_output
 from baton_git.agents.codex.prompts import extract_typed_text, is_marked_typed
-from baton_git.agents.codex.session_settings import session_start, set_by_environment, set_by_turn
+from baton_git.agents.codex.session_settings import apply_environment_message, apply_turn_context, read_session_start
 from baton_git.agents.codex.shapes import understands
 from baton_git.agents.events import (
     START_OF_FILE,
@@ -33,7 +33,7 @@ from baton_git.agents.events import (
     ToolResult,
 )
 from baton_git.agents.fields import Record, table_at, text_at, texts
-from baton_git.agents.json_lines import object_in
+from baton_git.agents.json_lines import parse_object
 from baton_git.agents.resumable_reader import read_events
 
 _ENVELOPES = ("response_item", "event_msg", "turn_context", "compacted", "world_state")
@@ -60,7 +60,7 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
 
 
 class _Reader:
-    """Turn records into events. Keeps the setting, pending halves of message pairs, and the ids of calls."""
+    """Turns records into events. Keeps the session context, messages that wait for their other half, and call ids."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._setting = _restore_event(SessionContext, memory.get("setting"))
@@ -88,82 +88,86 @@ class _Reader:
             "work": dict(self._work),
         }
 
-    def events(self, place: Position, record: Record) -> Iterator[Event]:
+    def events(self, position: Position, record: Record) -> Iterator[Event]:
         kind, payload, time = record.get("type"), table_at(record, "payload"), text_at(record, "timestamp")
         if kind == "response_item" or kind in _BARE:
-            yield from self._item(place, time, payload if payload else record, table_at(record, "metadata"))
+            yield from self._read_item(position, time, payload if payload else record, table_at(record, "metadata"))
         elif kind == "event_msg":
-            yield from self._event(place, time, payload)
+            yield from self._read_screen_event(position, time, payload)
         elif kind == "turn_context":
-            yield from self._set(place, time, set_by_turn(self._setting or SessionContext(place, time), payload))
+            yield from self._update_context(
+                position, time, apply_turn_context(self._setting or SessionContext(position, time), payload)
+            )
         elif kind == "compacted":
-            yield Compaction(place, time, text_at(payload, "message") or "")
-        elif start := session_start(place, record):
-            yield from self._start(place, time, start)
+            yield Compaction(position, time, text_at(payload, "message") or "")
+        elif start := read_session_start(position, record):
+            yield from self._handle_start(position, time, start)
 
     def flush(self) -> Iterator[Event]:
         """Yield the messages that wait for the other half of their pair."""
         prompt, reply = self._prompt, self._reply
         self._prompt = self._reply = None
         if prompt and not self._confirms:
-            yield from self._say(prompt)
+            yield from self._yield_message(prompt)
         if reply:
-            yield from self._say(reply)
+            yield from self._yield_message(reply)
 
-    def _start(self, place: Position, time: str | None, start: SessionContext) -> Iterator[Event]:
-        """Handle the first record of the session or of a resume; skip the parent's, which a fork repeats."""
+    def _handle_start(self, position: Position, time: str | None, start: SessionContext) -> Iterator[Event]:
+        """Handle the first record of the session or of a resume; ignore that of the parent, which a fork repeats."""
         last = self._setting
         if last is None or last.session in (None, start.session):
-            yield from self._set(place, time, start._replace(model=last.model if last else None))
+            yield from self._update_context(position, time, start._replace(model=last.model if last else None))
 
-    def _set(self, place: Position, time: str | None, setting: SessionContext) -> Iterator[Event]:
+    def _update_context(self, position: Position, time: str | None, setting: SessionContext) -> Iterator[Event]:
         last = self._setting
-        if last is None or setting != last._replace(place=setting.place, time=setting.time):
-            self._setting = setting._replace(place=place, time=time)
+        if last is None or setting != last._replace(position=setting.position, time=setting.time):
+            self._setting = setting._replace(position=position, time=time)
             yield self._setting
 
-    def _say(self, text_event: Prompt | ModelReply) -> Iterator[Event]:
+    def _yield_message(self, text_event: Prompt | ModelReply) -> Iterator[Event]:
         """Yield a message unless the other half of its pair was already yielded."""
         now = (type(text_event).__name__, text_event.text)
         if text_event.text.strip() and now != self._last:
             self._last = now
             yield text_event
 
-    def _item(self, place: Position, time: str | None, item: Record, metadata: Record) -> Iterator[Event]:
+    def _read_item(self, position: Position, time: str | None, item: Record, metadata: Record) -> Iterator[Event]:
         """Yield the events of a message or call that was sent to the model or by it."""
         kind, call = item.get("type"), text_at(item, "call_id") or text_at(item, "id") or ""
         if kind == "message" and not metadata.get("compaction_output"):
-            yield from self._message(place, time, item)
+            yield from self._read_message(position, time, item)
         elif kind in _CALLS:
             yield from self.flush()
             self._calls[call] = None
             self._last = ("", "")
             self._open = call
-            yield _call(place, time, call, item)
+            yield _make_call(position, time, call, item)
         elif kind in _OUTPUTS:
             self._open = None
             given, done = parse_output(item.get("output")), self._work.pop(call, None)
             failed = done.output.failed if done and done.output.failed is not None else given.failed
-            yield ToolResult(place, time, call, given.text, failed, done.structured if done else None)
+            yield ToolResult(position, time, call, given.text, failed, done.structured if done else None)
 
-    def _message(self, place: Position, time: str | None, item: Record) -> Iterator[Event]:
+    def _read_message(self, position: Position, time: str | None, item: Record) -> Iterator[Event]:
         parts = texts(item.get("content"))
         if item.get("role") == "assistant":
             model = self._setting.model if self._setting else None
-            reply = ModelReply(place, time, "\n".join(parts), model)
+            reply = ModelReply(position, time, "\n".join(parts), model)
             if self._reply and self._reply.text == reply.text:
                 self._reply = None
             yield from self.flush()
-            yield from self._say(reply)
+            yield from self._yield_message(reply)
         elif item.get("role") == "user":
             if self._setting:
-                yield from self._set(place, time, set_by_environment(self._setting, "\n".join(parts)))
+                yield from self._update_context(
+                    position, time, apply_environment_message(self._setting, "\n".join(parts))
+                )
             text = "\n".join(own for own in map(extract_typed_text, parts) if own)
             if text.strip() and is_marked_typed(item) is not False:
                 yield from self.flush()
-                self._prompt = Prompt(place, time, text)
+                self._prompt = Prompt(position, time, text)
 
-    def _event(self, place: Position, time: str | None, payload: Record) -> Iterator[Event]:
+    def _read_screen_event(self, position: Position, time: str | None, payload: Record) -> Iterator[Event]:
         """Yield the events of a record of what was shown on the screen."""
         kind, item = payload.get("type"), table_at(payload, "item")
         shown = item.get("type") if kind == "item_completed" else kind
@@ -171,39 +175,39 @@ class _Reader:
         if shown in ("user_message", "UserMessage"):
             self._confirms, self._prompt = True, None
             yield from self.flush()
-            yield from self._say(Prompt(place, time, extract_typed_text(content)))
+            yield from self._yield_message(Prompt(position, time, extract_typed_text(content)))
         elif shown in ("agent_message", "AgentMessage"):
             yield from self.flush()
-            self._reply = ModelReply(place, time, content, self._setting.model if self._setting else None)
+            self._reply = ModelReply(position, time, content, self._setting.model if self._setting else None)
         elif done := read_work(payload):
-            yield from self._done(place, time, done)
+            yield from self._handle_work(position, time, done)
         elif kind == "thread_name_updated" and (name := text_at(payload, "thread_name")):
-            yield Title(place, time, name)
+            yield Title(position, time, name)
         elif kind == "thread_goal_updated":
             goal = table_at(payload, "goal")
-            yield Goal(place, time, text_at(goal, "objective") or "", text_at(goal, "status"))
+            yield Goal(position, time, text_at(goal, "objective") or "", text_at(goal, "status"))
 
-    def _done(self, place: Position, time: str | None, done: CompletedWork) -> Iterator[Event]:
-        """Keep finished work for the result of its call; for work of code mode, yield a call and its result."""
+    def _handle_work(self, position: Position, time: str | None, done: CompletedWork) -> Iterator[Event]:
+        """Keep finished work until the result of its call comes; for work of code mode, yield a call and its result."""
         yield from self.flush()
         if done.id in self._calls:
             self._work[done.id] = done
         else:
             self._calls[done.id] = None
-            yield ToolCall(place, time, done.id, done.name, done.arguments, within=self._open)
-            yield ToolResult(place, time, done.id, *done.output, done.structured)
+            yield ToolCall(position, time, done.id, done.name, done.arguments, within=self._open)
+            yield ToolResult(position, time, done.id, *done.output, done.structured)
         if done.files:
-            yield FilesChanged(place, time, done.id, done.files)
+            yield FilesChanged(position, time, done.id, done.files)
 
 
-def _call(place: Position, time: str | None, call: str, item: Record) -> ToolCall:
-    """Return a call with its arguments as a table; they are recorded as JSON text, as plain text, or as an action."""
+def _make_call(position: Position, time: str | None, call: str, item: Record) -> ToolCall:
+    """Return a call with its arguments as a table. The record has them as JSON text, as plain text, or as an action."""
     given = text_at(item, "arguments") or text_at(item, "input") or ""
     if item.get("type") == "local_shell_call":
-        return ToolCall(place, time, call, "local_shell", table_at(item, "action"))
-    arguments = object_in(given) if given.lstrip().startswith("{") else None
+        return ToolCall(position, time, call, "local_shell", table_at(item, "action"))
+    arguments = parse_object(given) if given.lstrip().startswith("{") else None
     return ToolCall(
-        place, time, call, text_at(item, "name") or "", arguments if arguments is not None else {"input": given}
+        position, time, call, text_at(item, "name") or "", arguments if arguments is not None else {"input": given}
     )
 
 

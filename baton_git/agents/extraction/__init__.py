@@ -1,4 +1,4 @@
-"""Extract from a session's transcript and repository the facts that a context compaction loses.
+"""Extract facts from a session's transcript and repository, because a context compaction may lose them.
 
 `Extraction` and `extract` are imported on first use, because most session starts need only the options.
 """

@@ -1,4 +1,4 @@
-"""The analyser of all agents: collects findings from the events of a transcript, one event at a time."""
+"""Collect findings from the events of a transcript, one event at a time, for all agents."""
 
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ from baton_git.agents.extraction.commits import (
 )
 from baton_git.agents.extraction.file_uses import CHANGED, READ, find_names, name_files, use_file
 from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, KEPT_OPEN, Findings, Mark, Table
-from baton_git.agents.gobby_tasks import OVER
+from baton_git.agents.gobby_tasks import CLOSED_STATUSES
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import TodoChange, ToolOutcome, ToolTodo, ToolUse
 from baton_git.agents.turn_store import keep_ends
 
-_COMMAND = 2000
-"""Maximum size in bytes of a command that is kept until its result comes."""
+_MAX_COMMAND = 2000
+"""Maximum size in bytes of a command that is kept until its result comes; its ends are kept of a longer one."""
 
 
 class Analyser:
-    """Findings so far, and a copy of them at the last complete line of the file.
+    """Findings after the events so far, and a copy of them at the point where the next reading resumes.
 
     Attributes:
-        known: the findings after all events.
-        settled: the findings at the resume point, as plain data; None before the file's end was reached.
-        end: the position at which reading stopped.
+        known: the findings after all events so far.
+        settled: the findings at the resume point, as plain data; None if there was no resume point.
+        end: the event with the position at which the next reading resumes.
         unread: number of lines that could not be read.
+        tally: how much of the transcript was understood.
     """
 
     def __init__(self, agent: str, known: Findings | None = None) -> None:
@@ -66,9 +67,9 @@ class Analyser:
         kind = type(event)
         handle = self._HANDLERS.get(kind)
         if handle is not None:
-            # An event of another record than the previous one starts a turn, unless it is only a setting.
-            if self.known.at != event.place and kind is not SessionContext:
-                self.known.at = event.place
+            # The first event of a record counts as a turn, unless it only describes the session.
+            if self.known.at != event.position and kind is not SessionContext:
+                self.known.at = event.position
                 self.known.turn += 1
                 self.known.ended = getattr(event, "time", None) or self.known.ended
             if kind is ModelReply or kind is ToolCall:
@@ -83,15 +84,15 @@ class Analyser:
             self.known = Findings()
 
     def memory(self) -> Table:
-        """Return the findings from which a later reading can continue, as plain data."""
+        """Return the findings with which the next reading continues, as plain data."""
         return self.settled if self.settled is not None else self.known.as_data()
 
-    def _mark(self, event: Any) -> Mark:
-        return [self.known.turn, *event.place, event.time]
+    def _make_mark(self, event: Any) -> Mark:
+        return [self.known.turn, *event.position, event.time]
 
     # --- session and prompts
 
-    def _setting(self, event: SessionContext) -> None:
+    def _add_context(self, event: SessionContext) -> None:
         known = self.known
         known.session = event.session or known.session
         known.cwd = event.cwd or known.cwd
@@ -99,36 +100,36 @@ class Analyser:
         known.branch = event.branch or known.branch
         known.started = known.started or event.time
 
-    def _prompt(self, event: Prompt) -> None:
+    def _add_prompt(self, event: Prompt) -> None:
         known = self.known
         event = event._replace(text=conversation.remove_loop_instructions(event.text))
         known.started = known.started or event.time
         is_bare = event.command is not None and event.text.strip() == event.command
         if is_bare and known.bare_goal is None:
-            known.bare_goal = {"text": event.text, "mark": self._mark(event)}
+            known.bare_goal = {"text": event.text, "mark": self._make_mark(event)}
         if not is_bare and known.goal is None:
-            known.goal = {"text": event.text, "mark": self._mark(event)}
+            known.goal = {"text": event.text, "mark": self._make_mark(event)}
         conversation.add_prompt(known, event)
         name_files(known, event.text)
 
-    def _goal(self, event: Goal) -> None:
-        self.known.kept_goal = {"text": event.text, "status": event.status, "mark": self._mark(event)}
+    def _add_goal(self, event: Goal) -> None:
+        self.known.kept_goal = {"text": event.text, "status": event.status, "mark": self._make_mark(event)}
 
-    def _reply(self, event: ModelReply) -> None:
-        conversation.add_reply(self.known, event, self._mark(event))
+    def _add_reply(self, event: ModelReply) -> None:
+        conversation.add_reply(self.known, event, self._make_mark(event))
         name_files(self.known, event.text)
-        for text in decisions.by_wording(event.text):
-            self._decide("wording", text, event)
+        for text in decisions.find_by_wording(event.text):
+            self._add_decision("wording", text, event)
 
     def _add_compaction(self, event: Compaction) -> None:
         self.known.compactions += 1
-        for text in decisions.of_summary(event.summary):
-            self._decide("summary", text, event)
+        for text in decisions.find_in_summary(event.summary):
+            self._add_decision("summary", text, event)
 
-    def _decide(self, kind: str, text: str, event: Any) -> None:
+    def _add_decision(self, kind: str, text: str, event: Any) -> None:
         decisions_ = self.known.decisions
         if text and not any(decision["text"] == text for decision in decisions_):
-            decisions_.append({"kind": kind, "text": text, "mark": self._mark(event)})
+            decisions_.append({"kind": kind, "text": text, "mark": self._make_mark(event)})
             by_wording = [decision for decision in decisions_ if decision["kind"] == "wording"]
             if len(by_wording) > KEPT_DECISIONS:
                 decisions_.remove(by_wording[0])
@@ -137,29 +138,29 @@ class Analyser:
 
     # --- calls
 
-    def _call(self, event: ToolCall) -> None:
+    def _add_call(self, event: ToolCall) -> None:
         use, known = self.agent.read_call(event), self.known
-        mark = self._mark(event)
+        mark = self._make_mark(event)
         waiting: Table = {"name": event.name, "side": event.side, "mark": mark}
-        if use[_LATER:] != _NOTHING_LATER:
+        if use[_FIRST_LATE_FIELD:] != _NO_LATE_FIELDS:
             waiting |= _keep_for_result(use)
         if use.files:
-            waiting["files"] = [self._absolute(path, use.folder) for path in use.files]
+            waiting["files"] = [self._make_absolute(path, use.folder) for path in use.files]
             waiting["names"] = find_names(use.written)
         if use.reads:
-            waiting["reads"] = [self._absolute(path, use.folder) for path in use.reads]
+            waiting["reads"] = [self._make_absolute(path, use.folder) for path in use.reads]
         if use.searches:
             waiting["searches"] = True
         if use.command is not None:
-            waiting |= self._shell(use)
+            waiting |= self._describe_shell_call(use)
         known.open[event.id] = waiting
         if len(known.open) > KEPT_OPEN:
             del known.open[next(iter(known.open))]
         if not event.side and not _is_own(event.name, use):
-            self._act(event, use.activity, mark)
+            self._add_activity(event, use.activity, mark)
 
-    def _act(self, event: ToolCall, text: str, mark: Mark) -> None:
-        """Add a call to the activity; a call made from within a code-running call replaces that one."""
+    def _add_activity(self, event: ToolCall, text: str, mark: Mark) -> None:
+        """Add a call to the activity. A call made by the code of another call replaces that one."""
         activity = self.known.activity
         entry = {"id": event.id, "text": text, "mark": mark}
         if event.within is not None:
@@ -170,18 +171,21 @@ class Analyser:
         if len(activity) > 2 * KEPT_ACTIVITY:
             del activity[:-KEPT_ACTIVITY]
 
-    def _shell(self, use: ToolUse) -> Table:
-        """Return what must be kept of a shell command, including what it does with git."""
+    def _describe_shell_call(self, use: ToolUse) -> Table:
+        """Return the data of a shell command that its result needs, including its commits and new repositories."""
         known = self.known
-        folder = self._absolute(use.folder, None) if use.folder else known.cwd
+        folder = self._make_absolute(use.folder, None) if use.folder else known.cwd
         command = use.command or ""
-        waiting: Table = {"command": keep_ends(command, _COMMAND), "searches": True}
+        waiting: Table = {"command": keep_ends(command, _MAX_COMMAND), "searches": True}
         work = find_git_work(command, folder)
-        if not work.makings and not work.repositories:
+        if not work.commit_commands and not work.repositories:
             return waiting
-        return waiting | {"makings": [list(making) for making in work.makings], "repositories": list(work.repositories)}
+        return waiting | {
+            "makings": [list(commit_command) for commit_command in work.commit_commands],
+            "repositories": list(work.repositories),
+        }
 
-    def _absolute(self, path: str, folder: str | None) -> str:
+    def _make_absolute(self, path: str, folder: str | None) -> str:
         if path.startswith("/"):
             return path
         base = posixpath.join(self.known.cwd or "", folder or "")
@@ -189,7 +193,7 @@ class Analyser:
             return path
         return posixpath.normpath(posixpath.join(base, path))
 
-    def _result(self, event: ToolResult) -> None:
+    def _add_result(self, event: ToolResult) -> None:
         waiting = self.known.open.pop(event.id, None)
         if waiting is None:
             return
@@ -198,7 +202,7 @@ class Analyser:
             self.known.open[event.id] = {**waiting, "later": True}
             return
         if "makings" in waiting:
-            self._git(waiting, event, outcome)
+            self._add_git_work(waiting, event, outcome)
         if "command" in waiting and not outcome.refused:
             self._note_outcome(waiting, event, outcome)
         self._note_uses(waiting, event, outcome)
@@ -206,29 +210,33 @@ class Analyser:
             return
         files = waiting.get("files", []) if outcome.files is None else outcome.files
         if files and not waiting.get("changed"):
-            self._touch([self._absolute(path, None) for path in files], waiting)
-        if not waiting["side"] and (outcome != _JUST_DONE or not waiting.keys() <= _USUAL):
-            self._list(waiting, outcome)
-            self._answer(waiting, outcome, event)
+            self._add_changed_files([self._make_absolute(path, None) for path in files], waiting)
+        if not waiting["side"] and (outcome != _PLAIN_SUCCESS or not waiting.keys() <= _USUAL_KEYS):
+            self._update_lists(waiting, outcome)
+            self._add_answers(waiting, outcome, event)
 
-    def _answer(self, waiting: Table, outcome: ToolOutcome, event: ToolResult) -> None:
+    def _add_answers(self, waiting: Table, outcome: ToolOutcome, event: ToolResult) -> None:
         for text in outcome.answers:
-            self._decide("answer", text[: decisions.LENGTH], event)
+            self._add_decision("answer", text[: decisions.MAX_LENGTH], event)
         if "plan" in waiting:
-            noted = (event.structured or {}).get("plan")
-            self._decide("plan", decisions.of_plan(waiting["plan"] or (noted if isinstance(noted, str) else "")), event)
+            reported = (event.structured or {}).get("plan")
+            self._add_decision(
+                "plan",
+                decisions.read_plan_title(waiting["plan"] or (reported if isinstance(reported, str) else "")),
+                event,
+            )
 
     def _add_file_changes(self, event: FilesChanged) -> None:
-        """Record the changes that the agent itself reports; they replace those guessed from the call."""
+        """Record the file changes that the agent itself reports; the files that the call names are then not used."""
         if event.id in self.known.open:
             self.known.open[event.id]["changed"] = True
-        change = {"side": event.side, "mark": self._mark(event)}
+        change = {"side": event.side, "mark": self._make_mark(event)}
         names = self.known.open.get(event.id, {}).get("names", [])
         for file in event.files:
             paths = [file.path] if file.moved_to is None else [file.path, file.moved_to]
-            self._touch([self._absolute(path, None) for path in paths], {**change, "names": names})
+            self._add_changed_files([self._make_absolute(path, None) for path in paths], {**change, "names": names})
 
-    def _touch(self, paths: list[str], waiting: Table) -> None:
+    def _add_changed_files(self, paths: list[str], waiting: Table) -> None:
         for path in paths:
             self.known.files[path] = list(waiting["mark"])
             use_file(self.known, path, CHANGED, found=_describe_origin(waiting), names=waiting.get("names", ()))
@@ -250,7 +258,7 @@ class Analyser:
 
     # --- todo lists
 
-    def _list(self, waiting: Table, outcome: ToolOutcome) -> None:
+    def _update_lists(self, waiting: Table, outcome: ToolOutcome) -> None:
         known = self.known
         if outcome.todos is not None:
             self._replace_todos(outcome.todos, waiting["mark"])
@@ -268,7 +276,7 @@ class Analyser:
             known.tasks[number] = {**before, **new, "action": action, "mark": waiting["mark"]}
 
     def _replace_todos(self, todos: Any, mark: Mark) -> None:
-        """Replace the whole list; an empty one means that nothing is left to do."""
+        """Replace the whole todo list. Unchanged items keep their marks."""
         known = self.known
         marks = {(todo["id"], todo["content"], todo["status"]): todo["mark"] for todo in known.todos}
         known.todos = [
@@ -284,7 +292,7 @@ class Analyser:
             item = {"id": number, "content": "", "status": "pending", "mark": []}
             known.todos.append(item)
         if item is None:
-            # The change came before the result that names the item.
+            # The change came before the result of the call that created the item.
             known.early[number] = {"content": change.content, "status": change.status, "mark": waiting["mark"]}
             return
         self._set_todo(item, change.content, change.status, waiting["mark"])
@@ -294,7 +302,7 @@ class Analyser:
         if is_new:
             item["order"] = order
             item["made"] = waiting["mark"]
-        known.todos.sort(key=_order)
+        known.todos.sort(key=_get_todo_order)
         known.todos_at = max(known.todos_at, list(waiting["mark"]), key=lambda mark: mark[:1])
 
     def _set_todo(self, item: Table, content: str | None, status: str | None, mark: Mark) -> None:
@@ -306,8 +314,8 @@ class Analyser:
 
     # --- commits
 
-    def _git(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
-        """Record a command's commits, and the scratch repositories that it created."""
+    def _add_git_work(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
+        """Record a command's commits, and the folders of the repositories that it created."""
         known = self.known
         work = GitWork.from_data(waiting)
         if not outcome.failed:
@@ -317,46 +325,49 @@ class Analyser:
         made = find_made_commits(work, event.text) if not outcome.failed else _find_despite_failure(work, event.text)
         known.last_shell = {"id": event.id, "waiting": waiting}
         for commit in made:
-            if not is_elsewhere(work, commit.making, known.home, known.tries):
-                self._commit(commit, waiting, event)
+            if not is_elsewhere(work, commit.commit_command, known.home, known.tries):
+                self._add_commit(commit, waiting, event)
 
-    def _commit(self, made: MadeCommit, waiting: Table, event: Any) -> None:
+    def _add_commit(self, made: MadeCommit, waiting: Table, event: Any) -> None:
         known = self.known
-        if made.making.amends and known.commits:
+        if made.commit_command.amends and known.commits:
             known.commits.pop()
-        if made.hash and any(commit["hash"] and _same(commit["hash"], made.hash) for commit in known.commits):
+        if made.hash and any(commit["hash"] and _is_same_commit(commit["hash"], made.hash) for commit in known.commits):
             return
         known.commits.append(
             {
                 "hash": made.hash, "message": made.subject, "mark": waiting["mark"], "until": event.time,
-                "call": event.id, "folder": made.making.folder,
+                "call": event.id, "folder": made.commit_command.folder,
             }
         )  # fmt: skip
 
     def _add_reported_commit(self, event: ReportedCommit) -> None:
-        """Record a commit that the agent itself reports: the command that just ended made it."""
+        """Record a commit that the agent itself reports for the command that has just ended."""
         known, last = self.known, self.known.last_shell
         own = [commit for commit in known.commits if commit["call"] == event.id]
-        if any(_same(commit["hash"], event.sha) for commit in own if commit["hash"]) or last.get("id") != event.id:
+        if (
+            any(_is_same_commit(commit["hash"], event.sha) for commit in own if commit["hash"])
+            or last.get("id") != event.id
+        ):
             return
-        nameless = next((commit for commit in own if not commit["hash"]), None)
-        if nameless is not None:
-            nameless["hash"] = event.sha
+        without_hash = next((commit for commit in own if not commit["hash"]), None)
+        if without_hash is not None:
+            without_hash["hash"] = event.sha
             return
         work = GitWork.from_data(last["waiting"])
-        making = work.makings[-1] if work.makings else CommitCommand(known.cwd)
-        if not own and not is_elsewhere(work, making, known.home, known.tries):
-            amends = making._replace(amends=event.kind == "amended")
-            self._commit(MadeCommit(event.sha, making.subject or "", amends), last["waiting"], event)
+        commit_command = work.commit_commands[-1] if work.commit_commands else CommitCommand(known.cwd)
+        if not own and not is_elsewhere(work, commit_command, known.home, known.tries):
+            amends = commit_command._replace(amends=event.kind == "amended")
+            self._add_commit(MadeCommit(event.sha, commit_command.subject or "", amends), last["waiting"], event)
 
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
-        SessionContext: _setting,
-        Prompt: _prompt,
-        Goal: _goal,
-        ModelReply: _reply,
+        SessionContext: _add_context,
+        Prompt: _add_prompt,
+        Goal: _add_goal,
+        ModelReply: _add_reply,
         Compaction: _add_compaction,
-        ToolCall: _call,
-        ToolResult: _result,
+        ToolCall: _add_call,
+        ToolResult: _add_result,
         FilesChanged: _add_file_changes,
         ReportedCommit: _add_reported_commit,
     }
@@ -364,32 +375,34 @@ class Analyser:
 
 
 def _find_despite_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
-    """Return the commits of a command that failed after them (in a push, say), as git's own lines prove."""
-    loud = work._replace(makings=tuple(making._replace(is_quiet=False) for making in work.makings))
+    """Return the commits that a failed command made before it failed, as git's own lines prove."""
+    loud = work._replace(
+        commit_commands=tuple(commit_command._replace(is_quiet=False) for commit_command in work.commit_commands)
+    )
     return tuple(commit for commit in find_made_commits(loud, output) if commit.hash and f" {commit.hash}] " in output)
 
 
-_JUST_DONE = ToolOutcome(failed=False)
+_PLAIN_SUCCESS = ToolOutcome(failed=False)
 _OWN_TOOL = re.compile(r"(?:mcp_{1,2})?(?:plugin_)?baton_")
 _OWN_COMMAND = re.compile(r"\s*(?:\S*/)?baton(?:\s|$)")
 
 
 def _is_own(name: str, use: ToolUse) -> bool:
-    """Whether a call runs baton itself, which says nothing about the work."""
+    """Whether a call only runs baton, which is not part of the session's work."""
     return bool(_OWN_TOOL.match(name) or _OWN_COMMAND.match(use.command or ""))
 
 
-_USUAL = frozenset(
+_USUAL_KEYS = frozenset(
     ("name", "side", "mark", "files", "names", "reads", "searches", "command", "makings", "repositories", "changed",
      "later")
 )  # fmt: skip
-"""Keys kept of a call that concerns no todo list or plan."""
-_LATER = ToolUse._fields.index("todos")
-_NOTHING_LATER = (None,) * (len(ToolUse._fields) - _LATER)
+"""The keys that are kept of a call without a todo list, task or plan."""
+_FIRST_LATE_FIELD = ToolUse._fields.index("todos")
+_NO_LATE_FIELDS = (None,) * (len(ToolUse._fields) - _FIRST_LATE_FIELD)
 
 
 def _keep_for_result(use: ToolUse) -> Table:
-    """Return the parts of a tool use that are needed when its result comes."""
+    """Return the todo list, todo change, task or plan of a tool use, which is applied when the result comes."""
     kept: Table = {}
     if use.todos is not None:
         kept["todos"] = [list(todo) for todo in use.todos]
@@ -399,8 +412,8 @@ def _keep_for_result(use: ToolUse) -> Table:
     return kept | ({"plan": use.plan} if use.plan is not None else {})
 
 
-def _order(item: Table) -> tuple[int, float]:
-    """Sort key of a todo item: the number its tool gave it, else the turn in which it was created."""
+def _get_todo_order(item: Table) -> tuple[int, float]:
+    """Return the sort key of a todo item: its numeric id, or else the turn in which it was created."""
     number = item["id"]
     return (0, int(number)) if number.isdecimal() and len(number) < 10 else (1, item.get("order", 0))
 
@@ -409,9 +422,9 @@ def _describe_origin(waiting: Table) -> str:
     return "subagent" if waiting["side"] else "transcript"
 
 
-def _same(left: str, right: str) -> bool:
+def _is_same_commit(left: str, right: str) -> bool:
     return left.startswith(right) or right.startswith(left)
 
 
-def is_over(task: Table) -> bool:
-    return task.get("status") in OVER
+def is_closed(task: Table) -> bool:
+    return task.get("status") in CLOSED_STATUSES

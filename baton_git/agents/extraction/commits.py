@@ -1,8 +1,8 @@
 """Find the commits that a shell command made, from the command and from git's output.
 
-Of 241 calls with `git commit` in 650 real transcripts, 210 show git's own line (`[branch hash] subject`), 13 failed,
-17 only mention the words, and one was quiet. 17 of the 210 ran in a scratch repository that the command had created;
-those commits do not belong to the session's work.
+Of 241 calls with `git commit` in 650 real transcripts, 210 show git's own line (`[branch hash] subject`), 13 failed, 17
+contain the words only as text, and one was quiet. 17 of the 210 ran in a scratch repository that the command itself had
+created; such commits are not part of the session's work.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _REFUSED = re.compile(
 )
 _CHANGED = re.compile(r"^ \d+ files? changed", re.MULTILINE)
 _WITH_VALUE = ("-c", "--namespace", "--super-prefix", "--config-env", "--attr-source")
-_MAKES = ("commit", "cherry-pick", "revert")
-_MAKES_REPOSITORY = ("init", "clone")
+_COMMITTING = ("commit", "cherry-pick", "revert")
+_CREATING = ("init", "clone")
 
 
 class CommitCommand(NamedTuple):
@@ -43,52 +43,54 @@ class CommitCommand(NamedTuple):
 
 
 class GitWork(NamedTuple):
-    """The commits and repositories that a shell command makes."""
+    """The commands of a shell script that make commits, and the folders in which it creates repositories."""
 
-    makings: tuple[CommitCommand, ...] = ()
+    commit_commands: tuple[CommitCommand, ...] = ()
     repositories: tuple[str | None, ...] = ()
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> GitWork:
         """Restore the work from the plain data that is stored until the call's result arrives."""
-        makings = tuple(CommitCommand(*making) for making in data.get("makings", ()))
-        return cls(makings, tuple(data.get("repositories", ())))
+        commit_commands = tuple(CommitCommand(*commit_command) for commit_command in data.get("makings", ()))
+        return cls(commit_commands, tuple(data.get("repositories", ())))
 
     @property
-    def is_try(self) -> bool:
+    def creates_repository(self) -> bool:
         """Whether the command creates a repository of its own."""
         return bool(self.repositories)
 
 
 class MadeCommit(NamedTuple):
-    """A commit that was made; `hash` is empty when the transcript does not show it."""
+    """A commit that a command made; `hash` is empty when the transcript does not show it."""
 
     hash: str
     subject: str
-    making: CommitCommand
+    commit_command: CommitCommand
 
 
 def find_git_work(command: str, folder: str | None) -> GitWork:
-    """Return what `command` does with git when started in `folder`."""
-    if "git" not in command or not any(word in command for word in (*_MAKES, *_MAKES_REPOSITORY, "mktemp")):
+    """Return the commits and repositories that the shell script `command` makes when it runs in `folder`."""
+    if "git" not in command or not any(word in command for word in (*_COMMITTING, *_CREATING, "mktemp")):
         return GitWork()
-    read = parse_script(command, folder)
-    makings: list[CommitCommand] = []
+    script = parse_script(command, folder)
+    commit_commands: list[CommitCommand] = []
     repositories: list[str | None] = []
-    for command_ in read.commands:
+    for command_ in script.commands:
         if command_.words[0].rpartition("/")[2] == "git":
-            verb, rest, where = _git(command_)
-            if verb in _MAKES and not {"--dry-run", "--abort", "--quit", "-n" if verb != "commit" else ""} & set(rest):
-                makings.append(_parse_commit_command(read, rest, where))
-            elif verb in _MAKES_REPOSITORY:
-                repositories.append(_repository(rest, where))
-    if "mktemp" in command and any(making.folder is None for making in makings):
+            verb, rest, git_folder = _parse_git_words(command_)
+            if verb in _COMMITTING and not {"--dry-run", "--abort", "--quit", "-n" if verb != "commit" else ""} & set(
+                rest
+            ):
+                commit_commands.append(_parse_commit_command(script, rest, git_folder))
+            elif verb in _CREATING:
+                repositories.append(_find_new_repository(rest, git_folder))
+    if "mktemp" in command and any(commit_command.folder is None for commit_command in commit_commands):
         repositories.append(None)
-    return GitWork(tuple(makings), tuple(repositories))
+    return GitWork(tuple(commit_commands), tuple(repositories))
 
 
-def _git(command: SimpleCommand) -> tuple[str, tuple[str, ...], str | None]:
-    """Return git's subcommand, its arguments, and the directory it works in."""
+def _parse_git_words(command: SimpleCommand) -> tuple[str, tuple[str, ...], str | None]:
+    """Return git's subcommand, its arguments, and the folder in which it works, or None if that is unknown."""
     words, folder, at = command.words, command.folder, 1
     while at < len(words) and words[at].startswith("-"):
         name, _, value = words[at].partition("=")
@@ -102,12 +104,12 @@ def _git(command: SimpleCommand) -> tuple[str, tuple[str, ...], str | None]:
     return (words[at] if at < len(words) else ""), words[at + 1 :], folder
 
 
-def _repository(rest: tuple[str, ...], folder: str | None) -> str | None:
+def _find_new_repository(rest: tuple[str, ...], folder: str | None) -> str | None:
     places = [word for word in rest if not word.startswith("-") and "://" not in word]
     return join_folder(folder, places[-1]) if places else folder
 
 
-def _parse_commit_command(read: ParsedScript, rest: tuple[str, ...], folder: str | None) -> CommitCommand:
+def _parse_commit_command(script: ParsedScript, rest: tuple[str, ...], folder: str | None) -> CommitCommand:
     quiet, amends, subject = False, False, None
     for at, word in enumerate(rest):
         following = rest[at + 1] if at + 1 < len(rest) else ""
@@ -115,9 +117,11 @@ def _parse_commit_command(read: ParsedScript, rest: tuple[str, ...], folder: str
         if cluster:
             quiet = quiet or "q" in cluster[1]
             message = cluster[3] or following
-            subject = subject if subject is not None else _subject(read, message, is_file=cluster[2] == "F", rest=rest)
+            subject = (
+                subject if subject is not None else _find_subject(script, message, is_file=cluster[2] == "F", rest=rest)
+            )
         elif word.startswith("--message"):
-            subject = _subject(read, word.partition("=")[2] or following) if subject is None else subject
+            subject = _find_subject(script, word.partition("=")[2] or following) if subject is None else subject
         elif word in ("--amend", "--quiet") or re.fullmatch(r"-[a-z]*q[a-z]*", word):
             amends, quiet = amends or word == "--amend", quiet or word != "--amend"
         elif re.fullmatch(r"(?:1|&)?>(?:/dev/null)?", word) and (word.endswith("null") or following == "/dev/null"):
@@ -125,11 +129,13 @@ def _parse_commit_command(read: ParsedScript, rest: tuple[str, ...], folder: str
     return CommitCommand(folder, subject, quiet, amends)
 
 
-def _subject(read: ParsedScript, message: str, *, is_file: bool = False, rest: tuple[str, ...] = ()) -> str | None:
-    """Return the first line of a commit message; None when it is in a file or computed by the shell."""
+def _find_subject(
+    script: ParsedScript, message: str, *, is_file: bool = False, rest: tuple[str, ...] = ()
+) -> str | None:
+    """Return the first line of a commit message; None when the message is in a file or computed by the shell."""
     if is_file:
-        message = next((word for word in rest if read.text(word) != word), "") if message == "-" else ""
-    text = read.text(message)
+        message = next((word for word in rest if script.text(word) != word), "") if message == "-" else ""
+    text = script.text(message)
     if not text.strip() or (text == message and "$(" in text):
         return None
     return text.strip().split("\n")[0].strip()
@@ -139,51 +145,55 @@ def _subject(read: ParsedScript, message: str, *, is_file: bool = False, rest: t
 
 
 def find_made_commits(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
-    """Return the commits that a successful command made, in order, judging by its output."""
+    """Return the commits that a successful command made according to its output, in order."""
     lines = [(match[1], match[2]) for match in _LINE.finditer(output)]
-    if not work.makings:
+    if not work.commit_commands:
         return ()
     refused = bool(_REFUSED.search(output))
-    made: list[MadeCommit | None] = [_match_line(making, lines) for making in work.makings]
-    for at, making in enumerate(work.makings):
-        if made[at] is None and (making.is_quiet or (_CHANGED.search(output) and not lines)) and not refused:
-            made[at] = MadeCommit(_printed_hash(making, output, made), making.subject or "", making)
-    rest = [MadeCommit(hash_, subject, work.makings[-1]) for hash_, subject in lines]
+    made: list[MadeCommit | None] = [_match_line(commit_command, lines) for commit_command in work.commit_commands]
+    for at, commit_command in enumerate(work.commit_commands):
+        if made[at] is None and (commit_command.is_quiet or (_CHANGED.search(output) and not lines)) and not refused:
+            made[at] = MadeCommit(
+                _find_printed_hash(commit_command, output, made), commit_command.subject or "", commit_command
+            )
+    rest = [MadeCommit(hash_, subject, work.commit_commands[-1]) for hash_, subject in lines]
     return tuple(commit for commit in (*made, *rest) if commit is not None)
 
 
-def _match_line(making: CommitCommand, lines: list[tuple[str, str]]) -> MadeCommit | None:
-    """Return the commit that git's own line describes, and remove the line from `lines`."""
-    if making.is_quiet or not lines:
+def _match_line(commit_command: CommitCommand, lines: list[tuple[str, str]]) -> MadeCommit | None:
+    """Return the commit of a command according to git's own lines, and remove its line from `lines`; else None."""
+    if commit_command.is_quiet or not lines:
         return None
-    at = next((at for at, (_, subject) in enumerate(lines) if subject == making.subject), 0)
-    return MadeCommit(*lines.pop(at), making)
+    at = next((at for at, (_, subject) in enumerate(lines) if subject == commit_command.subject), 0)
+    return MadeCommit(*lines.pop(at), commit_command)
 
 
-def _printed_hash(making: CommitCommand, output: str, others: list[MadeCommit | None]) -> str:
-    """Return the id that the command line printed after a quiet commit; empty if it printed none."""
+def _find_printed_hash(commit_command: CommitCommand, output: str, others: list[MadeCommit | None]) -> str:
+    """Return the id of a quiet commit if the script printed it, with `git log` for example; else an empty text."""
     known = {commit.hash for commit in others if commit}
-    logged = (match[1] for match in _LOGGED.finditer(output) if making.subject and match[2] == making.subject)
+    logged = (
+        match[1] for match in _LOGGED.finditer(output) if commit_command.subject and match[2] == commit_command.subject
+    )
     alone = (match[1] for match in _HASH.finditer(output))
     return next((hash_ for hash_ in (*logged, *alone) if hash_ not in known), "")
 
 
-def is_elsewhere(work: GitWork, making: CommitCommand, home: str | None, tries: list[str]) -> bool:
-    """Whether a commit was made in another repository than the session's.
+def is_elsewhere(work: GitWork, commit_command: CommitCommand, home: str | None, created_folders: list[str]) -> bool:
+    """Whether a command committed in a repository other than the session's.
 
     Args:
         home: the session's folder; None when unknown.
-        tries: folders in which the session created repositories.
+        created_folders: folders in which the session created repositories.
     """
-    folder = making.folder
-    if any(_is_in(folder, folder_) for folder_ in tries if folder_ != home):
+    folder = commit_command.folder
+    if any(_is_in(folder, folder_) for folder_ in created_folders if folder_ != home):
         return True
     if folder is None or home is None:
-        return work.is_try or (folder is not None and _is_temporary(folder) and home is not None)
+        return work.creates_repository or (folder is not None and _is_temporary(folder) and home is not None)
     if folder == home:
         return False
     is_near = _is_in(folder, home) or (_is_in(home, folder) and folder.count("/") > 1)
-    return work.is_try or not is_near
+    return work.creates_repository or not is_near
 
 
 def _is_in(folder: str | None, parent: str) -> bool:

@@ -15,7 +15,7 @@ MAX_PROMPT = 2048
 MAX_ANSWER = 6144
 """Maximum size in bytes of a prompt and of the last answer in a digest."""
 _BOUND_EVERY = 32
-"""The remembered turns are cut to their limit once per this many turns."""
+"""The remembered turns are shortened to their limit once every this many turns."""
 
 
 _LOOP = re.compile(
@@ -27,7 +27,7 @@ _LOOP = re.compile(
 
 
 def remove_loop_instructions(text: str) -> str:
-    """Strip the instructions that `baton loop-run` puts before the task of each of its sessions."""
+    """Return a prompt without the instructions that `baton loop-run` puts before the task of each of its sessions."""
     return _LOOP.sub("", text, count=1).rstrip() if "that work on one task" in text else text
 
 
@@ -35,7 +35,7 @@ def add_prompt(known: Findings, event: Prompt) -> None:
     """Start a turn with a prompt."""
     known.turn_count += 1
     text = keep_ends(event.text, MAX_TEXT)
-    known.turns.append([known.turn_count, event.time, text, "", *event.place])
+    known.turns.append([known.turn_count, event.time, text, "", *event.position])
     if known.turn_count % _BOUND_EVERY == 0:
         known.turns = [list(turn) for turn in bound_turns(Turn(*turn) for turn in known.turns)]
 
@@ -54,28 +54,28 @@ def list_turns(known: Findings) -> tuple[Turn, ...]:
 
 
 def describe_conversation(known: Findings) -> Table:
-    """Return the facts of the conversation: `latest_prompts`, and those of `describe_answer`."""
+    """Return the facts of the conversation: `latest_prompts`, and the facts that `describe_answer` returns."""
     prompts = [
-        {"text": keep_ends(text, MAX_PROMPT), "source": describe_place(line, offset, time)}
+        {"text": keep_ends(text, MAX_PROMPT), "source": describe_position(line, offset, time)}
         for _, time, text, _, line, offset in known.turns[1:][-MAX_PROMPTS:]
     ]
     facts: Table = {"latest_prompts": prompts} if prompts else {}
     if known.last_answer is not None:
         _, line, offset, time = known.last_answer["mark"]
-        facts |= describe_answer(known.last_answer["text"], describe_place(line, offset, time))
+        facts |= describe_answer(known.last_answer["text"], describe_position(line, offset, time))
     return facts
 
 
 def describe_answer(text: str, source: Table | None) -> Table:
     """Return `last_answer`, and the `open_questions` and `next_steps` found in it."""
-    place = {"source": source} if source is not None else {}
-    facts: Table = {"last_answer": {"text": keep_ends(text, MAX_ANSWER), **place}}
+    position = {"source": source} if source is not None else {}
+    facts: Table = {"last_answer": {"text": keep_ends(text, MAX_ANSWER), **position}}
     for name, texts in (("open_questions", find_questions(text)), ("next_steps", find_next_steps(text))):
         if texts:
             facts[name] = texts
     return facts
 
 
-def describe_place(line: int, offset: int, time: str | None) -> Table:
-    """Return a position in a transcript as the plain data of a source."""
+def describe_position(line: int, offset: int, time: str | None) -> Table:
+    """Return a position in a transcript as plain data, as the source of a fact."""
     return {"line": line, "offset": offset} | ({"time": time} if time else {})

@@ -1,10 +1,10 @@
-"""Find sentences that probably state a decision. Not all of them do, so the results are marked as found by wording."""
+"""Find sentences that probably state a decision. Because some do not, the results are marked as heuristic."""
 
 from __future__ import annotations
 
 import re
 
-LENGTH = 500
+MAX_LENGTH = 500
 """Maximum length of a decision in characters."""
 
 _SENTENCE = re.compile(
@@ -14,12 +14,12 @@ _SENTENCE = re.compile(
 )
 _START = re.compile(r"(?<=[.!?]) +(?=(?:Decision:|I |We |We'|Let's |Instead ))")
 _ANY = ("Decision:", "decided", "chose", "We'll ", "We will ", "Let's go with", "Instead of")
-"""Every text with such a sentence contains one of these; most texts do not, so this quick test comes first."""
+"""Every text with such a sentence contains one of these. Most texts contain none, so this fast test comes first."""
 _HEADING = re.compile(r"^#{1,6} .*\bdecisions?\b.*$", re.MULTILINE | re.IGNORECASE)
 _ITEM = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]+(.+)$", re.MULTILINE)
 
 
-def by_wording(text: str) -> list[str]:
+def find_by_wording(text: str) -> list[str]:
     """Return the sentences of a reply that begin like a decision ("We decided …")."""
     if not any(word in text for word in _ANY):
         return []
@@ -27,8 +27,8 @@ def by_wording(text: str) -> list[str]:
     return [_clean(_first_sentence(match[1])) for match in _SENTENCE.finditer(lines)]
 
 
-def of_summary(text: str) -> list[str]:
-    """Return the list items below a summary's heading that names decisions."""
+def find_in_summary(text: str) -> list[str]:
+    """Return the list items below the heading of a compaction summary that contains the word "decision"."""
     match = _HEADING.search(text)
     if not match:
         return []
@@ -37,7 +37,7 @@ def of_summary(text: str) -> list[str]:
     return [_clean(item) for item in _ITEM.findall(rest[: end.start()] if end else rest)]
 
 
-def of_plan(text: str) -> str:
+def read_plan_title(text: str) -> str:
     """Return the title of a plan: its first line with text."""
     lines = (line.strip().lstrip("#").strip() for line in text.splitlines())
     return _clean(next((line for line in lines if line), "a plan"))
@@ -51,4 +51,4 @@ def _first_sentence(text: str) -> str:
 
 def _clean(text: str) -> str:
     flat = " ".join(text.replace("**", "").split())
-    return flat if len(flat) <= LENGTH else flat[: LENGTH - 1] + "…"
+    return flat if len(flat) <= MAX_LENGTH else flat[: MAX_LENGTH - 1] + "…"

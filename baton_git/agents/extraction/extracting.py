@@ -10,14 +10,14 @@ from typing import Any
 from baton_git.agents.events import BEGINNING, START_OF_FILE, EndReached, Position
 from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.conversation import MAX_ANSWER, describe_answer, list_turns
-from baton_git.agents.extraction.facts import Facts, facts_of
+from baton_git.agents.extraction.facts import Facts, make_facts
 from baton_git.agents.extraction.findings import Findings
 from baton_git.agents.extraction.misread import describe_misread
 from baton_git.agents.extraction.options import Options
 from baton_git.agents.extraction.resume_state import load_resume_state, save_resume_state
 from baton_git.agents.extraction.subagents import choose_transcripts, find_transcripts, summarize_subagent
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.transcript_owner import detect
+from baton_git.agents.transcript_owner import detect_agent
 from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.git.files.atomic_files import show_path
@@ -30,15 +30,15 @@ class Extraction:
     Attributes:
         cwd: current working directory; None when unknown.
         home: working directory at the start.
-        started, ended: times of the first and the last event so far, as ISO text from the transcript.
+        started, ended: times of the first and the last event, as ISO text from the transcript; None when unknown.
         facts: plain data in the shape of `Facts` in `systems.gobby.record`, without `git_status`, which a transcript
             does not contain.
-        compactions: number of context compactions so far.
+        compactions: number of context compactions in the transcript.
         unread: number of lines that could not be read.
-        place: the position up to which the transcript was read.
+        position: the position up to which the transcript was read.
         turns: prompts and answers, cut to the size limit of a session.
         commits: for each commit in the facts, when its command ended and where it ran.
-        misread: why the transcript's format was probably not understood; None when it was.
+        misread: what shows that the transcript's format was probably not understood; None when it was understood.
     """
 
     agent: str
@@ -49,7 +49,7 @@ class Extraction:
     facts: Facts
     compactions: int = 0
     unread: int = 0
-    place: Position = BEGINNING
+    position: Position = BEGINNING
     options: Options = field(default_factory=Options)
     home: str | None = None
     commits: tuple[dict[str, Any], ...] = ()
@@ -70,8 +70,8 @@ def extract(
 
     Args:
         agent: the agent CLI that wrote the transcript; None: detect it.
-        memory: a file that keeps the state of the reading, so that the next call reads only what is new. The result is
-            the same with and without it, except for secrets, which are not kept.
+        memory: a file that stores the state of the reading, so that the next call reads only new lines. The result is
+            the same without the file, except that secrets from earlier calls are redacted.
         folder: the session's working directory, in case the transcript does not name one.
 
     Raises:
@@ -79,7 +79,7 @@ def extract(
         InvalidArgument: there is no such agent, or `path` is a directory.
         NotFound, StoreError, LimitExceeded: the file cannot be read.
     """
-    name = known_agent(agent) if agent is not None else detect(path)
+    name = check_agent_name(agent) if agent is not None else detect_agent(path)
     before = load_resume_state(memory, path, name) if memory is not None else None
     if agent is not None and before is None:
         _check_owner(path, name)
@@ -89,10 +89,16 @@ def extract(
         analyser.add_event(event)
     end = analyser.end or START_OF_FILE
     has_news = _read_subagents(name, path, analyser)
-    if memory is not None and end.place.offset and (has_news or before is None or end.place != before.end.place):
-        with suppress(WriteFailed):  # the next call then reads more
+    if (
+        memory is not None
+        and end.position.offset
+        and (has_news or before is None or end.position != before.end.position)
+    ):
+        with suppress(WriteFailed):  # the next call then reads the same lines again
             save_resume_state(memory, path, name, EndReached(*end), analyser.memory())
-    return _extraction(name, analyser, end.place, options or Options(), str(folder) if folder is not None else None)
+    return _make_extraction(
+        name, analyser, end.position, options or Options(), str(folder) if folder is not None else None
+    )
 
 
 def _read_subagents(name: str, path: Path, analyser: Analyser) -> bool:
@@ -113,29 +119,31 @@ def _read_subagents(name: str, path: Path, analyser: Analyser) -> bool:
 
 
 def _check_owner(path: Path, agent: str) -> None:
-    """Raise InvalidDocument for another agent's transcript. An unknown format passes: it may be a newer one."""
+    """Raise InvalidDocument for another agent's transcript. An unknown format is accepted, as it may be a newer one."""
     try:
-        owner = detect(path)
+        owner = detect_agent(path)
     except InvalidDocument:
         return
     if owner != agent:
         raise InvalidDocument([Fault("", f"is a transcript of {owner}, not of {agent}")], where=show_path(path))
 
 
-def _extraction(name: str, analyser: Analyser, place: Position, options: Options, folder: str | None) -> Extraction:
+def _make_extraction(
+    name: str, analyser: Analyser, position: Position, options: Options, folder: str | None
+) -> Extraction:
     known = analyser.known
     if known.home is None:
         known.home = folder
-    facts, commits = facts_of(known, options, known.cwd or folder)
+    facts, commits = make_facts(known, options, known.cwd or folder)
     return Extraction(
         agent=name, session=known.session, cwd=known.cwd or folder, branch=known.branch, started=known.started,
-        facts=facts, compactions=known.compactions, unread=analyser.unread, place=place, options=options,
+        facts=facts, compactions=known.compactions, unread=analyser.unread, position=position, options=options,
         home=known.home, commits=commits, ended=known.ended, turns=list_turns(known),
         misread=describe_misread(analyser.tally, known),
     )  # fmt: skip
 
 
-def known_agent(name: str) -> str:
+def check_agent_name(name: str) -> str:
     """Return `name`. Raises InvalidArgument when there is no agent of that name."""
     if name not in AGENTS:
         raise InvalidArgument(f"there is no agent {name!r}", hint=f"the agents are {', '.join(sorted(AGENTS))}")
@@ -143,7 +151,7 @@ def known_agent(name: str) -> str:
 
 
 def add_final_answer(extraction: Extraction, text: str) -> Extraction:
-    """Return the extraction with the final answer that a hook received, if the transcript does not contain it yet.
+    """Return the extraction, with the final answer that a hook received if the transcript does not contain it yet.
 
     Claude Code writes the final message of a turn only after running its Stop hook.
     """

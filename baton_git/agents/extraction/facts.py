@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from typing import Any
 
-from baton_git.agents.extraction.analyser import is_over
+from baton_git.agents.extraction.analyser import is_closed
 from baton_git.agents.extraction.commits import GitWork, is_elsewhere
 from baton_git.agents.extraction.conversation import describe_conversation
 from baton_git.agents.extraction.failures import MAX_FAILURES
@@ -20,62 +20,62 @@ Facts = dict[str, Any]
 _ACTIVE_GOALS = (None, "active", "in_progress", "paused", "budget_limited")
 
 
-def facts_of(known: Findings, options: Options, folder: str | None = None) -> tuple[Facts, tuple[Table, ...]]:
-    """Return the facts that `options` selects, and for each commit fact what else is known about the commit.
+def make_facts(known: Findings, options: Options, folder: str | None = None) -> tuple[Facts, tuple[Table, ...]]:
+    """Return the facts that `options` selects, and for each commit fact the findings about that commit.
 
     Args:
         folder: the session's working directory, in case the transcript does not name one.
     """
     wanted, sources = options.extract, dict[str, Any]()
     last = options.max_turns_to_analyze
-    # Turns are numbered from 1; only the last `last` turns count.
+    # Turns are numbered from 1; facts come only from the last `last` turns.
     window = _Window(known, 0 if last is None else known.turn - last, folder or known.cwd)
     facts: Facts = {}
     unknown: dict[str, str] = {}
     commits: tuple[Table, ...] = ()
-    if wanted.initial_goal and (goal := _goal(known)):
-        facts["initial_goal"], sources["initial_goal"] = goal["text"], source(goal["mark"])
-    if task := window.active_task(with_gobby=wanted.gobby_tasks, with_todos=wanted.todowrite):
+    if wanted.initial_goal and (goal := _choose_goal(known)):
+        facts["initial_goal"], sources["initial_goal"] = goal["text"], make_source(goal["mark"])
+    if task := window.find_active_task(with_gobby=wanted.gobby_tasks, with_todos=wanted.todowrite):
         facts["active_task"] = task
     if wanted.todowrite:
-        facts["todo_state"] = window.todos()
+        facts["todo_state"] = window.list_todos()
     if wanted.files_modified:
-        files = window.files()
+        files = window.list_changed_files()
         facts["files_modified"] = list(files)
-        sources["files_modified"] = [source(mark) for mark in files.values()]
+        sources["files_modified"] = [make_source(mark) for mark in files.values()]
         if relative := [path for path in files if not is_absolute(path)]:
             unknown["files_modified"] = f"folder unknown for {len(relative)} relative path(s)"
     if wanted.git_commits:
-        commits = tuple(window.commits(options.git.max_commits))
-        facts["git_commits"] = [commit_fact(commit) for commit in commits]
+        commits = tuple(window.list_commits(options.git.max_commits))
+        facts["git_commits"] = [make_commit_fact(commit) for commit in commits]
     if wanted.recent_activity:
-        calls = window.activity(options.include_recent_activity)
+        calls = window.list_activity(options.include_recent_activity)
         facts["recent_activity"] = [call["text"] for call in calls]
-        sources["recent_activity"] = [source(call["mark"]) for call in calls]
+        sources["recent_activity"] = [make_source(call["mark"]) for call in calls]
     if wanted.key_decisions:
-        facts["key_decisions"] = window.decisions()
-    facts |= _digest(known, wanted)
+        facts["key_decisions"] = window.list_decisions()
+    facts |= _make_digest_facts(known, wanted)
     return {**facts, "sources": sources, "unknown": unknown}, commits
 
 
-def _digest(known: Findings, wanted: Extract) -> Facts:
+def _make_digest_facts(known: Findings, wanted: Extract) -> Facts:
     """Return the facts that Gobby's document does not have: the conversation, the files used, and the failures."""
     facts: Facts = describe_conversation(known) if wanted.conversation else {}
     if wanted.files_used and (uses := list_uses(known)):
-        facts["files_used"] = [_file_use(path, use) for path, use in rank_uses(known, uses)[:MAX_USES]]
+        facts["files_used"] = [_make_file_use(path, use) for path, use in rank_uses(known, uses)[:MAX_USES]]
     if wanted.errors and known.failures:
-        facts["errors"] = [_error(failure) for failure in list(known.failures.values())[-MAX_FAILURES:]]
+        facts["errors"] = [_make_error(failure) for failure in list(known.failures.values())[-MAX_FAILURES:]]
     return facts
 
 
-def _file_use(path: str, use: Table) -> Table:
+def _make_file_use(path: str, use: Table) -> Table:
     counts = {name: use[name] for name in ("changes", "reads") if use[name]}
     names = {"names": use["names"]} if use["names"] else {}
     return {"path": path, **counts, **({"found": use["found"]} if use["found"] != "transcript" else {}), **names}
 
 
-def _error(failure: Table) -> Table:
-    return {"command": failure["command"], "text": failure["text"], "source": source(failure["mark"])}
+def _make_error(failure: Table) -> Table:
+    return {"command": failure["command"], "text": failure["text"], "source": make_source(failure["mark"])}
 
 
 def is_absolute(path: str) -> bool:
@@ -83,24 +83,24 @@ def is_absolute(path: str) -> bool:
     return path.startswith("/") or path[1:3] in (":\\", ":/")
 
 
-def source(mark: Mark) -> dict[str, Any]:
+def make_source(mark: Mark) -> dict[str, Any]:
     _, line, offset, time, *file = mark
     return {"line": line, "offset": offset} | ({"time": time} if time else {}) | ({"file": file[0]} if file else {})
 
 
-def commit_fact(commit: Table) -> dict[str, Any]:
+def make_commit_fact(commit: Table) -> dict[str, Any]:
     found = {"found": commit["found"]} if "found" in commit else {}
     fact = {"hash": commit["hash"], "message": commit["message"], "verified": None}
-    return {**fact, "source": source(commit["mark"]), **found}
+    return {**fact, "source": make_source(commit["mark"]), **found}
 
 
-def _goal(known: Findings) -> Table | None:
-    """Return the first prompt; else the first bare command; else the goal that the agent maintains."""
+def _choose_goal(known: Findings) -> Table | None:
+    """Return the first prompt; else the first command without arguments; else the goal that the agent itself stores."""
     return known.goal or known.bare_goal or (known.kept_goal if (known.kept_goal or {}).get("text") else None)
 
 
 class _Window:
-    """The facts of the turns after turn number `before`."""
+    """The findings in the turns after turn number `before`, as facts."""
 
     def __init__(self, known: Findings, before: int, folder: str | None) -> None:
         self._known, self._before, self._folder = known, before, folder
@@ -108,14 +108,14 @@ class _Window:
     def _has(self, mark: Mark) -> bool:
         return bool(mark) and mark[0] > self._before
 
-    def active_task(self, *, with_gobby: bool, with_todos: bool) -> Table | None:
-        task = self._gobby_task() if with_gobby else None
-        task = task or self._make_goal()
-        return task or (self._todo_at_work() if with_todos else None)
+    def find_active_task(self, *, with_gobby: bool, with_todos: bool) -> Table | None:
+        task = self._find_gobby_task() if with_gobby else None
+        task = task or self._find_goal_task()
+        return task or (self._find_current_todo() if with_todos else None)
 
-    def _gobby_task(self) -> Table | None:
+    def _find_gobby_task(self) -> Table | None:
         live = [
-            (name, task) for name, task in self._known.tasks.items() if self._has(task["mark"]) and not is_over(task)
+            (name, task) for name, task in self._known.tasks.items() if self._has(task["mark"]) and not is_closed(task)
         ]
         at_work = [pair for pair in live if pair[1].get("status") == "in_progress"]
         if not live:
@@ -123,25 +123,25 @@ class _Window:
         number, task = (at_work or live)[-1]
         details = {name: task[name] for name in ("status", "description") if task.get(name)}
         title = task.get("title") or f"Task {number}"
-        return {"title": title, "id": number, **details, "origin": "gobby-tasks", "source": source(task["mark"])}
+        return {"title": title, "id": number, **details, "origin": "gobby-tasks", "source": make_source(task["mark"])}
 
-    def _make_goal(self) -> Table | None:
+    def _find_goal_task(self) -> Table | None:
         goal = self._known.kept_goal
         if not goal or not goal["text"] or goal["status"] not in _ACTIVE_GOALS or not self._has(goal["mark"]):
             return None
         title = goal["text"].strip().split("\n")[0]
         more = {"description": goal["text"]} if goal["text"].strip() != title else {}
         status = {"status": goal["status"]} if goal["status"] else {}
-        return {"title": title, **status, **more, "origin": "goal", "source": source(goal["mark"])}
+        return {"title": title, **status, **more, "origin": "goal", "source": make_source(goal["mark"])}
 
-    def _todo_at_work(self) -> Table | None:
-        todo = next((item for item in self.todos() if item["status"] == "in_progress"), None)
+    def _find_current_todo(self) -> Table | None:
+        todo = next((item for item in self.list_todos() if item["status"] == "in_progress"), None)
         if todo is None:
             return None
         return {"title": todo["content"], "status": todo["status"], "origin": "todo", "source": todo["source"]}
 
-    def todos(self) -> list[Table]:
-        """Return the current todo list, including one that was sent but not yet confirmed by a result."""
+    def list_todos(self) -> list[Table]:
+        """Return the current todo list, even if the call that set it has no result yet."""
         known = self._known
         items, at = [(todo["content"], todo["status"], todo["mark"]) for todo in known.todos], known.todos_at
         for waiting in known.open.values():
@@ -151,13 +151,13 @@ class _Window:
         if not self._has(at):
             return []
         return [
-            {"content": content, "status": status, "origin": "agent", "source": source(mark)}
+            {"content": content, "status": status, "origin": "agent", "source": make_source(mark)}
             for content, status, mark in items
             if content
         ]
 
-    def files(self) -> dict[str, Mark]:
-        """Return the last change of each file; relative paths are made absolute if the session's folder is known."""
+    def list_changed_files(self) -> dict[str, Mark]:
+        """Return the mark of each file's last change, by path, which is absolute if the session's folder is known."""
         files = {}
         for path, mark in list_files(self._known).items():
             if self._has(mark):
@@ -165,7 +165,7 @@ class _Window:
                 files[path if is_known else posixpath.normpath(posixpath.join(self._folder or "", path))] = mark
         return files
 
-    def commits(self, most: int) -> list[Table]:
+    def list_commits(self, most: int) -> list[Table]:
         """Return the newest `most` commits, including those of commands without a result yet."""
         made = sorted(self._known.commits + self._list_pending_commits(), key=lambda commit: commit["mark"][:2])
         commits = [commit for commit in add_commits(self._known, made) if self._has(commit["mark"])]
@@ -177,29 +177,29 @@ class _Window:
         ]
 
     def _list_commits_of_call(self, call: str, waiting: Table) -> list[Table]:
-        """Return the commits that a command without a result may have made."""
+        """Return the commits that a call without a result may have made."""
         known = self._known
         work = GitWork.from_data(waiting)
         more = {"hash": "", "mark": waiting["mark"], "until": None, "call": call, "pending": True}
         return [
-            {**more, "message": making.subject or "", "folder": making.folder}
-            for making in work.makings
-            if not is_elsewhere(work, making, known.home, known.tries)
+            {**more, "message": commit_command.subject or "", "folder": commit_command.folder}
+            for commit_command in work.commit_commands
+            if not is_elsewhere(work, commit_command, known.home, known.tries)
         ]
 
-    def activity(self, most: int) -> list[Table]:
+    def list_activity(self, most: int) -> list[Table]:
         calls = [call for call in self._known.activity if self._has(call["mark"])]
         return calls[-most:] if most else []
 
-    def decisions(self) -> list[Table]:
-        """Return at most ten decisions in order; answers and plans are chosen first, then the newest by wording."""
+    def list_decisions(self) -> list[Table]:
+        """Return at most `MAX_DECISIONS` decisions in order; those found only by wording are left out first."""
         decisions = [decision for decision in self._known.decisions if self._has(decision["mark"])]
         ranked = sorted(range(len(decisions)), key=lambda number: (decisions[number]["kind"] != "wording", number))
         chosen = [decisions[number] for number in sorted(ranked[-MAX_DECISIONS:])]
         return [
             {
                 "text": decision["text"], "kind": decision["kind"], "heuristic": True,
-                "source": source(decision["mark"]),
+                "source": make_source(decision["mark"]),
             }
             for decision in chosen
         ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Commands that failed and did not succeed later, which the next session is likely to meet again."""
+"""Record the commands that failed and did not succeed later: the next session probably has the same problem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMMAND = 200
 
 _PARTS = re.compile(r"&&|\|\||[;|\n]")
 _ASSIGNMENT = re.compile(r"\w+=\S*\Z")
-_LOOKS = frozenset(
+_INSPECTING_PROGRAMS = frozenset(
     {
         "[", "[[", "ag", "awk", "basename", "baton", "cat", "cd", "command", "cut", "diff", "dirname", "du", "echo",
         "env", "export", "false", "file", "find", "grep", "head", "jq", "kill", "ls", "ps", "pwd", "read", "realpath",
@@ -24,7 +24,7 @@ _LOOKS = frozenset(
     }
 )  # fmt: skip
 """Programs that only inspect something, and whose failure often just means that nothing was found."""
-_GIT_LOOKS = frozenset(
+_INSPECTING_GIT_COMMANDS = frozenset(
     {
         "blame", "branch", "cat-file", "check-ignore", "diff", "grep", "log", "ls-files", "merge-base", "rev-parse",
         "show", "status",
@@ -33,22 +33,25 @@ _GIT_LOOKS = frozenset(
 
 
 def name_command(command: str) -> str | None:
-    """Return the first two words of what a command line runs (`go test`); None when it only inspects something."""
+    """Return program and first argument of a command line (`go test`); None when it only inspects something.
+
+    Programs that only inspect something are skipped, and so are options before the argument.
+    """
     for part in _PARTS.split(command[:2000]):
         words = part.split()
         while words and (_ASSIGNMENT.match(words[0]) or words[0] in ("sudo", "time", "(", "timeout")):
             words.pop(0)
-        if not words or words[0].rpartition("/")[2] in _LOOKS:
+        if not words or words[0].rpartition("/")[2] in _INSPECTING_PROGRAMS:
             continue
         follower = next((word for word in words[1:] if not word.startswith("-")), "")
-        if words[0] == "git" and follower in _GIT_LOOKS:
+        if words[0] == "git" and follower in _INSPECTING_GIT_COMMANDS:
             continue
         return f"{words[0]} {follower}".rstrip()
     return None
 
 
 def note_outcome(known: Findings, name: str, command: str, output: str, mark: Mark, *, failed: bool) -> None:
-    """Record the outcome of a command; an earlier failure of the same command is replaced."""
+    """Remove the earlier failure of a command of this name, and record the new failure if it `failed`."""
     known.failures.pop(name, None)
     if failed:
         texts = {"command": keep_ends(command, _COMMAND), "text": keep_ends(output.strip(), _OUTPUT)}

@@ -19,7 +19,7 @@ MAX_USES = 40
 MAX_NAMES = 8
 """Maximum number of identifiers listed with one file."""
 _FREQUENT = 6
-"""Frequent identifiers are added to the defined ones up to this number."""
+"""Frequent identifiers are added to the defined ones until there are this many."""
 _HALF_LIFE = 40.0
 """Number of later uses after which a use counts half."""
 _KEPT = 200
@@ -33,7 +33,7 @@ _ENDINGS = (
 )
 _FILE = re.compile(rf"(?<![\w./@~-])((?:~?/|\.{{1,2}}/)?(?:[\w.@+-]+/)*[\w.@+-]*\w\.(?:{_ENDINGS}))(?![\w/-]|\.\w)")
 _WORD = re.compile(r"""[^ \t\r\n:;,'"()\[\]{}<>|=*&^%$#!?`\\]+""")
-"""A word that may contain a file name. Searching distinct words takes a third of the time of searching the text."""
+"""A word that may contain a file name. Searching the distinct words takes a third of the time that the text takes."""
 _DEFINED = re.compile(
     r"^[ \t+]*(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|pub(?:\([a-z]+\))?"
     r"|unsafe|override|open|suspend|inline)[ \t]+)*(?:def|class|func(?:[ \t]*\([^)\n]*\))?|function\*?|fn|fun|interface"
@@ -50,7 +50,7 @@ def use_file(
     """Count one use of a file."""
     known.touches += 1
     use = known.uses.pop(path, None) or {"score": 0.0, "at": known.touches, "changes": 0, "reads": 0, "names": []}
-    use["score"] = _score_now(use, known.touches) + weight
+    use["score"] = _compute_score(use, known.touches) + weight
     use["at"] = known.touches
     use["changes"] += weight == CHANGED
     use["reads"] += weight == READ
@@ -61,20 +61,20 @@ def use_file(
     known.uses[path] = use
     known.paths[path.rpartition("/")[2]] = path
     if len(known.uses) > 2 * _KEPT:
-        ranked = sorted(known.uses, key=lambda path: -_score_now(known.uses[path], known.touches))
+        ranked = sorted(known.uses, key=lambda path: -_compute_score(known.uses[path], known.touches))
         kept = set(ranked[:_KEPT])
         known.uses = {path: use for path, use in known.uses.items() if path in kept}
         known.paths = {name: path for name, path in known.paths.items() if path in kept}
 
 
 def name_files(known: Findings, text: str, found: str = "transcript") -> None:
-    """Count one use of each file named in a text. A bare name means the last used path that ends with it."""
+    """Count one use of each file named in a text. A relative name means the last used path that ends with it."""
     for name in find_file_names(text):
-        use_file(known, _known_path(known, name), NAMED, found=found)
+        use_file(known, _resolve_name(known, name), NAMED, found=found)
 
 
 def find_file_names(text: str) -> list[str]:
-    """Return the distinct file names at both ends of a text."""
+    """Return the distinct file names in the first and last `_SCANNED` characters of a text."""
     if len(text) > 2 * _SCANNED:
         text = f"{text[:_SCANNED]}\n{text[-_SCANNED:]}"
     words = (word for word in dict.fromkeys(_WORD.findall(text)) if "." in word)
@@ -87,7 +87,7 @@ def find_file_names(text: str) -> list[str]:
 def find_names(text: str) -> list[str]:
     """Return the identifiers that characterise a piece of code.
 
-    The functions and types that it defines, then its most frequent compound names (`parse_line`, `parseLine`).
+    They are the functions and types that it defines, then its most frequent compound names (`parse_line`, `parseLine`).
     """
     text = text[: 16 * _SCANNED]
     defined = list(dict.fromkeys(_DEFINED.findall(text)))[:MAX_NAMES]
@@ -99,15 +99,15 @@ def rank_uses(known: Findings, uses: Mapping[str, Table] | None = None) -> list[
     """Return the files of `uses` (by default those of `known`) with their uses, the highest ranked first."""
     now = known.touches
     items = (known.uses if uses is None else uses).items()
-    return sorted(items, key=lambda item: (-_score_now(item[1], now), -item[1]["at"]))
+    return sorted(items, key=lambda item: (-_compute_score(item[1], now), -item[1]["at"]))
 
 
-def _score_now(use: Table, touches: int) -> float:
+def _compute_score(use: Table, touches: int) -> float:
     score: float = use["score"] * 0.5 ** ((touches - use["at"]) / _HALF_LIFE)
     return score
 
 
-def _known_path(known: Findings, name: str) -> str:
+def _resolve_name(known: Findings, name: str) -> str:
     """Return the last used path that ends with `name`, or `name` itself when there is none."""
     if name.startswith("/") or name in known.uses:
         return name

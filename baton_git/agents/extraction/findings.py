@@ -1,6 +1,7 @@
-"""What the analyser knows after reading part of a transcript, as plain data that can be saved and resumed from.
+"""What the analyser knows after reading a part of a transcript, as plain data that can be saved and loaded.
 
-A mark is `[turn, line, offset, time]`: the turn's number, and the position in the transcript.
+A mark is the list `[turn, line, offset, time]`: the number of a turn, and its position and time in the transcript. A
+mark in a subagent's transcript has that file's name as a fifth item.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ Table = dict[str, Any]
 KEPT_ACTIVITY = 100
 KEPT_DECISIONS = 50
 KEPT_OPEN = 500
-"""Maximum numbers of tool calls, of decisions of each kind, and of calls without a result that are remembered; the
-newest are kept. Calls that never get a result are rare."""
+"""Maximum numbers of remembered calls, of decisions (of those by wording and of the others each), and of calls without
+a result. The newest are kept. Calls that never get a result are rare."""
 
 
 @dataclass
@@ -24,23 +25,24 @@ class Findings:
 
     Attributes:
         answers: number of replies and calls of the model.
-        turn: number of turns so far; a turn is a transcript record that has content.
+        turn: number of records with content so far, which Gobby calls turns.
         at: line and offset of the last event.
         home: the folder in which the session started.
         ended: the time of the last event.
         goal, bare_goal: the first prompt, and the first command without arguments.
-        kept_goal: the goal that the agent itself maintains, in its current form.
+        kept_goal: the current goal that the agent itself stores.
         open: calls without a result, by id.
         files: the mark of each file's last change, by path, ordered by that change.
-        todos: the todo list as last written, each item with the id its tool gave it, or an empty id.
-        early: status changes of todo items whose id is not known yet, by id.
-        tasks: tasks of gobby-tasks by id, the most recently touched one last.
+        todos: the current todo list, each item with the id that its tool gave it, or an empty id.
+        todos_at: the mark of the last change of the todo list; empty before the first one.
+        early: changes of todo items that came before the result of the call that created the item, by id.
+        tasks: tasks of gobby-tasks by id, the one that was used last at the end.
         tries: folders in which the session created repositories.
-        last_shell: the last finished shell command that ran git: the id of its call, and what was kept of it.
-        turns, turn_count: turns as `agents.turn_store` keeps them, as lists; and how many there were.
+        last_shell: the last finished shell command with commits or new repositories: the id and the data of its call.
+        turns, turn_count: the turns as `agents.turn_store` defines them, as lists; and how many there were in all.
         last_answer: the last reply of the model.
         uses, touches: how much each file was used, by path; and the total number of uses.
-        paths: for each file name, the path that was used last.
+        paths: for each file name without its folder, the path that was used last.
         subagents: findings of each subagent, by the name of its transcript.
         failures: the latest failure of each command, by the command's name.
     """

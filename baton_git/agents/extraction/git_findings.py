@@ -1,7 +1,7 @@
-"""Find commits and files that the transcript does not show: made by a script, by hand, or by a program.
+"""Find commits and changed files that the transcript does not show, because a script, a program or a person made them.
 
-A commit counts when the reflog of HEAD in the session's work tree shows that it was committed there while the session
-ran; fetched, pulled and checked-out commits do not count. A file counts when it is in such a commit, or is uncommitted
+A commit counts if the reflog of HEAD in the session's work tree shows that it was made there while the session ran;
+fetched, pulled and checked-out commits do not count. A file counts if it is in such a commit, or if it is uncommitted
 and was written while the session ran.
 """
 
@@ -20,15 +20,15 @@ from baton_git.git.session_repository import SessionRepository
 
 MAX_COMMITS = 50
 MAX_FILES = 60
-"""The maximum numbers of found commits (the newest are kept) and of found files."""
+"""Maximum numbers of commits (the newest are kept) and of files that are found."""
 _MAX_MOVES = 300
-"""Number of reflog entries that are read."""
+"""Maximum number of reflog entries that are read, newest first."""
 _AROUND = timedelta(seconds=60)
 _COMMITTED = re.compile(r"(?:commit(?: \((?:initial|merge|amend|cherry-pick)\))?|cherry-pick|revert):")
 
 
 class SessionSpan(NamedTuple):
-    """When a session ran, in seconds since the epoch; one minute is added for commands that outlive the last event."""
+    """When a session ran, in seconds since 1970. The end is a minute late, for commands that outlive the last event."""
 
     begin: float
     end: float
@@ -37,7 +37,7 @@ class SessionSpan(NamedTuple):
         return self.begin <= seconds <= self.end
 
 
-def span_of(extraction: Extraction) -> SessionSpan | None:
+def find_span(extraction: Extraction) -> SessionSpan | None:
     """Return when a session ran, according to its transcript; None when the times are missing."""
     began = parse_time_or_none(extraction.started or "")
     ended = parse_time_or_none(extraction.ended or "")
@@ -47,7 +47,7 @@ def span_of(extraction: Extraction) -> SessionSpan | None:
 
 
 def find_commits(repository: SessionRepository, span: SessionSpan) -> list[tuple[str, str]]:
-    """Return id and subject of the commits made in this work tree while the session ran, oldest first.
+    """Return the ids and subjects of the commits made in this work tree while the session ran, oldest first.
 
     Raises:
         GitUnavailable: git does not answer.
@@ -111,7 +111,7 @@ def list_written_files(folder: Path, status: str, span: SessionSpan) -> list[str
 
 
 def add_found_files(facts: dict[str, Any], paths: Sequence[str]) -> None:
-    """Add files whose changes only git shows to `files_used`, after those that the session is known to have changed."""
+    """Add files whose changes only git shows to `files_used`, after the files that the transcript shows as changed."""
     uses: list[dict[str, Any]] = list(facts.get("files_used", ()))
     known = {use["path"]: use for use in uses}
     new = []

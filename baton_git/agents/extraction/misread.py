@@ -1,4 +1,4 @@
-"""Detect a transcript whose format is not understood: it must not pass for a session in which nothing happened."""
+"""Detect a transcript whose format is not understood, so that it is not taken for a session without any work."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from baton_git.agents.events import Tally
 from baton_git.agents.extraction.findings import Findings
 
 MANY = 50
-"""Number of records after which a prompt and an answer must have been found. New types of records are normal."""
+"""Number of records after which there must be a prompt and an answer. Some unknown types of records are normal."""
 
 
 def describe_misread(tally: Tally, known: Findings) -> str | None:
-    """Return how much of a transcript was understood, if that is too little to trust it; else None."""
+    """Return a text with the numbers of records read and understood if too few were understood; else None."""
     counts = f"records seen {tally.records}, understood {tally.understood}"
     has_prompt, has_answer = bool(known.goal or known.bare_goal), known.answers > 0
     if has_prompt and has_answer:

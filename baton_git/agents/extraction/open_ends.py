@@ -23,7 +23,7 @@ _HEADING = re.compile(
 
 
 def find_questions(text: str) -> list[str]:
-    """Return the last sentences outside code blocks that end with a question mark, in order."""
+    """Return the last `MAX_QUESTIONS` questions outside code blocks, in order."""
     if "?" not in text:
         return []
     sentences = (_clean(sentence) for sentence in _SENTENCE_END.split(_FENCE.sub("\n", text)))
@@ -32,12 +32,12 @@ def find_questions(text: str) -> list[str]:
 
 
 def find_next_steps(text: str) -> list[str]:
-    """Return the first list items below headings such as "Next steps", "Remaining" or "TODO"."""
-    steps = (_clean(item) for item in _items_below_headings(_FENCE.sub("\n", text).splitlines()))
+    """Return the first `MAX_STEPS` list items below headings such as "Next steps", "Remaining" or "TODO"."""
+    steps = (_clean(item) for item in _list_items_below_headings(_FENCE.sub("\n", text).splitlines()))
     return list(dict.fromkeys(step for step in steps if step))[:MAX_STEPS]
 
 
-def _items_below_headings(lines: list[str]) -> Iterator[str]:
+def _list_items_below_headings(lines: list[str]) -> Iterator[str]:
     is_below = False
     for line in lines:
         item = _ITEM.match(line)

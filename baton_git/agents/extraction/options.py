@@ -11,7 +11,7 @@ from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.core.records.base import Flag, Part, parse
 
 MOST = 100
-"""Upper bound of the settings that count recent tool calls or commits."""
+"""Maximum value of the settings that limit the number of tool calls or commits."""
 
 Number = Annotated[StrictInt, Field(ge=0, le=MOST)]
 
@@ -69,7 +69,7 @@ def parse_options(block: Any, *, where: str = "", at: str = "autonomous_handoff"
 
     Args:
         where: the file, for messages.
-        at: the path of the block in it.
+        at: the path of the block in the file.
 
     Raises:
         InvalidDocument: the block is not a table, has an unknown name, or a value out of range.

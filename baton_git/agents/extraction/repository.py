@@ -1,8 +1,8 @@
-"""Complete a session's facts from its repository: uncommitted changes, and which of its commits exist.
+"""Complete a session's facts from its repository: uncommitted changes, and which of the session's commits exist.
 
-Git only reads here: it does not refresh the index or start a file-system monitor, and it runs without the environment
-variables that bind a hook's git to another repository. Whatever cannot be determined is listed under `unknown` with the
-reason.
+Here git only reads: it does not refresh the index or start a file-system monitor, and it runs without the environment
+variables that tie a hook's git to another repository. Facts that cannot be determined are listed under `unknown`, with
+the reason.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from baton_git.agents.extraction.extracting import Extraction
 from baton_git.agents.extraction.git_findings import (
     add_found_files,
     find_commits,
+    find_span,
     list_committed_files,
     list_written_files,
-    span_of,
 )
 from baton_git.core.times import parse_time_or_none
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
@@ -32,7 +32,9 @@ _AROUND = timedelta(seconds=60)
 _LOG_LENGTH = 1000
 
 
-def with_git(extraction: Extraction, now: datetime, environment: Mapping[str, str], folder: Path | None) -> Extraction:
+def add_git_facts(
+    extraction: Extraction, now: datetime, environment: Mapping[str, str], folder: Path | None
+) -> Extraction:
     """Return the extraction completed from the session's repository.
 
     Args:
@@ -42,23 +44,23 @@ def with_git(extraction: Extraction, now: datetime, environment: Mapping[str, st
     wanted = [name for name in ("git_status", "git_commits") if getattr(options.extract, name)]
     for name in wanted:
         try:
-            repository = SessionRepository(_place(extraction, folder), environment)
+            repository = SessionRepository(_choose_folder(extraction, folder), environment)
             if name == "git_status":
-                facts[name] = _status(repository)
+                facts[name] = _read_status(repository)
             else:
                 _add_commits(facts, repository, extraction, now)
         except GitUnavailable as error:
             if name == "git_status" or facts.get(name):
                 facts["unknown"][name] = str(error)
-    if options.extract.files_used and facts.get("git_status") and (span := span_of(extraction)):
+    if options.extract.files_used and facts.get("git_status") and (span := find_span(extraction)):
         add_found_files(facts, list_written_files(repository.folder, facts["git_status"], span))
     return replace(extraction, facts=facts)
 
 
-def _place(extraction: Extraction, folder: Path | None) -> Path:
-    """Return the first of these folders that exists: `folder`, where the session started, and where it was last.
+def _choose_folder(extraction: Extraction, folder: Path | None) -> Path:
+    """Return the first existing folder of these: `folder`, the one in which the session started, and its last one.
 
-    If none exists, return the first that is known.
+    If none of them exists, return the first that is known.
 
     Raises:
         GitUnavailable: no folder is known.
@@ -69,12 +71,12 @@ def _place(extraction: Extraction, folder: Path | None) -> Path:
     return next((path for path in named if path.is_dir()), named[0])
 
 
-def _status(repository: SessionRepository) -> str:
+def _read_status(repository: SessionRepository) -> str:
     return keep_whole_lines(repository.run_git("status", "--short"), MAX_STATUS)
 
 
 def keep_whole_lines(text: str, most: int) -> str:
-    """Return as many whole lines as fit into `most` bytes, and a last line that counts the omitted ones."""
+    """Return as many whole lines as fit into `most` bytes, and a last line with the number of omitted lines, if any."""
     lines = text.rstrip("\n").split("\n")
     kept: list[str] = []
     for line in lines:
@@ -92,8 +94,8 @@ def _add_commits(facts: dict[str, Any], repository: SessionRepository, extractio
     """Check the commits in the facts against the repository, and add those that only git shows."""
     if facts.get("git_commits"):
         facts["git_commits"] = _check_commits(repository, extraction, now)
-    span, limit = span_of(extraction), extraction.options.git.max_commits
-    if span is None or not limit or not _head(repository):
+    span, limit = find_span(extraction), extraction.options.git.max_commits
+    if span is None or not limit or not _list_head(repository):
         return
     commits: list[dict[str, Any]] = list(facts.get("git_commits", ()))
     new = [
@@ -101,24 +103,24 @@ def _add_commits(facts: dict[str, Any], repository: SessionRepository, extractio
         if not any(fact["hash"] and name.startswith(fact["hash"]) for fact in commits)
     ]  # fmt: skip
     if new:
-        on_branch = [name for name, _, _ in reversed(_log(repository, extraction.started))]
+        on_branch = [name for name, _, _ in reversed(_read_log(repository, extraction.started))]
         new = [(name, subject) for name, subject in new if name in on_branch]
     if new:
         origin = {"verified": True, "on_branch": True, "found": "git"}
         commits += [{"hash": name[:12], "message": subject, **origin} for name, subject in new]
-        facts["git_commits"] = sorted(commits, key=lambda fact: _place_in(on_branch, fact))[-limit:]
+        facts["git_commits"] = sorted(commits, key=lambda fact: _find_index(on_branch, fact))[-limit:]
         if extraction.options.extract.files_used:
             add_found_files(facts, list_committed_files(repository, [name for name, _ in new]))
 
 
-def _place_in(oldest_first: list[str], fact: dict[str, Any]) -> int:
-    """Return the index of a fact's commit in this list; -1 if it is not in it."""
+def _find_index(oldest_first: list[str], fact: dict[str, Any]) -> int:
+    """Return the index of a fact's commit in this list of ids; -1 if the list does not contain it."""
     places = (place for place, name in enumerate(oldest_first) if fact["hash"] and name.startswith(fact["hash"]))
     return next(places, -1)
 
 
 def _check_commits(repository: SessionRepository, extraction: Extraction, now: datetime) -> list[dict[str, Any]]:
-    """Return the commit facts, checked against the repository; those without an id are matched by time and subject."""
+    """Return the commit facts, checked against the repository; facts without an id are matched by time and subject."""
     facts = [dict(commit) for commit in extraction.facts["git_commits"]]
     known = find_subjects(repository, [fact["hash"] for fact in facts if fact["hash"]])
     for fact in facts:
@@ -126,10 +128,10 @@ def _check_commits(repository: SessionRepository, extraction: Extraction, now: d
             subject = known.get(fact["hash"])
             fact["verified"] = subject is not None
             fact["message"] = fact["message"] or subject or ""
-    log = _log(repository, extraction.started)
-    nameless = [pair for pair in zip(facts, extraction.commits, strict=True) if not pair[0]["hash"]]
-    if nameless:
-        facts = _match_nameless(log, facts, nameless, now)
+    log = _read_log(repository, extraction.started)
+    without_hash = [pair for pair in zip(facts, extraction.commits, strict=True) if not pair[0]["hash"]]
+    if without_hash:
+        facts = _match_without_hash(log, facts, without_hash, now)
     if len(log) < _LOG_LENGTH:
         for fact in facts:
             if fact["verified"]:
@@ -143,7 +145,7 @@ def _check_commits(repository: SessionRepository, extraction: Extraction, now: d
 
 
 def find_subjects(repository: SessionRepository, hashes: list[str]) -> dict[str, str]:
-    """Return the subjects of the existing commits, by id in the form that was passed."""
+    """Return the subjects of those commits that exist, by id (shortened as in `hashes`)."""
     if not hashes:
         return {}
     lines = repository.run_git(
@@ -159,21 +161,21 @@ def find_subjects(repository: SessionRepository, hashes: list[str]) -> dict[str,
     return {given: subjects.get(full, "") for given, full in ids.items()}
 
 
-def _match_nameless(
+def _match_without_hash(
     log: list[tuple[str, int, str]],
     facts: list[dict[str, Any]],
-    nameless: list[tuple[dict[str, Any], dict[str, Any]]],
+    without_hash: list[tuple[dict[str, Any], dict[str, Any]]],
     now: datetime,
 ) -> list[dict[str, Any]]:
-    """Return the commits, completed with the ids that were found.
+    """Return the commit facts, with the ids that were found for those without one.
 
-    A commit whose command did not finish is left out if no commit matches it.
+    A fact of a command that has no result yet is left out if no commit matches it.
     """
     taken = [fact["hash"] for fact in facts if fact["hash"]]
     lost = []
-    for fact, more in nameless:
+    for fact, more in without_hash:
         free = [entry for entry in log if not any(entry[0].startswith(hash_) for hash_ in taken)]
-        match = _match(fact, more, free, now)
+        match = _find_match(fact, more, free, now)
         if match is not None:
             fact |= {"hash": match[0][:12], "message": match[2], "verified": True}
             taken.append(match[0][:12])
@@ -184,19 +186,19 @@ def _match_nameless(
     return [fact for fact in facts if not any(fact is dropped for dropped in lost)]
 
 
-def _log(repository: SessionRepository, started: str | None) -> list[tuple[str, int, str]]:
-    """Return id, time in seconds and subject of the commits since the session started."""
+def _read_log(repository: SessionRepository, started: str | None) -> list[tuple[str, int, str]]:
+    """Return id, time in seconds since 1970 and subject of the commits since the session started, newest first."""
     began = parse_time_or_none(started) if started else None
     since = [f"--since={int((began - _AROUND).timestamp())}"] if began else []
     output = repository.run_git(
         "log", "--format=%H%x00%ct%x00%s", f"--max-count={_LOG_LENGTH}", *since,
-        "--exclude=baton/*", "--branches", *_head(repository),
+        "--exclude=baton/*", "--branches", *_list_head(repository),
     )  # fmt: skip
     parts = (line.split("\0", 2) for line in output.splitlines() if line.count("\0") >= 2)
     return [(name, int(time), subject) for name, time, subject in parts]
 
 
-def _head(repository: SessionRepository) -> Iterable[str]:
+def _list_head(repository: SessionRepository) -> Iterable[str]:
     try:
         repository.run_git("rev-parse", "--verify", "--quiet", "HEAD")
     except GitUnavailable:
@@ -204,10 +206,10 @@ def _head(repository: SessionRepository) -> Iterable[str]:
     return ("HEAD",)
 
 
-def _match(
+def _find_match(
     fact: dict[str, Any], more: dict[str, Any], log: list[tuple[str, int, str]], now: datetime
 ) -> tuple[str, int, str] | None:
-    """Return the commit that a command made: matched by subject and time, or the only one in its time span."""
+    """Return the log entry that a command made: matched by subject and time, or the only one in its time span."""
     begin = parse_time_or_none(fact["source"].get("time") or "")
     end = parse_time_or_none(more.get("until") or "") or now
     if begin is None:

@@ -1,7 +1,7 @@
 """Save the findings of a transcript in a file, so that the next reading continues where this one stopped.
 
-A lost or damaged file is treated as missing. The file belongs to one transcript, identified by its path, its first
-bytes, and the bytes before the position that was reached. Secrets are redacted before it is written.
+A damaged file counts as missing. The file belongs to one transcript, identified by its path, its first bytes, and the
+bytes before the position that was reached. Secrets are redacted before the file is written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from baton_git.core.redaction import redact
 from baton_git.git.files.atomic_files import read_bytes, write_all
 
 VERSION = 5
-_LOOKED_AT = 4096
+_SAMPLE_SIZE = 4096
 """Number of bytes at the start and before the saved position that identify a transcript."""
 
 
@@ -29,7 +29,7 @@ _IDENTIFIER = re.compile(r"(?:result of )?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9
 
 
 class _Identifiers:
-    """Ids of records and calls, which need no search for secrets: a long session has tens of thousands of them."""
+    """Ids of records and calls. They are not searched for secrets, as a long session has tens of thousands of them."""
 
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and _IDENTIFIER.match(text) is not None
@@ -43,7 +43,7 @@ class ResumeState(NamedTuple):
 
 
 def load_resume_state(file: Path, transcript: Path, agent: str) -> ResumeState | None:
-    """Return the saved state of a transcript; None when there is none, or it belongs to another transcript."""
+    """Return the saved state of a transcript; None when the file is missing, damaged, or of another transcript."""
     try:
         text = read_bytes(file)
         check, _, body = text.partition(b"\n")
@@ -52,11 +52,11 @@ def load_resume_state(file: Path, transcript: Path, agent: str) -> ResumeState |
         data = json.loads(body)
         if data["program"] != [VERSION, __version__] or [data["path"], data["agent"]] != [str(transcript), agent]:
             return None
-        place = Position(*data["place"])
-        if data["digest"] != _digest(transcript, place.offset):
+        position = Position(*data["place"])
+        if data["digest"] != _compute_digest(transcript, position.offset):
             return None
         return ResumeState(
-            EndReached(place, data["unread"], data["reader"], Tally(*data["tally"])),
+            EndReached(position, data["unread"], data["reader"], Tally(*data["tally"])),
             Findings(**{**data["known"], "at": tuple(data["known"]["at"])}),
         )
     except (BatonError, ValueError, KeyError, TypeError):
@@ -71,10 +71,10 @@ def save_resume_state(file: Path, transcript: Path, agent: str, end: EndReached,
         "program": [VERSION, __version__],
         "path": str(transcript),
         "agent": agent,
-        "place": list(end.place),
+        "place": list(end.position),
         "unread": end.unread,
         "tally": list(end.tally),
-        "digest": _digest(transcript, end.place.offset),
+        "digest": _compute_digest(transcript, end.position.offset),
         "reader": reader,
         "known": known,
     }
@@ -82,8 +82,8 @@ def save_resume_state(file: Path, transcript: Path, agent: str, end: EndReached,
     write_all({file: sha256(body).hexdigest().encode() + b"\n" + body}, mode=0o600)
 
 
-def _digest(transcript: Path, offset: int) -> str:
+def _compute_digest(transcript: Path, offset: int) -> str:
     with open_transcript(transcript) as file:
-        first = file.read(min(_LOOKED_AT, offset))
-        file.seek(max(0, offset - _LOOKED_AT))
-        return sha256(first + file.read(min(_LOOKED_AT, offset))).hexdigest()
+        first = file.read(min(_SAMPLE_SIZE, offset))
+        file.seek(max(0, offset - _SAMPLE_SIZE))
+        return sha256(first + file.read(min(_SAMPLE_SIZE, offset))).hexdigest()

@@ -1,7 +1,7 @@
 """Parse a shell command line into its simple commands and their working directories, without running it.
 
-Covers enough of the grammar to tell a command from text that mentions it: quotes, heredocs, `$(…)`, comments, lists and
-subshells. A directory that depends on a variable is unknown.
+This covers enough of the grammar to distinguish a command from text that mentions it: quotes, heredocs, `$(…)`,
+comments, lists and subshells. A folder that depends on a variable is unknown.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _BODY = re.compile("\0([0-9]+)\0")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PREFIXES = ("sudo", "command", "env", "time", "nohup", "exec", "then", "do", "else", "!", "if", "while", "{")
 _SHELLS = ("sh", "bash", "zsh", "dash")
-_TOP = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
+_SHOW_TOPLEVEL = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
 
 
 class SimpleCommand(NamedTuple):
-    """A command: its words without quotes, and the folder it runs in (None when unknown)."""
+    """A command: its words without quotes, and the folder in which it runs (None when unknown)."""
 
     words: tuple[str, ...]
     folder: str | None
 
 
 class ParsedScript(NamedTuple):
-    """The commands of a line in order, and the bodies of its heredocs."""
+    """The commands of a command line in order, and the bodies of its heredocs."""
 
     commands: tuple[SimpleCommand, ...]
     bodies: tuple[str, ...] = ()
@@ -44,14 +44,14 @@ class ParsedScript(NamedTuple):
 
 
 def parse_script(line: str, folder: str | None) -> ParsedScript:
-    """Parse `line` as run in `folder`."""
-    text, bodies = _without_heredocs(line[:MAX_LENGTH].replace("\0", ""))
-    return ParsedScript(tuple(_commands(text, folder, _DEPTH)), tuple(bodies))
+    """Return the commands of `line` when it runs in `folder`."""
+    text, bodies = _replace_heredocs(line[:MAX_LENGTH].replace("\0", ""))
+    return ParsedScript(tuple(_parse_commands(text, folder, _DEPTH)), tuple(bodies))
 
 
 def join_folder(folder: str | None, path: str) -> str | None:
-    """Return where `cd path` leads from a folder; None when unknown."""
-    if _TOP.fullmatch(path):
+    """Return the folder to which `cd path` leads from `folder`; None when unknown."""
+    if _SHOW_TOPLEVEL.fullmatch(path):
         return folder
     if any(mark in path for mark in "$`*~") or path == "-":
         return None
@@ -60,8 +60,8 @@ def join_folder(folder: str | None, path: str) -> str | None:
     return None if folder is None else posixpath.normpath(posixpath.join(folder, path))
 
 
-def _without_heredocs(text: str) -> tuple[str, list[str]]:
-    """Replace the body of each heredoc with a mark; return the text and the bodies."""
+def _replace_heredocs(text: str) -> tuple[str, list[str]]:
+    """Replace the body of each heredoc with a placeholder (its number between NULs); return the text and the bodies."""
     if "<<" not in text:
         return text, []
     bodies: list[str] = []
@@ -84,14 +84,14 @@ def _without_heredocs(text: str) -> tuple[str, list[str]]:
     return "\n".join(kept), bodies
 
 
-def _commands(text: str, folder: str | None, depth: int) -> Iterator[SimpleCommand]:
+def _parse_commands(text: str, folder: str | None, depth: int) -> Iterator[SimpleCommand]:
     outer: list[str | None] = []
     words: list[str] = []
-    for piece, is_word in _tokens(text):
+    for piece, is_word in _split_tokens(text):
         if is_word:
             words.append(piece)
             continue
-        command = SimpleCommand(_run(words), folder)
+        command = SimpleCommand(_strip_prefixes(words), folder)
         words = []
         if command.words:
             folder = yield from _expand_shell(command, depth)
@@ -102,11 +102,11 @@ def _commands(text: str, folder: str | None, depth: int) -> Iterator[SimpleComma
 
 
 def _expand_shell(command: SimpleCommand, depth: int) -> Generator[SimpleCommand, None, str | None]:
-    """Yield a command, or the commands of a shell that it starts; return the folder of the next command."""
+    """Yield a command, or those of the script if it is a shell with `-c`; return the folder of the next command."""
     name, folder = command.words[0].rpartition("/")[2], command.folder
     inner = _find_shell_script(command.words) if name in _SHELLS else None
     if inner is not None and depth:
-        yield from _commands(inner, folder, depth - 1)
+        yield from _parse_commands(inner, folder, depth - 1)
         return folder
     yield command
     if name in ("cd", "pushd"):
@@ -122,7 +122,7 @@ def _find_shell_script(words: tuple[str, ...]) -> str | None:
     return None
 
 
-def _run(words: list[str]) -> tuple[str, ...]:
+def _strip_prefixes(words: list[str]) -> tuple[str, ...]:
     """Return the words without prefixes such as `sudo` and variable assignments."""
     at = 0
     while at < len(words) and (words[at] in _PREFIXES or _ASSIGNMENT.match(words[at])):
@@ -130,8 +130,8 @@ def _run(words: list[str]) -> tuple[str, ...]:
     return tuple(words[at:])
 
 
-def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield words (True) and separators of commands (False); the last token is always a separator."""
+def _split_tokens(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the words (with True) and the separators of commands (with False); the last token is always a separator."""
     at, word, quoted = 0, "", False
     while at < len(text):
         char = text[at]
@@ -143,9 +143,9 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
                 yield char, False
             at += 1
         elif char == "#" and not word and not quoted:
-            at = _line_end(text, at)
+            at = _find_line_end(text, at)
         else:
-            part, at = _part(text, at)
+            part, at = _read_part(text, at)
             word += part
             quoted = quoted or char in "'\""
     if word or quoted:
@@ -153,19 +153,19 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
     yield "\n", False
 
 
-def _line_end(text: str, at: int) -> int:
+def _find_line_end(text: str, at: int) -> int:
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
 
-def _part(text: str, at: int) -> tuple[str, int]:
+def _read_part(text: str, at: int) -> tuple[str, int]:
     """Return the part of a word that begins at `at`, without its quotes, and the position after it."""
     char = text[at]
     if char == "'":
         end = text.find("'", at + 1)
         return (text[at + 1 :], len(text)) if end < 0 else (text[at + 1 : end], end + 1)
     if char == '"':
-        return _double_quoted(text, at + 1)
+        return _read_double_quoted(text, at + 1)
     if char == "\\":
         return text[at + 1 : at + 2].replace("\n", ""), at + 2
     if text.startswith("$(", at):
@@ -174,7 +174,7 @@ def _part(text: str, at: int) -> tuple[str, int]:
     return char, at + 1
 
 
-def _double_quoted(text: str, at: int) -> tuple[str, int]:
+def _read_double_quoted(text: str, at: int) -> tuple[str, int]:
     quoted = ""
     while at < len(text) and text[at] != '"':
         if text.startswith("$(", at):
@@ -188,11 +188,11 @@ def _double_quoted(text: str, at: int) -> tuple[str, int]:
 
 
 def _find_closing(text: str, at: int) -> int:
-    """Return the position after the parenthesis that closes one opened before `at`."""
+    """Return the position after the parenthesis that closes the one opened before `at`."""
     depth = 1
     while at < len(text) and depth:
         if text[at] in "'\"":
-            _, at = _part(text, at)
+            _, at = _read_part(text, at)
             continue
         depth += {"(": 1, ")": -1}.get(text[at], 0)
         at += 1

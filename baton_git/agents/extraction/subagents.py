@@ -1,4 +1,4 @@
-"""Findings of a session's subagents: their files and commits count as the session's, their prompts do not."""
+"""Findings of a session's subagents: their files and commits count as the session's, but their prompts do not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def choose_transcripts(paths: Iterable[Path], known: Mapping[str, Table]) -> lis
 
 
 def summarize_subagent(found: Findings, size: int, parent: Findings) -> Table:
-    """Return the findings of a subagent that are remembered, as plain data."""
+    """Return those findings of a subagent that are remembered, as plain data."""
     uses = {path: {**use, "at": parent.touches, "found": "subagent"} for path, use in rank_uses(found)[:_KEPT]}
     files = dict(list(found.files.items())[-_KEPT:])
     return {"size": size, "turn": parent.turn, "uses": uses, "files": files, "commits": found.commits[-_KEPT:]}
@@ -75,7 +75,7 @@ def _add_use(own: Table, other: Table) -> Table:
 
 
 def _mark_in(name: str, subagent: Table, mark: Mark) -> Mark:
-    """Return a mark in a subagent's transcript: with the file's name, and the parent's turn in which it was read."""
+    """Return the mark with the name of the subagent's transcript, and with the session's turn in which it was read."""
     return [subagent["turn"], *mark[1:4], name]
 
 

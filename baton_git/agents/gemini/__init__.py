@@ -19,9 +19,9 @@ CLI = AgentCLI(
     private_variables=("GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_PLANS_DIR"),
     switch_files=("settings.json",),
     managed_files=("/etc/gemini-cli/settings.json",),
-    sent=lambda data, environment: "timestamp" in data or "GEMINI_SESSION_ID" in environment,
+    is_sender=lambda data, environment: "timestamp" in data or "GEMINI_SESSION_ID" in environment,
     empty_reply="{}",  # Gemini shows stderr to the user if stdout is empty
-    told_at_prompt=True,  # lost after /clear; with -p, Gemini puts it before the prompt, and a resume loses both
+    loses_start_context=True,  # after /clear; with -p, the context is part of the prompt, and a resume loses both
     compacts_unannounced=True,
     permission_arguments="--approval-mode auto_edit",
 )

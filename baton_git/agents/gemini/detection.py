@@ -1,5 +1,5 @@
-"""Processes of Gemini CLI: a script of an npm package."""
+"""The markers of Gemini CLI's processes: a script of an npm package."""
 
 from baton_git.agents.detection import AgentMarkers
 
-ACTING = AgentMarkers(("GEMINI_CLI", "GEMINI_SESSION_ID"), ("gemini",), ("/@google/gemini-cli/",))
+MARKERS = AgentMarkers(("GEMINI_CLI", "GEMINI_SESSION_ID"), ("gemini",), ("/@google/gemini-cli/",))

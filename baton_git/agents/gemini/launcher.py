@@ -1,4 +1,4 @@
-"""Start Gemini CLI with `gemini -p PROMPT`. It reports tokens, but no cost."""
+"""Start Gemini CLI with `gemini -p PROMPT`. Gemini CLI reports tokens, but no cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton_git.agents.launcher import Launch, SessionReport, escape_argument, re
 
 
 def launch(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    """Return the command. The system prompt goes to standard input, which Gemini puts before the prompt."""
+    """Return the command. The system prompt is its standard input, which Gemini puts before the prompt."""
     argv = (executable, "-p", escape_argument(prompt), "--session-id", session, "-o", "json", *extra)
     return Launch(argv, system_prompt or None, session)
 
@@ -24,7 +24,7 @@ def report(output: str) -> SessionReport:
     start = output.find("\n{") + 1 if not output.startswith("{") else 0
     for item in read_objects(output[start:]):
         if "response" in item:
-            counts = list(_totals(item.get("stats")))
+            counts = list(_list_token_totals(item.get("stats")))
             return SessionReport(
                 read_text(item["response"]),
                 read_text(item.get("session_id")) or None,
@@ -34,7 +34,7 @@ def report(output: str) -> SessionReport:
     return SessionReport(output.strip())
 
 
-def _totals(stats: Any) -> Iterator[int]:
+def _list_token_totals(stats: Any) -> Iterator[int]:
     models = stats.get("models") if isinstance(stats, Mapping) else None
     for model in models.values() if isinstance(models, Mapping) else ():
         tokens = model.get("tokens") if isinstance(model, Mapping) else None

@@ -1,8 +1,8 @@
 """Read the messages of a Gemini CLI session.
 
-Up to 0.36 a transcript is one object with all messages. Since then it is JSON lines: a message is written again when it
-changes, `$rewindTo` undoes messages, and `$set.messages` lists what the model sees from then on. After a resume or a
-compression, such a list contains less than was written before.
+Up to 0.36, a transcript is one object with all messages. Since then it is JSON lines: a message is written again when
+it changes, `$rewindTo` removes messages, and `$set.messages` lists the messages that the model receives from then on.
+After a resume or a compression, such a list may lack earlier messages.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from baton_git.agents.events import Position
 from baton_git.agents.fields import Record, table_at, tables, text_at
-from baton_git.agents.json_lines import JsonLines, whole_object
+from baton_git.agents.json_lines import JsonLines, read_object
 from baton_git.agents.transcripts import HEAD_LINES
 
 
 class Message(NamedTuple):
-    """A message; `place` is the position of its newest version."""
+    """A message, and the position of its newest version."""
 
-    place: Position
+    position: Position
     record: Record
 
     @property
@@ -29,16 +29,16 @@ class Message(NamedTuple):
         return text_at(self.record, "id") or ""
 
     def merge_rewrite(self, newer: Message) -> Message:
-        """Return the message after it was written again."""
-        return Message(newer.place, {**self.record, **newer.record})
+        """Return the message with the values of a newer version, which was written again as a whole or in part."""
+        return Message(newer.position, {**self.record, **newer.record})
 
     def merge_shown(self, newer: Message) -> Message:
-        """Return the message after `$set.messages` repeated it: only its tool calls are replaced."""
+        """Return the message after `$set.messages` repeated it: only its tool calls and unknown keys are taken over."""
         calls = newer.record.get("toolCalls")
-        return Message(newer.place, {**newer.record, **self.record, **({"toolCalls": calls} if calls else {})})
+        return Message(newer.position, {**newer.record, **self.record, **({"toolCalls": calls} if calls else {})})
 
 
-def whole_session(path: Path) -> Record | None:
+def read_whole_session(path: Path) -> Record | None:
     """Return the session if the file is one object; None if it is JSON lines.
 
     Raises:
@@ -48,18 +48,18 @@ def whole_session(path: Path) -> Record | None:
     for _, record in JsonLines(path, most=HEAD_LINES):
         if "projectHash" in record:
             return record if "messages" in record else None
-    return whole_object(path)
+    return read_object(path)
 
 
-def messages_of(place: Position, listing: Record) -> Iterator[Message]:
+def list_messages(position: Position, listing: Record) -> Iterator[Message]:
     """Yield the messages in `listing` that have an id."""
-    messages = (Message(place, record) for record in tables(listing.get("messages")))
+    messages = (Message(position, record) for record in tables(listing.get("messages")))
     return (message for message in messages if message.name)
 
 
-def head_with(head: Mapping[str, Any], record: Record) -> dict[str, Any]:
-    """Return the head of the session updated with a record."""
-    # A resume records its own start time; the session's is that of the first record.
+def merge_head(head: Mapping[str, Any], record: Record) -> dict[str, Any]:
+    """Return the head of the session (its id, start time, title ...) updated with a record."""
+    # A resume records its own start time; the session's start time is that of the first record.
     first = {"startTime": head["startTime"]} if "startTime" in head else {}
     return {**head, **{key: value for key, value in record.items() if key != "messages"}, **first}
 
@@ -71,17 +71,17 @@ class MessageLog:
         self.head: dict[str, Any] = {}
         self.messages: dict[str, Message] = {}
 
-    def add(self, place: Position, record: Record) -> None:
+    def add(self, position: Position, record: Record) -> None:
         """Update messages and head with the next record."""
         if "$rewindTo" in record:
             self._rewind(record["$rewindTo"])
         elif "$set" in record or "projectHash" in record:
             data = table_at(record, "$set") if "$set" in record else record
-            self.head = head_with(self.head, data)
-            for message in messages_of(place, data):
+            self.head = merge_head(self.head, data)
+            for message in list_messages(position, data):
                 before = self.messages.get(message.name)
                 self.messages[message.name] = before.merge_shown(message) if before else message
-        elif (message := Message(place, record)).name:
+        elif (message := Message(position, record)).name:
             before = self.messages.get(message.name)
             self.messages[message.name] = before.merge_rewrite(message) if before else message
 
@@ -92,12 +92,12 @@ class MessageLog:
                 del self.messages[name]
 
 
-def replay_messages(path: Path, place: Position, number: int) -> MessageLog:
-    """Return the messages after the `number`th record of the line at `place`; records count from 1."""
+def replay_messages(path: Path, position: Position, number: int) -> MessageLog:
+    """Return the messages and the head after record `number` (from 1) of the line at `position`."""
     log, count = MessageLog(), 0
     for at, record in JsonLines(path):
         log.add(at, record)
-        count += at == place
+        count += at == position
         if count == number:
             break
     return log

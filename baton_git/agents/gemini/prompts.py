@@ -13,13 +13,13 @@ _WRITTEN = ("This is the Gemini CLI. We are setting up the context for our chat.
 
 
 def extract_typed_text(message: Record) -> str:
-    """Return the text that a person typed; empty if nobody did. `displayContent`, as shown on screen, is preferred."""
+    """Return the text that a person typed; empty if nobody typed it. The text shown on the screen is preferred."""
     shown = texts(message.get("displayContent")) or texts(message.get("content"))
-    text = "\n".join(own for part in shown if (own := _without_added(part)))
+    text = "\n".join(own for part in shown if (own := _remove_hook_context(part)))
     return "" if text.startswith(_NOT_TYPED + _WRITTEN) else text
 
 
-def _without_added(text: str) -> str:
+def _remove_hook_context(text: str) -> str:
     """Return the text without the context that hooks added and the whitespace around that context."""
     pieces, at = [], 0
     while (start := text.find(_ADDED, at)) >= 0 and (end := text.find(_END, start)) >= 0:

@@ -1,4 +1,4 @@
-"""Find the transcripts of Gemini CLI. A transcript does not name the session's folder; its location does."""
+"""Find the transcripts of Gemini CLI. The session's folder is not named in the transcript, but by its location."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from baton_git.agents.fields import table_at
-from baton_git.agents.json_lines import object_in
+from baton_git.agents.json_lines import parse_object
 from baton_git.agents.transcripts import Transcript, Warn, find_files, ignore_warning, read_head, sort_newest_first
 
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
@@ -23,7 +23,7 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
         warn: called for each folder that could not be listed.
     """
     root = Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini"
-    names = _projects(root)
+    names = _read_projects(root)
     for path in sort_newest_first(find_files(root, "tmp", "*", "chats", "session-*.json*", warn=warn), warn):
         if path.suffix in (".json", ".jsonl"):
             match = _ID.search(read_head(path))
@@ -33,14 +33,14 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
 
 
 def subagents(path: Path, session: str) -> Iterator[Path]:
-    """Yield the transcripts of a session's subagents, newest first: those in the folder named after the session."""
+    """Yield the transcripts of a session's subagents, in the folder named after the session, newest first."""
     if "/" not in session and session not in (".", ".."):
         yield from sort_newest_first(find_files(path.parent / session, "*.json*"))
 
 
-def folder_of(path: Path) -> str | None:
+def find_session_folder(path: Path) -> str | None:
     """Return the folder that the session of a transcript worked in; None if the files around it do not name it."""
-    return _read_project_root(path, _projects(path.parent.parent.parent.parent))
+    return _read_project_root(path, _read_projects(path.parent.parent.parent.parent))
 
 
 def _read_project_root(path: Path, names: Mapping[str, str]) -> str | None:
@@ -48,8 +48,8 @@ def _read_project_root(path: Path, names: Mapping[str, str]) -> str | None:
     return read_head(folder / ".project_root").strip() or names.get(folder.name)
 
 
-def _projects(root: Path) -> dict[str, str]:
-    """Return the project path for each folder name in `tmp`: a short name, or, up to 0.2x, the path's SHA-256."""
-    known = table_at(object_in(read_head(root / "projects.json")) or {}, "projects")
+def _read_projects(root: Path) -> dict[str, str]:
+    """Return the path of the project of each folder in `tmp`. Its name is short or, up to 0.2x, the path's SHA-256."""
+    known = table_at(parse_object(read_head(root / "projects.json")) or {}, "projects")
     hashed = {sha256(path.encode()).hexdigest(): path for path in known}
     return hashed | {name: path for path, name in known.items() if isinstance(name, str)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton_git.agents.fields import Record, tables, text_at
 
 _CONVERSATION = ("user", "gemini")
-_BESIDE = ("info", "error", "warning")
+_OTHER_TYPES = ("info", "error", "warning")
 _HEAD = ("$set", "$rewindTo", "projectHash")
 _PARTS = frozenset(("text", "thought", "functionCall", "functionResponse", "inlineData", "fileData"))
 
@@ -16,7 +16,7 @@ def understands(record: Record) -> bool | None:
         return not any(name != "messages" and tables(value) for name, value in record.items())
     kind = text_at(record, "type")
     if kind not in _CONVERSATION:
-        return True if kind in _BESIDE else None
+        return True if kind in _OTHER_TYPES else None
     content = record.get("content")
     if not isinstance(content, list):
         return isinstance(content, str | dict) or "toolCalls" in record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton_git.agents.events import ToolCall, ToolResult
 from baton_git.agents.fields import table_at, tables, text_at
 from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
-from baton_git.agents.json_lines import object_in
+from baton_git.agents.json_lines import parse_object
 from baton_git.agents.tool_use import (
     ToolOutcome,
     ToolUse,
@@ -16,12 +16,12 @@ from baton_git.agents.tool_use import (
     read_todos,
 )
 
-_WRITING = ("write_file", "replace", "edit")
-_SEARCHING = ("glob", "search_file_content", "grep_search", "list_directory", "ripgrep")
+_WRITING_TOOLS = ("write_file", "replace", "edit")
+_SEARCHING_TOOLS = ("glob", "search_file_content", "grep_search", "list_directory", "ripgrep")
 
 
 def read_call(call: ToolCall) -> ToolUse:
-    """Return what a call does."""
+    """Return the meaning of a call."""
     given = call.arguments
     if call.name == "run_shell_command" and (command := text_at(given, "command")):
         folder = text_at(given, "dir_path") or text_at(given, "directory") or None
@@ -32,25 +32,25 @@ def read_call(call: ToolCall) -> ToolUse:
         return ToolUse(f"write_todos: {len(todos)} items", todos=todos if listed else None)
     path = text_at(given, "file_path") or text_at(given, "absolute_path")
     paths = (path,) if path else ()
-    if call.name in _WRITING:
+    if call.name in _WRITING_TOOLS:
         written = text_at(given, "content") or text_at(given, "new_string") or ""
         return ToolUse(describe_file_use(call.name, path), files=paths, written=written)
     if path:
         return ToolUse(describe_file_use(call.name, path), reads=paths)
-    if call.name in _SEARCHING:
+    if call.name in _SEARCHING_TOOLS:
         return ToolUse(describe_call(call.name, given), searches=True)
     return read_gateway_call(call.name, given) or ToolUse(describe_call(name_server_tool(call.name), given))
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
-    """Return the outcome of a call of the tool `name`."""
+    """Return the meaning of the result of a call of the tool `name`."""
     failed = bool(result.failed)
-    if name in _WRITING:
+    if name in _WRITING_TOOLS:
         path = text_at(result.structured or {}, "filePath")
-        # Older releases name the file without its folder; only an absolute path is better than the call's own.
+        # Older releases name the file without its folder. Only an absolute path is better than the path in the call.
         return ToolOutcome(failed, files=(path,) if path and path.startswith("/") else None)
     if name == "ask_user":
-        answers = table_at(object_in(result.text) or {}, "answers")
+        answers = table_at(parse_object(result.text) or {}, "answers")
         given = (f"{question} → {answer}" for question, answer in answers.items() if isinstance(answer, str))
         return ToolOutcome(failed, answers=tuple(given))
     return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)

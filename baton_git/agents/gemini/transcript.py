@@ -1,6 +1,6 @@
 """Read transcripts of Gemini CLI 0.10 to 0.61 as events.
 
-When a message is written again, its newest version counts; events that were yielded before are not repeated.
+When a message is written again, its newest version counts. Events that were already yielded are not repeated.
 """
 
 from __future__ import annotations
@@ -29,11 +29,18 @@ from baton_git.agents.events import (
     ToolResult,
 )
 from baton_git.agents.fields import Record, table_at, tables, text_at, texts
-from baton_git.agents.gemini.messages import Message, MessageLog, head_with, messages_of, replay_messages, whole_session
+from baton_git.agents.gemini.messages import (
+    Message,
+    MessageLog,
+    list_messages,
+    merge_head,
+    read_whole_session,
+    replay_messages,
+)
 from baton_git.agents.gemini.prompts import SNAPSHOT, extract_typed_text
-from baton_git.agents.gemini.sessions import folder_of
+from baton_git.agents.gemini.sessions import find_session_folder
 from baton_git.agents.gemini.shapes import understands
-from baton_git.agents.resumable_reader import RecordCount, read_events, size_of
+from baton_git.agents.resumable_reader import RecordCount, get_size, read_events
 
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)
@@ -55,7 +62,7 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
         LimitExceeded: the file is one object, and too large.
     """
-    whole = whole_session(path) if not since.memory.get("head") else None
+    whole = read_whole_session(path) if not since.memory.get("head") else None
     if whole is None:
         events_ = read_events(path, since, partial(_Reader, path))
         yield from _skip_undone_events(events_) if since == START_OF_FILE else events_
@@ -63,22 +70,24 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     if since != START_OF_FILE:
         yield Restart()
     yield ResumePoint(BEGINNING)
-    yield from _of_object(path, whole)
+    yield from _read_object_events(path, whole)
     count = RecordCount()
     count.add(isinstance(whole.get("messages"), list))
     for message in tables(whole.get("messages")):
         count.add(understands(message))
-    yield EndReached(Position(1, size_of(path)), tally=count.tally())
+    yield EndReached(Position(1, get_size(path)), tally=count.tally())
 
 
-def _of_object(path: Path, whole: Record) -> Iterator[Event]:
-    """Yield the events of a file that is one object; Gemini rewrites it as a whole, so it is read as a whole."""
+def _read_object_events(path: Path, whole: Record) -> Iterator[Event]:
+    """Yield the events of a file that is one object. Gemini rewrites the file as a whole, so it is read as a whole."""
     messages = [Message(Position(number, 0), record) for number, record in enumerate(tables(whole.get("messages")), 1)]
     models = (text_at(message.record, "model") for message in messages)
-    yield from _setting(BEGINNING, whole, folder_of(path), next((model for model in models if model), None))
-    yield from _title(BEGINNING, whole)
+    yield from _yield_context(
+        BEGINNING, whole, find_session_folder(path), next((model for model in models if model), None)
+    )
+    yield from _yield_title(BEGINNING, whole)
     for message in messages:
-        yield from _message_events(message)
+        yield from _yield_message_events(message)
 
 
 def _skip_undone_events(events: Iterator[Event]) -> Iterator[Event]:
@@ -96,11 +105,11 @@ def _skip_undone_events(events: Iterator[Event]) -> Iterator[Event]:
 
 
 class _Reader:
-    """Turn records into events. Keeps the head, digests of the events yielded so far, and the newest message.
+    """Turns records into events. Keeps the session's head, digests of the yielded events, and the newest message.
 
     The newest message is held back until the next one comes, because every message with a call is written twice. When
     an older message is written again, only its new events are yielded. Only `$rewindTo` invalidates events that were
-    yielded: then a `Restart` and the events of all remaining messages follow.
+    already yielded; then a `Restart` and the events of all remaining messages follow.
     """
 
     def __init__(self, path: Path, memory: Mapping[str, Any]) -> None:
@@ -117,26 +126,26 @@ class _Reader:
         return understands(record)
 
     def memory(self) -> Mapping[str, Any]:
-        held = [*self._held.place, self._held.record] if self._held is not None else None
+        held = [*self._held.position, self._held.record] if self._held is not None else None
         return {"head": self._head, "model": self._model, "told": dict(self._yielded), "held": held}
 
     def flush(self) -> Iterator[Event]:
         return iter(self._release_message())
 
-    def events(self, place: Position, record: Record) -> list[Event]:
-        self._at, self._number = place, self._number + 1 if place == self._at else 1
+    def events(self, position: Position, record: Record) -> list[Event]:
+        self._at, self._number = position, self._number + 1 if position == self._at else 1
         if self._log is not None:
-            self._log.add(place, record)
+            self._log.add(position, record)
         if "$rewindTo" in record:
             return self._rewind(record["$rewindTo"])
         if "$set" in record:
-            return self._set(place, table_at(record, "$set"))
+            return self._update_head(position, table_at(record, "$set"))
         if "projectHash" in record:
-            return self._set(place, record)
-        message = Message(place, record)
-        return self._message(message) if message.name else []
+            return self._update_head(position, record)
+        message = Message(position, record)
+        return self._add_message(message) if message.name else []
 
-    def _message(self, message: Message) -> list[Event]:
+    def _add_message(self, message: Message) -> list[Event]:
         if self._held is not None and self._held.name == message.name:
             self._held = self._held.merge_rewrite(message)
             return []
@@ -158,8 +167,8 @@ class _Reader:
         model = text_at(message.record, "model")
         if model and model != self._model:
             self._model = model
-            events += _setting(message.place, self._head, None, model)
-        for key, digest, event in _keyed_events(message):
+            events += _yield_context(message.position, self._head, None, model)
+        for key, digest, event in _yield_keyed_events(message):
             if self._yielded.get(key, "") != digest and not (
                 of_calls and isinstance(event, Prompt | ModelReply | Compaction)
             ):
@@ -167,20 +176,20 @@ class _Reader:
                 events.append(event)
         return events
 
-    def _set(self, place: Position, data: Record) -> list[Event]:
-        before, self._head = self._head, head_with(self._head, data)
+    def _update_head(self, position: Position, data: Record) -> list[Event]:
+        before, self._head = self._head, merge_head(self._head, data)
         events: list[Event] = []
         if any(before.get(name) != self._head.get(name) for name in ("sessionId", "kind")):
-            events += _setting(place, self._head, folder_of(self._path), self._model)
+            events += _yield_context(position, self._head, find_session_folder(self._path), self._model)
         if before.get("summary") != self._head.get("summary"):
-            events += _title(place, self._head)
-        for message in messages_of(place, data):
+            events += _yield_title(position, self._head)
+        for message in list_messages(position, data):
             if self._held is not None and self._held.name == message.name:
                 self._held = self._held.merge_shown(message)
             elif message.name in self._yielded:
                 events += self._list_new_events(message, of_calls=True)
             else:
-                events += self._message(message)
+                events += self._add_message(message)
         return events
 
     def _rewind(self, target: Any) -> list[Event]:
@@ -193,16 +202,16 @@ class _Reader:
 
     def _replay(self, log: MessageLog) -> Iterator[Event]:
         self._head, self._model, self._yielded, self._held = log.head, None, {}, None
-        yield from _setting(BEGINNING, self._head, folder_of(self._path), None)
-        yield from _title(BEGINNING, self._head)
+        yield from _yield_context(BEGINNING, self._head, find_session_folder(self._path), None)
+        yield from _yield_title(BEGINNING, self._head)
         for message in log.messages.values():
             yield from self._list_new_events(message)
 
 
-def _keyed_events(message: Message) -> Iterator[tuple[str, str, Event]]:
-    """Yield each event of a message with a key that does not change when it is rewritten, and a digest of its text."""
+def _yield_keyed_events(message: Message) -> Iterator[tuple[str, str, Event]]:
+    """Yield key, digest and event for each event of a message. The key stays the same when the message is rewritten."""
     number = 0
-    for event in _message_events(message):
+    for event in _yield_message_events(message):
         if isinstance(event, ToolCall):
             number += 1
         if isinstance(event, ToolCall | ToolResult):
@@ -212,32 +221,32 @@ def _keyed_events(message: Message) -> Iterator[tuple[str, str, Event]]:
             yield message.name, sha256(text.encode()).hexdigest()[:16], event
 
 
-def _setting(place: Position, head: Record, folder: str | None, model: str | None) -> Iterator[Event]:
+def _yield_context(position: Position, head: Record, folder: str | None, model: str | None) -> Iterator[Event]:
     if head:
         time, session = text_at(head, "startTime"), text_at(head, "sessionId")
-        yield SessionContext(place, time, session, folder, model=model, subagent=head.get("kind") == "subagent")
+        yield SessionContext(position, time, session, folder, model=model, subagent=head.get("kind") == "subagent")
 
 
-def _title(place: Position, head: Record) -> Iterator[Event]:
+def _yield_title(position: Position, head: Record) -> Iterator[Event]:
     if title := text_at(head, "summary"):
-        yield Title(place, text_at(head, "startTime"), title)
+        yield Title(position, text_at(head, "startTime"), title)
 
 
-def _message_events(message: Message) -> Iterator[Event]:
-    place, record = message
+def _yield_message_events(message: Message) -> Iterator[Event]:
+    position, record = message
     time, kind = text_at(record, "timestamp"), record.get("type")
     if kind == "user":
         text = "\n".join(texts(record.get("content")))
         if text.lstrip().startswith(SNAPSHOT):
-            yield Compaction(place, time, text)
+            yield Compaction(position, time, text)
         elif typed := extract_typed_text(record):
-            yield Prompt(place, time, typed)
+            yield Prompt(position, time, typed)
     elif kind == "gemini":
         text = "\n".join(_list_reply_texts(record))
         if text.strip():
-            yield ModelReply(place, time, text, text_at(record, "model"))
+            yield ModelReply(position, time, text, text_at(record, "model"))
         for call in tables(record.get("toolCalls")):
-            yield from _call_events(place, time, call)
+            yield from _yield_call_events(position, time, call)
 
 
 def _list_reply_texts(record: Record) -> list[str]:
@@ -246,24 +255,24 @@ def _list_reply_texts(record: Record) -> list[str]:
     return texts(content) if isinstance(content, str) else texts([p for p in tables(content) if not p.get("thought")])
 
 
-def _call_events(place: Position, time: str | None, call: Record) -> Iterator[Event]:
+def _yield_call_events(position: Position, time: str | None, call: Record) -> Iterator[Event]:
     """Yield a call, and its result if it has ended."""
     name, identity = text_at(call, "name") or "", text_at(call, "id") or ""
-    yield ToolCall(place, time, identity, name, table_at(call, "args"))
+    yield ToolCall(position, time, identity, name, table_at(call, "args"))
     failed = _FAILED.get(text_at(call, "status") or "")
     if failed is None:
         return
-    text, display = _response(call), call.get("resultDisplay")
+    text, display = _read_response(call), call.get("resultDisplay")
     if name == _SHELL:
-        # The status of a command is `success` whatever its exit code is.
+        # The status of a command is `success` with every exit code.
         code = _EXIT.search(text) or _EXIT.search(display if isinstance(display, str) else "")
         failed = failed or (code is not None and int(code[1]) != 0)
         text = _WRAPPING.sub("", text)
     structured = display if isinstance(display, dict) else None
-    yield ToolResult(place, text_at(call, "timestamp") or time, identity, text, failed, structured)
+    yield ToolResult(position, text_at(call, "timestamp") or time, identity, text, failed, structured)
 
 
-def _response(call: Record) -> str:
+def _read_response(call: Record) -> str:
     """Return the output of a call as the model received it."""
     responses = [table_at(table_at(part, "functionResponse"), "response") for part in tables(call.get("result"))]
     outputs = [text_at(response, "output") or text_at(response, "error") or "" for response in responses]

@@ -1,4 +1,5 @@
 """Hook events of the agent CLIs, and the replies to them.
 
-Modules here import only the standard library, so that hooks with nothing to do, which is most of them, exit quickly.
+Most hooks have nothing to do, and must exit quickly. So modules here import only the standard library and small modules
+of baton; psutil is imported when it is needed.
 """

@@ -1,7 +1,7 @@
-"""The last ended turn of each session whose facts are to be saved shortly afterwards: one small local file per session.
+"""The last ended turn of each session whose facts are saved shortly after the hook: one small local file per session.
 
-The file contains what only the hook at the turn's end receives. It is not deleted after the save; instead the session
-records which turn was saved. So nothing is lost if the saving process is killed.
+The file contains the data that only the hook at the turn's end receives. It is not deleted after the save; instead, the
+stored session names the turn that was saved. So nothing is lost if the saving process is killed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class EndedTurn(NamedTuple):
 
 
 def save_ended_turn(memory: HookSessionStore, payload: Payload) -> bool:
-    """Store the turn that an event ended, replacing the previous one; False when the file cannot be written."""
+    """Store the turn that an event ended, replacing the previous one; return False if the file cannot be written."""
     try:
         size = os.stat(payload.transcript).st_size
     except (OSError, ValueError):
@@ -52,17 +52,17 @@ def save_ended_turn(memory: HookSessionStore, payload: Payload) -> bool:
     return replace_file(memory.path(payload.agent, payload.session, SUFFIX), json.dumps(turn._asdict()))
 
 
-def find_unsaved_turn(memory: HookSessionStore, seen: HookSession) -> EndedTurn | None:
-    """Return a session's last turn if its facts have not been saved."""
+def find_unsaved_turn(memory: HookSessionStore, session: HookSession) -> EndedTurn | None:
+    """Return a session's last turn if its facts have not been saved; None if they have, or there is no turn."""
     try:
-        with open(memory.path(seen.cli, seen.session, SUFFIX), encoding="utf-8") as file:
-            turn = _read(json.load(file))
+        with open(memory.path(session.cli, session.session, SUFFIX), encoding="utf-8") as file:
+            turn = _parse_turn(json.load(file))
     except (OSError, ValueError):
         return None
-    return turn if turn is not None and turn.id != seen.saved_turn else None
+    return turn if turn is not None and turn.id != session.saved_turn else None
 
 
-def _read(data: Any) -> EndedTurn | None:
+def _parse_turn(data: Any) -> EndedTurn | None:
     """Return the turn; None for data of another shape."""
     if not isinstance(data, dict) or any(type(data.get(name)) is not type_ for name, type_ in _TYPES.items()):
         return None

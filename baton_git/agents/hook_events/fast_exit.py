@@ -1,4 +1,4 @@
-"""Decide whether a hook has anything to do, before anything else is imported."""
+"""Decide whether a hook has anything to do, before the rest of the program is imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, S
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, may_hold_state
 from baton_git.agents.registry import AGENTS
 
-STORM = 256 * 1024
+MIN_GROWTH = 256 * 1024
 """An automatic PreCompress of Gemini CLI is handled only if the transcript has grown by at least this many bytes: the
 event comes before every request to the model, and is rarely followed by a compression."""
 
@@ -18,7 +18,7 @@ _EVENTS = {PROMPT: ("on_prompt_submit",), COMPACT: ("on_pre_compact",), STOP: ("
 
 
 def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mapping[str, str]) -> bool:
-    """Whether the hook has nothing to do; False when in doubt."""
+    """Whether the hook has nothing to do; False when that is uncertain."""
     if payload.aside:
         return True
     if place is None or environment.get("BATON_REPO"):
@@ -27,34 +27,34 @@ def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mappin
         return True
     if payload.kind == START:
         return False
-    seen = HookSessionStore(place.common_dir).get(payload.agent, payload.session)
-    return seen is not None and not _is_due(payload, seen)
+    session = HookSessionStore(place.common_dir).get(payload.agent, payload.session)
+    return session is not None and not _is_due(payload, session)
 
 
-def may_save_later(payload: Payload, seen: HookSession | None) -> bool:
-    """Whether all that the hook has to do is to save the facts of the turn that ended, so that it can be done later."""
-    if payload.kind != STOP or seen is None or not seen.saves_later or seen.ended:
+def may_save_later(payload: Payload, session: HookSession | None) -> bool:
+    """Whether the hook only has to save the facts of the turn that ended, which a later process can do."""
+    if payload.kind != STOP or session is None or not session.saves_later or session.ended:
         return False
     if AGENTS[payload.agent].compacts_unannounced:  # the next prompt depends on what the save finds
         return False
-    return not any(event in seen.wants for event in _EVENTS[STOP])
+    return not any(event in session.wanted_events for event in _EVENTS[STOP])
 
 
-def _is_due(payload: Payload, seen: HookSession) -> bool:
-    path = payload.transcript or seen.transcript
-    grown = _size(path) - seen.size if path else 1  # without a path, the transcript has to be searched for
+def _is_due(payload: Payload, session: HookSession) -> bool:
+    path = payload.transcript or session.transcript
+    grown = _get_size(path) - session.size if path else 1  # without a path, the transcript has to be searched for
     if payload.kind == END:
-        return not seen.ended or grown != 0  # Gemini CLI sends this event twice
+        return not session.ended or grown != 0  # Gemini CLI sends this event twice
     if payload.kind == COMPACT and AGENTS[payload.agent].compacts_unannounced:
-        return payload.detail == "manual" or grown >= STORM
-    if any(event in seen.wants for event in _EVENTS[payload.kind]):
+        return payload.detail == "manual" or grown >= MIN_GROWTH
+    if any(event in session.wanted_events for event in _EVENTS[payload.kind]):
         return True
     if payload.kind == PROMPT:
-        return bool(seen.owed) or not seen.told or seen.recalls
+        return bool(session.owed_sources) or not session.has_context or session.recalls
     return payload.kind == COMPACT or grown != 0
 
 
-def _size(path: str) -> int:
+def _get_size(path: str) -> int:
     try:
         return os.stat(path).st_size
     except (OSError, ValueError):

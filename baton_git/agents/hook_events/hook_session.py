@@ -1,6 +1,6 @@
-"""The agent sessions seen by hooks on this machine: one small local file per session.
+"""The sessions for which hooks ran on this machine: one small local file per session.
 
-If a file is lost, the only cost is a repeated extraction or a context that is injected twice.
+If a file is lost, the next hook extracts the session's facts again, or injects its context twice; nothing else is lost.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 KEPT = 60
-"""How many files are kept; the oldest are removed."""
+"""Maximum number of sessions whose files are kept; those not seen for the longest time are removed."""
 GONE = "gone"
 """The end reason of a session whose process no longer exists."""
 LEFT_AFTER = 3600.0
@@ -19,27 +19,28 @@ LEFT_AFTER = 3600.0
 
 
 class HookSession(NamedTuple):
-    """A session as seen by hooks.
+    """A session as hooks remember it.
 
     Attributes:
         git_dir: the git directory of the work tree in which it started.
         pid: the agent's process id, which does not change when the context is cleared.
-        seen: the time (ISO 8601) at which a hook last had something to do; `event` is the event.
-        size: number of bytes of the transcript that the last save read.
-        knows: the commit of the namespace that the session was last told about.
-        told: whether it received any context at its start.
-        owed: the start sources (joined by `+`) whose context must be injected with the next prompt.
+        last_seen: the time (ISO 8601) at which a hook last had something to do.
+        event: the fingerprint of that hook's event, as `planner.identify_event` returns it.
+        size: number of bytes of the transcript that the last save read; -1 before the first save.
+        known_commit: the commit of the namespace whose state the session last received.
+        has_context: whether the session received the context of its start.
+        owed_sources: the start sources (joined by `+`) whose context must be injected with the next prompt.
         mark: a text within the injected context, by which the transcript shows whether it arrived.
         compactions: number of compactions after which context was injected again.
         blocks: how many times in a row a workflow kept it from stopping.
         ended: the reason why it ended; empty while it is running.
         parent: the session that it continues.
-        wants: the events that workflows handle.
+        wanted_events: the events that workflows handle.
         recalls: whether `recall` answers are added to its prompts.
         recalled: digests of the sentences already added to its prompts.
-        spawned: the spawn record of the session, if baton started it.
+        spawn_record: the id of the session's spawn record, if baton started the session.
         saves_later: whether the facts of a turn may be saved shortly after its end, because nothing else is due then.
-        saved_turn: the id of the last turn whose facts were saved later than its hook.
+        saved_turn: the id of the last turn whose facts were saved after its hook had ended.
     """
 
     cli: str
@@ -48,23 +49,30 @@ class HookSession(NamedTuple):
     cwd: str = ""
     transcript: str = ""
     pid: int = 0
-    seen: str = ""
+    last_seen: str = ""
     event: str = ""
     size: int = -1
-    knows: str = ""
-    told: bool = False
-    owed: str = ""
+    known_commit: str = ""
+    has_context: bool = False
+    owed_sources: str = ""
     mark: str = ""
     compactions: int = 0
     blocks: int = 0
     ended: str = ""
     parent: str = ""
-    wants: tuple[str, ...] = ()
+    wanted_events: tuple[str, ...] = ()
     recalls: bool = False
     recalled: tuple[str, ...] = ()
-    spawned: str = ""
+    spawn_record: str = ""
     saves_later: bool = False
     saved_turn: str = ""
+
+
+_STORED_NAMES = {
+    "last_seen": "seen", "known_commit": "knows", "has_context": "told", "owed_sources": "owed",
+    "wanted_events": "wants", "spawn_record": "spawned",
+}  # fmt: skip
+"""The names in the files of the fields that were renamed later."""
 
 
 class HookSessionStore:
@@ -82,32 +90,35 @@ class HookSessionStore:
         """Return the stored session; None when there is none, or it cannot be read."""
         return _read(self.path(cli, session))
 
-    def save(self, seen: HookSession) -> bool:
-        """Store a session; False when the file cannot be written."""
-        return replace_file(self.path(seen.cli, seen.session), json.dumps(seen._asdict()))
+    def save(self, session: HookSession) -> bool:
+        """Store a session; return False when the file cannot be written."""
+        data = {_STORED_NAMES.get(name, name): value for name, value in session._asdict().items()}
+        return replace_file(self.path(session.cli, session.session), json.dumps(data))
 
     def all(self) -> Iterator[HookSession]:
         """Yield every readable session, the last seen first."""
-        sessions = (_read(os.path.join(self.folder, name)) for name in self._names())
-        yield from sorted((session for session in sessions if session), key=lambda session: session.seen, reverse=True)
+        sessions = (_read(os.path.join(self.folder, name)) for name in self._list_names())
+        yield from sorted(
+            (session for session in sessions if session), key=lambda session: session.last_seen, reverse=True
+        )
 
-    def _names(self, suffix: str = ".json") -> list[str]:
+    def _list_names(self, suffix: str = ".json") -> list[str]:
         try:
             return [name for name in os.listdir(self.folder) if name.endswith(suffix)]
         except OSError:
             return []
 
     def forget_old(self) -> None:
-        """Remove all but the newest sessions with their files, and temporary files of killed hooks."""
-        newest = max(map(self._modified_at, self._names()), default=0.0)
-        for name in self._names(".tmp"):
-            if newest - self._modified_at(name) > LEFT_AFTER:
+        """Remove the files of all but the `KEPT` last seen sessions, and the temporary files of killed hooks."""
+        newest = max(map(self._get_modified_time, self._list_names()), default=0.0)
+        for name in self._list_names(".tmp"):
+            if newest - self._get_modified_time(name) > LEFT_AFTER:
                 self._remove(name)
         for old in list(self.all())[KEPT:]:
             for suffix in (".json", ".facts", ".lock", ".turn", ".waiting"):
                 self._remove(self.path(old.cli, old.session, suffix))
 
-    def _modified_at(self, name: str) -> float:
+    def _get_modified_time(self, name: str) -> float:
         try:
             return os.stat(os.path.join(self.folder, name)).st_mtime
         except OSError:
@@ -121,12 +132,12 @@ class HookSessionStore:
 
 
 def replace_file(path: str, text: str) -> bool:
-    """Write a private file atomically; False when it cannot be written."""
+    """Write a file that only the user can read, atomically; return False when it cannot be written."""
     fresh = f"{path}.{os.getpid()}.tmp"
     folder = os.path.dirname(path)
     try:
         os.makedirs(folder, exist_ok=True)
-        os.chmod(folder, 0o700)  # it contains unredacted parts of transcripts
+        os.chmod(folder, 0o700)  # its files contain unredacted parts of transcripts
         with open(fresh, "w", encoding="utf-8", errors="replace", opener=_open_private) as file:
             file.write(text)
         os.replace(fresh, path)
@@ -149,14 +160,14 @@ def _read(path: str) -> HookSession | None:
             data = json.load(file)
     except (OSError, ValueError):
         return None
-    return _seen(data) if isinstance(data, dict) else None
+    return _parse_session(data) if isinstance(data, dict) else None
 
 
-def _seen(data: Mapping[str, Any]) -> HookSession | None:
+def _parse_session(data: Mapping[str, Any]) -> HookSession | None:
     """Build a session from JSON. A field of another type counts as missing; a session without an id gives None."""
     fields: dict[str, Any] = {}
     for name, default in _DEFAULTS.items():
-        value = data.get(name)
+        value = data.get(_STORED_NAMES.get(name, name))
         if isinstance(default, tuple):
             value = tuple(str(item) for item in value) if isinstance(value, list) else None
         if type(value) is type(default):

@@ -1,4 +1,4 @@
-"""Tell which of the sessions seen by hooks are still running."""
+"""Determine which of the sessions that hooks remember are still running."""
 
 from __future__ import annotations
 
@@ -9,32 +9,36 @@ from baton_git.core.times import parse_time_or_none
 
 
 def list_running(memory: HookSessionStore, without_pid: int = 0) -> set[str]:
-    """Return the sessions that have not ended and whose process is running, without those of one process.
+    """Return the ids of the sessions that have not ended and whose process is running.
 
     Args:
-        without_pid: the id of that process; 0 for none.
+        without_pid: the id of a process whose sessions are left out; 0: none is left out.
     """
-    others = (seen for seen in memory.all() if not seen.ended and seen.pid != without_pid)
-    return {seen.session for seen in others if is_running(seen)}
+    others = (session for session in memory.all() if not session.ended and session.pid != without_pid)
+    return {session.session for session in others if is_running(session)}
 
 
 def list_gone(memory: HookSessionStore) -> set[str]:
-    """Return the sessions whose process disappeared without an event for their end."""
-    return {seen.session for seen in memory.all() if seen.ended == GONE or (not seen.ended and not is_running(seen))}
+    """Return the ids of the sessions whose process disappeared without a hook event for their end."""
+    return {
+        session.session
+        for session in memory.all()
+        if session.ended == GONE or (not session.ended and not is_running(session))
+    }
 
 
-def is_running(seen: HookSession) -> bool:
+def is_running(session: HookSession) -> bool:
     """Whether the process of a session is still running.
 
     Process ids are reused, so a process that started after the session's last event is a different one.
     """
-    last = parse_time_or_none(seen.seen)
-    if seen.pid <= 1 or last is None or not _is_number_taken(seen.pid):
+    last = parse_time_or_none(session.last_seen)
+    if session.pid <= 1 or last is None or not _is_number_taken(session.pid):
         return False
     import psutil  # rarely needed: most sessions without an end have no process any more
 
     try:
-        process = psutil.Process(seen.pid)
+        process = psutil.Process(session.pid)
         return bool(process.create_time() <= last.timestamp() + 1 and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False

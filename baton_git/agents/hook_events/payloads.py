@@ -32,7 +32,7 @@ class Payload(NamedTuple):
 
     Attributes:
         event: the agent CLI's name of the event; a reply repeats it.
-        kind: the kind of the event, by its name in `EVENT_KINDS`.
+        kind: the kind of the event: the value in `EVENT_KINDS` for its name.
         detail: the `source` of a start, `trigger` of a compaction or `reason` of an end; empty when missing.
         transcript: the path of the session's transcript; empty when missing.
         prompt: the person's prompt, without the context that hooks put before it.
@@ -55,7 +55,7 @@ class Payload(NamedTuple):
 
 
 def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Payload | None:
-    """Parse the standard input of a hook; None when it is not an event that we handle.
+    """Parse the standard input of a hook; return None when it is not an event that we handle.
 
     Args:
         agent: the agent CLI that runs the hook; None: infer it from the payload and the environment.
@@ -67,21 +67,21 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
         return None
     if not isinstance(data, dict):
         return None
-    event, session = _text(data, "hook_event_name"), _text(data, "session_id")
+    event, session = _get_text(data, "hook_event_name"), _get_text(data, "session_id")
     kind = EVENT_KINDS.get(event)
     if kind is None or not session:
         return None
-    prompt = _strip_hook_context(_text(data, "prompt"))
+    prompt = _strip_hook_context(_get_text(data, "prompt"))
     return Payload(
         agent or guess_agent(data, environment),
         event,
         kind,
         session,
-        _text(data, "source") or _text(data, "trigger") or _text(data, "reason"),
-        _text(data, "transcript_path"),
-        _text(data, "cwd"),
+        _get_text(data, "source") or _get_text(data, "trigger") or _get_text(data, "reason"),
+        _get_text(data, "transcript_path"),
+        _get_text(data, "cwd"),
         prompt,
-        _text(data, "last_assistant_message") or _text(data, "prompt_response"),
+        _get_text(data, "last_assistant_message") or _get_text(data, "prompt_response"),
         "agent_id" in data or prompt.startswith(_BACKGROUND),
         data,
     )
@@ -89,10 +89,10 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
 
 def guess_agent(data: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """Infer the agent CLI that sent a payload."""
-    return next(name for name in reversed(AGENTS) if AGENTS[name].sent(data, environment))
+    return next(name for name in reversed(AGENTS) if AGENTS[name].is_sender(data, environment))
 
 
-def _text(data: Mapping[str, Any], key: str) -> str:
+def _get_text(data: Mapping[str, Any], key: str) -> str:
     value = data.get(key)
     return value if isinstance(value, str) and "\0" not in value else ""
 

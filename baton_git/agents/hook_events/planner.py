@@ -1,7 +1,7 @@
 """Plan the handling of a hook event: turn the event and the remembered session into a list of decisions.
 
-This module performs no I/O; `interfaces.hook.event_runner` carries the decisions out in order. The workflow events are
-those of `systems.gobby.workflow`.
+This module performs no I/O; `interfaces.hook.event_runner` carries out the decisions in order. `systems.gobby.workflow`
+defines the workflow events.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class Remember(NamedTuple):
 
 
 class FindParent(NamedTuple):
-    """Find the session that this one, started by `source`, continues."""
+    """Find the earlier session that this session continues; `source` is why this session started."""
 
     source: str
 
 
 class SaveFacts(NamedTuple):
-    """Extract the transcript's facts and save them; `force`: even if only short-lived facts have changed."""
+    """Extract the transcript's facts and save them; with `force`, even if only short-lived facts have changed."""
 
     trigger: Trigger
     force: bool = False
@@ -75,7 +75,7 @@ class RunWorkflows(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """Add text of earlier sessions about the subject of a prompt, if something clearly matches."""
+    """Add text of earlier sessions and records that clearly matches a prompt, if there is any."""
 
     prompt: str
 
@@ -84,10 +84,10 @@ class PlanStep(Enum):
     """A decision without arguments; the value describes it."""
 
     CATCH_UP = "save the facts of sessions that ended without a hook"
-    BEGIN_SESSION = "boot the session, which makes its brief"
-    LIST_WANTED_EVENTS = "remember the events that workflows listen to"
-    REMEMBER_TIP = "remember the commit of the namespace that the session now knows"
-    FORGET_OLD_SESSIONS = "remove the oldest remembered sessions"
+    BEGIN_SESSION = "begin the session in the namespace, and compose its brief"
+    LIST_WANTED_EVENTS = "remember the events that workflows handle"
+    REMEMBER_TIP = "remember the commit of the namespace whose state the session received"
+    FORGET_OLD_SESSIONS = "remove the sessions that no hook has seen for the longest time"
     SAVE_CHECKPOINT = "make PAIF's periodic checkpoint, if it is due"
     LIMIT_BLOCKS = "apply `limit_blocks` to the workflows' reply"
     WRAP_SESSION = "end the session in the namespace"
@@ -98,7 +98,7 @@ Decision = Remember | FindParent | SaveFacts | RunWorkflows | Recall | PlanStep
 
 
 def plan_event(event: Payload, known: HookSession, circumstances: Circumstances) -> list[Decision]:
-    """Decide what to do about one event; `known` is its session as remembered before."""
+    """Return the decisions about one event, in order; `known` is its session as remembered before the event."""
     if event.kind == START:
         return _plan_start(event, known, circumstances)
     if event.kind == PROMPT:
@@ -109,41 +109,41 @@ def plan_event(event: Payload, known: HookSession, circumstances: Circumstances)
 def needs_arrival(event: Payload, known: HookSession) -> bool:
     """Whether the plan depends on `has_arrived`, for which the transcript must be read."""
     if event.kind == START:
-        return event.detail == "resume" and "compact" in known.owed
-    return event.kind == PROMPT and known.told and bool(known.owed)
+        return event.detail == "resume" and "compact" in known.owed_sources
+    return event.kind == PROMPT and known.has_context and bool(known.owed_sources)
 
 
 def _plan_start(event: Payload, known: HookSession, circumstances: Circumstances) -> list[Decision]:
-    sources = _sources_of_start(event, known, circumstances)
+    sources = _list_start_sources(event, known, circumstances)
     plan: list[Decision] = []
     if not known.parent and sources[0] not in ("resume", "compact"):
         plan.append(FindParent(sources[0]))
-    plan.append(Remember({"ended": "", "pid": circumstances.pid, "owed": ""}))
+    plan.append(Remember({"ended": "", "pid": circumstances.pid, "owed_sources": ""}))
     if circumstances.saves_facts:
         plan.append(PlanStep.CATCH_UP)
-    if event.kind == START and AGENTS[event.agent].told_at_prompt:
-        return [*plan, Remember({"owed": "+".join(sources), "told": False})]
+    if event.kind == START and AGENTS[event.agent].loses_start_context:
+        return [*plan, Remember({"owed_sources": "+".join(sources), "has_context": False})]
     if "compact" in sources:
         plan += _save(circumstances, "pre_compact")
     if sources != ["compact"]:
         plan.append(PlanStep.BEGIN_SESSION)
     plan += [RunWorkflows("on_session_start", {"source": source}) for source in sources]
     owed = "compact" if sources == ["compact"] else ""
-    plan.append(Remember({"told": True, "owed": owed}))
+    plan.append(Remember({"has_context": True, "owed_sources": owed}))
     return [*plan, PlanStep.LIST_WANTED_EVENTS, PlanStep.REMEMBER_TIP, PlanStep.FORGET_OLD_SESSIONS]
 
 
-def _sources_of_start(event: Payload, known: HookSession, circumstances: Circumstances) -> list[str]:
-    """Return why the session starts; a compaction is added if its context never arrived before a resume."""
+def _list_start_sources(event: Payload, known: HookSession, circumstances: Circumstances) -> list[str]:
+    """Return the reasons why the session starts: its source, and `compact` if a resume lacks a compaction's context."""
     if event.kind == PROMPT:  # the start hook did not run, or could not add context
-        return known.owed.split("+") if known.owed else ["startup"]
+        return known.owed_sources.split("+") if known.owed_sources else ["startup"]
     source = event.detail or "startup"
-    lacks_context = source == "resume" and "compact" in known.owed and not circumstances.has_arrived
+    lacks_context = source == "resume" and "compact" in known.owed_sources and not circumstances.has_arrived
     return [source, "compact"] if lacks_context else [source]
 
 
 def _plan_prompt(event: Payload, known: HookSession, circumstances: Circumstances) -> list[Decision]:
-    if known.told:
+    if known.has_context:
         plan = [*_plan_owed(known, circumstances), PlanStep.LIST_WANTED_EVENTS]
     else:
         plan = _plan_start(event, known, circumstances)
@@ -152,14 +152,14 @@ def _plan_prompt(event: Payload, known: HookSession, circumstances: Circumstance
 
 
 def _plan_owed(known: HookSession, circumstances: Circumstances) -> list[Decision]:
-    """Plan to repeat the start's context once after a compaction, unless the transcript already shows it.
+    """Plan to inject the start's context again after a compaction, once, unless the transcript already shows it.
 
-    Claude Code writes the context to the transcript some seconds later, so a prompt within that time decides nothing.
+    Claude Code writes the context to the transcript some seconds later, so this waits for a prompt after that time.
     """
-    if not known.owed or (known.mark and not circumstances.has_arrived and _may_lag(circumstances)):
+    if not known.owed_sources or (known.mark and not circumstances.has_arrived and _may_lag(circumstances)):
         return []
     repeated = [] if circumstances.has_arrived else [RunWorkflows("on_session_start", {"source": "compact"})]
-    return [*repeated, Remember({"owed": ""})]
+    return [*repeated, Remember({"owed_sources": ""})]
 
 
 def _may_lag(circumstances: Circumstances) -> bool:
@@ -169,7 +169,7 @@ def _may_lag(circumstances: Circumstances) -> bool:
 def _plan_compaction(event: Payload, circumstances: Circumstances) -> list[Decision]:
     plan = _save(circumstances, "pre_compact", force=True)
     if not AGENTS[event.agent].compacts_unannounced or event.detail == "manual":
-        plan.append(Remember({"owed": "compact", "mark": ""}))
+        plan.append(Remember({"owed_sources": "compact", "mark": ""}))
     return [*plan, RunWorkflows("on_pre_compact", {"trigger": event.detail or "auto"})]
 
 
@@ -198,11 +198,11 @@ def _save(circumstances: Circumstances, trigger: Trigger, *, force: bool = False
 
 
 def note_compactions(event: Payload, known: HookSession, compactions: int) -> HookSession:
-    """Return the session with the number of compactions that its transcript shows; a new one may owe context."""
+    """Return the session with the number of compactions in its transcript; after a new one, context may be owed."""
     if event.kind != STOP or compactions <= known.compactions:
         return known
     known = known._replace(compactions=compactions)
-    return known._replace(owed="compact", mark="") if AGENTS[event.agent].compacts_unannounced else known
+    return known._replace(owed_sources="compact", mark="") if AGENTS[event.agent].compacts_unannounced else known
 
 
 def limit_blocks(known: HookSession, is_blocked: bool) -> tuple[HookSession, bool]:
@@ -216,10 +216,10 @@ def limit_blocks(known: HookSession, is_blocked: bool) -> tuple[HookSession, boo
 def choose_cleared_session(sessions: Sequence[HookSession], session: HookSession, pid: int) -> str:
     """Return the session whose context was cleared to start this one; empty if none. `sessions`: newest first."""
     nearby = [
-        seen for seen in sessions
-        if seen.session != session.session and seen.git_dir == session.git_dir and seen.cli == session.cli
+        other for other in sessions
+        if other.session != session.session and other.git_dir == session.git_dir and other.cli == session.cli
     ]  # fmt: skip
-    if same_process := [seen for seen in nearby if seen.pid == pid != 0]:
+    if same_process := [other for other in nearby if other.pid == pid != 0]:
         return same_process[0].session
     return nearby[0].session if nearby and nearby[0].ended == "clear" else ""
 
@@ -234,5 +234,5 @@ def identify_event(event: Payload) -> str:
 
 
 def is_repeated(event: Payload, known: HookSession, idle_seconds: float) -> bool:
-    """Whether this event was handled just before; our hooks may be installed both by a plugin and in the settings."""
+    """Whether the same event was just handled: our hooks may be installed by a plugin and in the settings as well."""
     return known.event == identify_event(event) and idle_seconds < REPEAT_SECONDS

@@ -1,4 +1,4 @@
-"""The reply of a hook: one JSON object, or nothing if any output would do harm.
+"""The reply of a hook: one JSON object, or no output where any output would do harm.
 
 Claude Code treats the output of PreCompact as instructions for the compaction, and Gemini CLI shows the standard error
 stream when the standard output is empty.
@@ -13,8 +13,8 @@ from baton_git.agents.hook_events.payloads import PROMPT, START, STOP, Payload
 from baton_git.agents.registry import AGENTS
 
 MAX_BYTES = 10_000
-"""Maximum size of a reply. If it is longer, Claude Code (in UTF-16 units) and Codex (in UTF-8 bytes) show only its
-beginning."""
+"""Maximum size of a reply in bytes. Of a longer reply, Claude Code (which counts UTF-16 units) and Codex (which counts
+UTF-8 bytes) show only the beginning."""
 
 
 def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
@@ -22,7 +22,7 @@ def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
 
     Args:
         context: text for the model; only replies to a start or a prompt can carry it.
-        block: the reason why the agent must not stop, or must reject the prompt; None allows it.
+        block: the reason why the agent must go on instead of stopping, or must reject the prompt; None: no block.
     """
     answer: dict[str, Any] = {}
     if block is not None and payload.kind in (STOP, PROMPT):
@@ -30,11 +30,11 @@ def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
     if context and payload.kind in (START, PROMPT):
         answer["hookSpecificOutput"] = {"hookEventName": payload.event, "additionalContext": context}
     if not answer:
-        return nothing(payload.agent)
+        return make_empty_reply(payload.agent)
     return json.dumps(answer, ensure_ascii=False)
 
 
-def nothing(agent: str | None) -> str:
+def make_empty_reply(agent: str | None) -> str:
     """Return the reply of a hook that has nothing to report."""
     return AGENTS[agent].empty_reply if agent else ""
 

@@ -1,7 +1,7 @@
-"""Find the project of a session: the folder in which it started, even if it has moved elsewhere since.
+"""Find the project of a session: the folder in which the session started.
 
-The `cwd` of an event follows the session (`cd`, another work tree, a submodule). Its facts must not be saved in another
-project, and it must not be told another project's state.
+The `cwd` of an event is the session's current folder, which may be elsewhere (after `cd`, in another work tree or in a
+submodule). The session's facts must not be saved in another project, and its context must not come from one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIRST_LINE = 1 << 20
 
 
 def find_start_folder(payload: Payload, environment: Mapping[str, str]) -> str:
-    """Return the folder in which the session started, if the agent CLI reports it; else its current folder."""
+    """Return the folder in which the session started if the agent CLI reports it; else its current folder."""
     cli = AGENTS[payload.agent]
     for name in cli.folder_variables:
         if environment.get(name):

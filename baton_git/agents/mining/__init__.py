@@ -1,1 +1,1 @@
-"""Find the transcripts on this machine that belong to a repository, from before baton was installed."""
+"""Find the transcripts on this machine that belong to a repository, such as those from before baton was installed."""

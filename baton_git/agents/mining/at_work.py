@@ -1,4 +1,4 @@
-"""Find out which transcripts are still being written; the hooks of their sessions save them."""
+"""Determine which transcripts are still being written. The hooks of their sessions save them, so mining does not."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from baton_git.agents.registry import AGENTS, session_variables
 def make_running_check(common_dir: str, environment: Mapping[str, str]) -> Callable[[Candidate], bool]:
     """Return a function that returns whether the session of a transcript is running.
 
-    A session is running if it started this program, or if the process that its hooks recorded is alive. Without
-    such a record, it is running if a process of its CLI in its folder is older than the transcript's last change.
+    A session is running if this program runs in it, or if the process that its hooks recorded is alive. If its hooks
+    recorded no process, it is running if a process of its CLI in its folder is older than the transcript's last change.
     """
     memory = HookSessionStore(common_dir)
-    around = {(cli, environment[variable]) for variable, cli in session_variables().items() if variable in environment}
+    own_sessions = {
+        (cli, environment[variable]) for variable, cli in session_variables().items() if variable in environment
+    }
     list_running = cache(_list_running)
 
     def is_at_work(candidate: Candidate) -> bool:
-        if (candidate.agent, candidate.session) in around:
+        if (candidate.agent, candidate.session) in own_sessions:
             return True
         seen = memory.get(candidate.agent, candidate.session)
         if seen is not None and seen.pid > 1:
@@ -37,12 +39,12 @@ def make_running_check(common_dir: str, environment: Mapping[str, str]) -> Calla
 
 
 def _list_running() -> dict[tuple[str, str], float]:
-    """Return, by CLI and folder, the start time of the oldest process, in seconds since 1970."""
+    """Return the start time of the oldest process of each CLI in each folder, in seconds since 1970."""
     running: dict[tuple[str, str], float] = {}
     for process in psutil.process_iter():
         try:
             with process.oneshot():
-                agent = _agent_of(process.name(), process.cmdline())
+                agent = _detect_agent(process.name(), process.cmdline())
                 if agent is None:
                     continue
                 place = (agent, os.path.realpath(process.cwd()))
@@ -52,5 +54,5 @@ def _list_running() -> dict[tuple[str, str], float]:
     return running
 
 
-def _agent_of(name: str, argv: list[str]) -> str | None:
-    return next((agent for agent, cli in AGENTS.items() if cli.acting.is_program(name, argv)), None)
+def _detect_agent(name: str, argv: list[str]) -> str | None:
+    return next((agent for agent, cli in AGENTS.items() if cli.markers.is_program(name, argv)), None)

@@ -1,8 +1,9 @@
 """Decide whether the session of a transcript worked in a repository, by the folder in which it started.
 
-A folder that exists is looked up with git. One that no longer exists belongs to the repository if git still lists it as
-a work tree, if it is inside a former work tree and was a folder of the sources, or if the transcripts of its sessions
-name commits of the repository. Anything else is unclear, and is not imported.
+A folder that exists is looked up with git. A folder that no longer exists belongs to the repository if git still lists
+it as a work tree, if it is inside a former work tree and was a folder of the sources, or if the transcripts of its
+sessions name commits, a remote or a branch of the repository (see `find_proven`). In all other cases the answer is
+unclear, and the session is not imported.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _SCHEME = re.compile(r"\A(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)(?::[0-9]+)?[:/]+(.*
 
 
 class Belonging(NamedTuple):
-    """Whether a folder belongs to a repository, and if so, the top of its work tree."""
+    """Whether a folder belongs to a repository; and if it does, the top of its work tree."""
 
     verdict: Verdict
     work_tree: str | None = None
@@ -45,7 +46,7 @@ class ProjectFolders:
 
     Args:
         top: the folder that the namespace is for, if it is not in a repository.
-        former: folders that are known to have been tops of its work trees.
+        former: folders that are known to have been the tops of its work trees.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class ProjectFolders:
             return UNCLEAR
         cwd = os.path.normpath(cwd)
         if cwd not in self._judged:
-            self._judged[cwd] = self._judge_there(cwd) if is_folder(cwd) else self._judge_gone(cwd)
+            self._judged[cwd] = self._judge_existing(cwd) if is_folder(cwd) else self._judge_missing(cwd)
         return self._judged[cwd]
 
     def resolve_digest(self, digest: str | None) -> str | None:
@@ -79,31 +80,31 @@ class ProjectFolders:
 
     # --- folders that exist
 
-    def _judge_there(self, cwd: str) -> Belonging:
+    def _judge_existing(self, cwd: str) -> Belonging:
         try:
-            around = Repository.discover(Path(cwd))
+            enclosing = Repository.discover(Path(cwd))
         except (BatonError, OSError):
             return UNCLEAR
-        if around is None:
+        if enclosing is None:
             is_inside = self._own_top not in (None, *self._tops) and _is_within(
                 os.path.realpath(cwd), self._own_top or ""
             )
             return Belonging("ours", self._own_top) if is_inside else ELSEWHERE
-        top = str(around.work_tree) if around.work_tree is not None else None
-        if os.path.realpath(around.common_dir) == os.path.realpath(self._repository.common_dir):
+        top = str(enclosing.work_tree) if enclosing.work_tree is not None else None
+        if os.path.realpath(enclosing.common_dir) == os.path.realpath(self._repository.common_dir):
             return Belonging("ours", top)
-        return Belonging("ours", top) if self._shares_remote(around) else ELSEWHERE
+        return Belonging("ours", top) if self._shares_remote(enclosing) else ELSEWHERE
 
     def _shares_remote(self, other: Repository) -> bool:
-        """Whether another repository is a clone of the same project: both have a remote in common."""
+        """Whether another repository is a clone of the same project: whether the two have a remote in common."""
         try:
-            return bool(_remotes(other) & _remotes(self._repository))
+            return bool(_list_remotes(other) & _list_remotes(self._repository))
         except (BatonError, OSError):
             return False
 
     # --- folders that no longer exist
 
-    def _judge_gone(self, cwd: str) -> Belonging:
+    def _judge_missing(self, cwd: str) -> Belonging:
         top = max((top for top in self._former if _is_within(cwd, top)), key=len, default=None)
         if top is None:
             return UNCLEAR
@@ -111,7 +112,7 @@ class ProjectFolders:
         return Belonging("ours", top) if inner == "." or self._had_folder(inner) else UNCLEAR
 
     def _had_folder(self, inner: str) -> bool:
-        """Whether a folder with this path was part of the sources at any time."""
+        """Whether any commit changed a file in the folder with this path, relative to the top."""
         try:
             where = f":(top,literal){inner}"
             return bool(self._git().run_git("log", "--max-count=1", "--format=%H", "--all", "--", where))
@@ -131,10 +132,10 @@ class ProjectFolders:
         Args:
             evidence: for each transcript, the folder in which its session started, and its evidence.
         """
-        own_remotes, branches = _remotes(self._repository), self._list_branches()
+        own_remotes, branches = _list_remotes(self._repository), self._list_branches()
         subjects = self._find_subjects({commit.hash for _, piece in evidence for commit in piece.commits})
         return [
-            bool(_names(piece) & own_remotes)
+            bool(_list_addresses(piece) & own_remotes)
             or _are_most_known(piece, subjects)
             or (not piece.commits and self._is_inside(cwd) and not branches.isdisjoint(piece.branches))
             for cwd, piece in evidence
@@ -144,7 +145,7 @@ class ProjectFolders:
         return cwd is not None and any(_is_within(os.path.normpath(cwd), top) for top in self._former)
 
     def _list_branches(self) -> set[str]:
-        """Return the branches of the sources whose names are unlikely in another repository."""
+        """Return the branches, except baton's own and those with names that many repositories use."""
         try:
             names = self._git().run_git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").splitlines()
         except GitUnavailable:
@@ -159,12 +160,12 @@ class ProjectFolders:
 
 
 def is_moved(folder: str, work_tree: Path | None) -> bool:
-    """Whether a missing folder is probably where the work tree was before, because it has the same name."""
+    """Whether a missing folder is probably the former location of the work tree, because it has the same name."""
     return work_tree is not None and Path(folder).name == work_tree.name and not is_folder(folder)
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path from a transcript is a folder; False for a path that the file system does not accept."""
+    """Whether a path from a transcript is an existing folder; False for a path that the file system does not accept."""
     return os.path.isdir(path)  # noqa: PTH112  Path.is_dir raises for a name that is too long
 
 
@@ -181,18 +182,18 @@ def _is_known(hash_: str, subject: str, subjects: Mapping[str, str]) -> bool:
     return text.startswith(subject) if subject else len(hash_) >= 40
 
 
-def _remotes(repository: Repository) -> set[str]:
+def _list_remotes(repository: Repository) -> set[str]:
     """Return the normalised addresses of a repository's remotes."""
     config = repository.config()
     names = (name for name in config.keys("remote") if name.endswith(".url"))
-    return {_plain_address(address) for name in names if (address := config.get(f"remote.{name}"))}
+    return {_normalise_address(address) for name in names if (address := config.get(f"remote.{name}"))}
 
 
-def _names(piece: Evidence) -> set[str]:
-    return {_plain_address(address) for address in piece.remotes}
+def _list_addresses(piece: Evidence) -> set[str]:
+    return {_normalise_address(address) for address in piece.remotes}
 
 
-def _plain_address(address: str) -> str:
+def _normalise_address(address: str) -> str:
     """Return an address without scheme, user and suffix: `git@host:a/b.git` and `https://host/a/b` are the same."""
     match = None if address.startswith(("/", ".", "file:")) else _SCHEME.match(address.lower())
     return f"{match[1]}/{match[2]}" if match else address

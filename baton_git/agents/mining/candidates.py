@@ -44,17 +44,17 @@ def list_candidates(
 ) -> Iterator[Candidate]:
     """Yield the transcripts of sessions, those of each agent newest first.
 
-    Transcripts of subagents are left out, because they are read together with the transcript of their session. Files
-    outside of the agent's folder that are reached through a symbolic link are left out, too.
+    Transcripts of subagents are left out, because they are read together with the transcript of their session. So are
+    files outside of the agent's folder, to which a symbolic link may lead.
     """
     for name in agents:
         root = os.path.realpath(user_folder(AGENTS[name].hooks, home, environment))
         for transcript in AGENTS[name].transcripts.sessions(home, environment, warn):
             if _is_below(os.path.realpath(transcript.path), root):
-                yield from _look_at(name, transcript)
+                yield from _make_candidates(name, transcript)
 
 
-def _look_at(agent: str, transcript: Transcript) -> Iterator[Candidate]:
+def _make_candidates(agent: str, transcript: Transcript) -> Iterator[Candidate]:
     try:
         stat = transcript.path.stat()
     except OSError:  # removed meanwhile

@@ -1,7 +1,7 @@
 """Find the commits, remotes and branches that a transcript names, as evidence of the repository it worked in.
 
-Needed only for a session whose folder no longer exists. The file is searched for a few patterns and not parsed, so that
-hundreds of files take seconds.
+This is needed only for a session whose folder no longer exists. The file is searched for a few patterns and not parsed,
+so that reading hundreds of files takes seconds.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 from baton_git.agents.json_lines import open_transcript
 
 MAX_COMMITS = 50
-"""Maximum number of commits collected from a transcript, starting with the first."""
+"""Maximum number of commits collected from a transcript; the first ones are kept."""
 MAX_NAMES = 20
 """Maximum number of remotes, and of branches."""
 MAX_SUBJECT = 60
-"""Number of bytes at the beginning of a subject that are compared."""
+"""Maximum number of bytes of a subject that are compared, from its beginning."""
 _CHUNK = 8 << 20
 _OVERLAP = 4096
 

@@ -7,14 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.agents.json_lines import whole_object
+from baton_git.agents.json_lines import read_object
 from baton_git.agents.mining.candidates import Candidate
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.locations import user_folder
 from baton_git.core.errors import BatonError
 
 SOON_DAYS = 7
-"""Number of days before its deletion from which a transcript is reported."""
+"""A transcript is reported if it will be deleted within this many days."""
 _DAY = 86400
 
 
@@ -30,7 +30,7 @@ class Expiry(NamedTuple):
 def find_expiring(
     candidates: Iterable[Candidate], now: datetime, home: Path, environment: Mapping[str, str]
 ) -> list[Expiry]:
-    """Return, for each CLI that will delete some of these transcripts soon, how many."""
+    """Return an entry for each CLI that will delete some of these transcripts soon."""
     ages: dict[str, list[float]] = {}
     for candidate in candidates:
         ages.setdefault(candidate.agent, []).append((now.timestamp() - candidate.mtime_ns / 1e9) / _DAY)
@@ -48,9 +48,9 @@ def find_expiring(
 
 
 def _read_days(file: Path, key: str, default: int) -> float:
-    """Return the number of days from the settings file, or `default`."""
+    """Return the number of days from the settings file; `default` if the file is unreadable or does not set it."""
     try:
-        value = (whole_object(file) or {}).get(key)
+        value = (read_object(file) or {}).get(key)
     except BatonError:
         return default
     return value if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else default

@@ -1,7 +1,8 @@
-"""Store what a mining run found out about each transcript, so that the next run reads only changed ones.
+"""Store what a mining run found out about each transcript, so that the next run reads only changed transcripts.
 
-The file in the common directory has one JSON line for each transcript, with path, file id, size and modification time.
-Lines are written during the run, so after a killed run the next one continues. Deleting the file only costs time.
+The file is in the repository's common directory. It has one JSON line for each transcript, with the path, device,
+inode, size and modification time. Lines are written during the run, so that the next run continues after a killed one.
+If the file is deleted, the next run reads all transcripts again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class MiningProgress:
     """The notes about transcripts, stored in `file`.
 
     Args:
-        file: may be missing or damaged; unreadable lines are ignored.
+        file: the file; it may be missing or damaged, since unreadable lines are ignored.
     """
 
     def __init__(self, file: Path) -> None:
@@ -40,7 +41,7 @@ class MiningProgress:
         return dict(note) if key == list(candidate.key) else {}
 
     def add(self, candidate: Candidate, **facts: Any) -> None:
-        """Add facts to the note about a transcript, and store them. If that fails, the next run reads it again."""
+        """Add facts to the note about a transcript, and store it; if that fails, the next run reads the file again."""
         note = {**self.note(candidate), **facts}
         self._notes[str(candidate.path)] = (list(candidate.key), note)
         try:
@@ -51,7 +52,7 @@ class MiningProgress:
             return
 
     def settle(self) -> None:
-        """Delete the notes about missing transcripts, and the sessions read from transcripts that are stored.
+        """Delete the notes about missing transcripts, and the sessions in the notes about transcripts marked as stored.
 
         Raises:
             WriteFailed: the file cannot be written.

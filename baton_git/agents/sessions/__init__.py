@@ -1,1 +1,1 @@
-"""Agent sessions that baton runs on its own: start, supervise, record and stop them, within limits."""
+"""Sessions of agent CLIs that baton starts: start, supervise, record and stop them, within limits."""

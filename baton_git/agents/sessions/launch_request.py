@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from baton_git.core.errors import InvalidArgument
 
 MAX_SECONDS = 24 * 3600
+"""Maximum time limit of a session in seconds."""
 TIMEOUT = 3600
 """Default time limit of a session in seconds."""
 MAX_ITERATIONS = 20
@@ -41,7 +42,7 @@ class LaunchRequest(NamedTuple):
         most: maximum number of sessions in the chain, including the first one and this one.
         chain_seconds: time limit of the chain, from the start of its first session.
         budget_usd: the cost at which the chain starts no further session.
-        loop: the name of the chain in lists.
+        loop: the name under which lists show the chain: that of the workflow or command that continues it.
     """
 
     cli: str

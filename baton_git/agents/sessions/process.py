@@ -1,4 +1,4 @@
-"""Run a child process with all its descendants: watched, limited in time and output, and terminated as a group."""
+"""Run a child process with limits on time and output, and terminate it together with all its descendants."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from baton_git.agents.sessions.termination import GRACE, end
+from baton_git.agents.sessions.termination import GRACE, terminate
 from baton_git.agents.sessions.watchdog import start_watchdog
 from baton_git.core.redaction import redact_text
 
 HEAD = 64 * 1024
 TAIL = 8 * 1024 * 1024
-"""Maximum number of bytes of standard output that are kept, from its beginning and its end."""
+"""Maximum numbers of bytes that are kept from the beginning and from the end of standard output."""
 LOG = 1024 * 1024
 """Maximum size of the log in bytes, both outputs together."""
 _LINE = 64 * 1024
@@ -27,7 +27,14 @@ _POLL = 0.05
 
 
 class Command(NamedTuple):
-    """A command to run: `seconds` is its time limit, and both of its outputs go to the file `log`."""
+    """A command to run.
+
+    Attributes:
+        seconds: the time limit.
+        stdin: the text on standard input; None for no input.
+        log: the file for standard output and standard error.
+        has_terminal: whether the command uses our terminal; then its input and output are not redirected.
+    """
 
     argv: Sequence[str]
     cwd: str | None
@@ -39,10 +46,12 @@ class Command(NamedTuple):
 
 
 class ProcessResult(NamedTuple):
-    """The end of a process: `how` is `ended`, `timed_out` or `stopped`; a negative `exit` is a signal's number.
+    """How a process ended.
 
     Attributes:
-        output: standard output.
+        how: `ended`, `timed_out` or `stopped`.
+        exit: the exit status; for a process that a signal ended, the negative number of the signal.
+        output: standard output, without the middle of a long one.
         complaint: the last line of standard error.
     """
 
@@ -69,10 +78,10 @@ def run(
     Raises:
         OSError, ValueError: the command cannot be started.
     """
-    with start_watchdog(is_group=not command.has_terminal) as tell:
+    with start_watchdog(is_group=not command.has_terminal) as report_to_watchdog:
 
         def report_pid(pid: int) -> None:
-            tell(pid)
+            report_to_watchdog(pid)
             started(pid)
 
         return _run(command, stopped, report_pid, grace)
@@ -102,13 +111,13 @@ def _run(command: Command, stopped: Callable[[], bool], started: Callable[[int],
 
 
 def _abandon(process: subprocess.Popen[bytes], grace: float, *, is_group: bool) -> None:
-    """Terminate an interrupted command completely, even if the user interrupts again."""
+    """Terminate an interrupted command with its descendants, even if the user interrupts again."""
     try:
         if process.returncode is None:
-            end(process.pid, grace, is_group=is_group)
+            terminate(process.pid, grace, is_group=is_group)
     finally:
         if process.returncode is None:
-            end(process.pid, 0.0, is_group=is_group)
+            terminate(process.pid, 0.0, is_group=is_group)
             process.wait()
 
 
@@ -118,15 +127,15 @@ def _watch_process(
     if command.stdin is not None and process.stdin is not None:
         threading.Thread(target=_write_stdin, args=(process.stdin, command.stdin), daemon=True).start()
     with _Outputs(process, command.log) as outputs:
-        how = _until_end(process, outputs, time.monotonic() + command.seconds, stopped)
+        how = _wait_for_end(process, outputs, time.monotonic() + command.seconds, stopped)
         is_group = not command.has_terminal
-        end(process.pid, grace, is_group=is_group)  # before it is reaped, so that its process id is not reused
+        terminate(process.pid, grace, is_group=is_group)  # before it is reaped, so that its process id is not reused
         outputs.read(0.0)
         code = process.wait()
     return ProcessResult(how, code, outputs.output, outputs.complaint)
 
 
-def _until_end(
+def _wait_for_end(
     process: subprocess.Popen[bytes], outputs: _Outputs, deadline: float, stopped: Callable[[], bool]
 ) -> str:
     while not _has_exited(process.pid):
@@ -139,7 +148,7 @@ def _until_end(
 
 
 def _has_exited(pid: int) -> bool:
-    """Whether a process has exited; it is not reaped."""
+    """Whether a process has exited, without reaping it."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -150,7 +159,7 @@ def _write_stdin(pipe: IO[bytes], text: str) -> None:
 
 
 class _Outputs:
-    """Both outputs of a process, read as they arrive, with limits on memory and on the log."""
+    """Standard output and standard error of a process, read as they arrive, with limits on memory and on the log."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path | None) -> None:
         self.head, self.tail, self.error_tail = b"", b"", b""
@@ -172,7 +181,7 @@ class _Outputs:
         if not self.selector.get_map():
             time.sleep(seconds)
             return
-        for wait in (seconds, *[0.0] * 64):  # bounded, so that endless output does not delay the check of the time
+        for wait in (seconds, *[0.0] * 64):  # bounded, so that endless output does not delay the check of the deadline
             for key, _ in self.selector.select(wait):
                 chunk = os.read(key.fd, 65536)
                 if not chunk:
@@ -207,18 +216,18 @@ class _Log:
     def __init__(self, path: Path | None) -> None:
         self.file = _open_log(path)
         self.room = LOG
-        self.begun: dict[str, bytes] = {}
+        self.unfinished: dict[str, bytes] = {}
 
     def take(self, name: str, chunk: bytes) -> None:
         if self.file is None or self.room <= 0:
             return
-        waiting = self.begun.get(name, b"") + chunk
+        waiting = self.unfinished.get(name, b"") + chunk
         whole = waiting.rfind(b"\n") + 1 or (len(waiting) if len(waiting) > _LINE else 0)
-        self.begun[name] = waiting[whole:]
+        self.unfinished[name] = waiting[whole:]
         self._write(waiting[:whole])
 
     def close(self) -> None:
-        for rest in self.begun.values():
+        for rest in self.unfinished.values():
             self._write(rest)
         if self.file is not None:
             with contextlib.suppress(OSError):

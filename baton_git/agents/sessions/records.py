@@ -29,7 +29,12 @@ Status = Literal["running", "exited", "failed", "timed_out", "stopped", "lost"]
 
 @dataclass(frozen=True)
 class Process:
-    """A process and its start time, so that a reused process id is not mistaken for it."""
+    """A process id with the start time of the process, so that another process with a reused id is not mistaken for it.
+
+    Attributes:
+        pid: the process id; 0 for no process.
+        began: the start time in seconds since 1970.
+    """
 
     pid: int = 0
     began: float = 0.0
@@ -56,13 +61,13 @@ class SpawnedSession:
 
     Attributes:
         process: the process of the agent CLI.
-        keeper: the process that supervises it.
-        starter: the process that starts it, until it is supervised.
-        prompt: the prompt, redacted.
+        keeper: the process of its supervisor.
+        starter: the process that starts it; it matters only until the supervisor runs.
+        prompt: the beginning of the prompt, redacted.
         started, ended: ISO timestamps.
         seconds: the time limit.
-        iteration: its number in the chain, by start; the session that a person started is 1.
-        chain: the id of the chain: the session that a person started, else the first record.
+        iteration: its number in the chain, in the order of the starts; the session that a person started has number 1.
+        chain: the id of the chain: that of the session that a person started, or else of the first record.
         chain_began: ISO timestamp of the chain's first start.
         parent: the session that started it; `parent_spawn` is that session's record, if it was spawned as well.
         loop: the workflow or command that continues the chain.
@@ -113,9 +118,9 @@ class SpawnedSession:
 
     @property
     def is_unwatched(self) -> bool:
-        """Whether its supervisor disappeared without recording an end."""
-        begun = self.process.pid > 0 and self.keeper.pid > 0
-        return begun and self.ended is None and self.status in ("running", "lost") and not self.keeper.is_alive
+        """Whether its supervisor disappeared without recording the end of the session."""
+        was_supervised = self.process.pid > 0 and self.keeper.pid > 0
+        return was_supervised and self.ended is None and self.status in ("running", "lost") and not self.keeper.is_alive
 
     @property
     def public_data(self) -> dict[str, Any]:
@@ -148,9 +153,9 @@ class SpawnedSessions:
         if not id_.replace("-", "").isalnum():
             raise NotFound("spawned session", id_)
         try:
-            seen = _mark_if_lost(self._read(id_))
-            # its supervisor may have recorded the end and exited between our reading and our check of the processes
-            return _mark_if_lost(self._read(id_)) if seen.status == "lost" or seen.is_unwatched else seen
+            record = _mark_if_lost(self._read(id_))
+            # The supervisor may have recorded the end and exited after we read the record and before we checked it.
+            return _mark_if_lost(self._read(id_)) if record.status == "lost" or record.is_unwatched else record
         except NotFound:
             raise NotFound("spawned session", id_, hint="baton session list --spawned shows all") from None
         except (BatonError, ValueError) as error:
@@ -167,7 +172,7 @@ class SpawnedSessions:
             Ambiguous: several records match.
             Corrupt: the record cannot be read.
         """
-        ids = [id_ for id_ in self._ids() if id_.lower().startswith(beginning.lower())] if beginning else []
+        ids = [id_ for id_ in self._list_ids() if id_.lower().startswith(beginning.lower())] if beginning else []
         if beginning in ids or len(ids) == 1:
             return self.get(beginning if beginning in ids else ids[0])
         if ids:
@@ -177,7 +182,7 @@ class SpawnedSessions:
     def all(self) -> tuple[list[SpawnedSession], list[str]]:
         """Return all readable records, newest first, and a message for each unreadable one."""
         records, problems = [], []
-        for id_ in self._ids():
+        for id_ in self._list_ids():
             try:
                 records.append(self.get(id_))
             except Corrupt as error:
@@ -212,7 +217,7 @@ class SpawnedSessions:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
-    def _ids(self) -> list[str]:
+    def _list_ids(self) -> list[str]:
         return [path.stem for path in self.folder.glob("SP-*.json")]
 
 
@@ -231,7 +236,7 @@ def _parse_record(data: Any) -> SpawnedSession:
 
 
 def _mark_if_lost(record: SpawnedSession) -> SpawnedSession:
-    """Return the record with the status `lost` if it is running, but its process and its supervisor are gone."""
+    """Return the record; if its status is `running` but its process and its supervisor are gone, with status `lost`."""
     if record.status != "running" or record.process.is_alive or record.keeper.is_alive:
         return record
     if not record.process.pid and not record.keeper.pid and record.starter.is_alive:

@@ -1,4 +1,4 @@
-"""Start a session of an agent CLI that runs on its own, within limits that no workflow can lift."""
+"""Start a session of an agent CLI without a person, within limits that no workflow can exceed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from baton_git.agents.launcher import Launch
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
-from baton_git.agents.sessions.launchers import executable, session_environment
+from baton_git.agents.sessions.launchers import find_executable, make_session_environment
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
-from baton_git.agents.sessions.stopping import reap
+from baton_git.agents.sessions.stopping import end_unwatched_sessions
 from baton_git.agents.sessions.supervisor import Job, send_job
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotAllowed, StoreError
 from baton_git.core.redaction import redact_text
@@ -28,14 +28,14 @@ from baton_git.git.files.atomic_files import make_folder
 from baton_git.git.files.ref_locks import hold_flock
 
 MAX_RUNNING = 8
-"""Maximum number of sessions running at the same time, in all chains."""
+"""Maximum number of sessions that run at the same time, in all chains of a repository."""
 SUPERVISOR = "baton_git.interfaces.hook.session_supervisor"
 """The module that supervises one session."""
 _START_SECONDS = 20.0
 _PACKAGE = Path(__file__).parents[2]
-_PROMPT = 2000
+_MAX_PROMPT = 2000
 QUICK_FAILURE_SECONDS = 0.25
-"""A session that fails within this time after its start is reported to the caller."""
+"""If a session fails within this time after its start, the caller receives the error."""
 
 
 class Chain(NamedTuple):
@@ -49,7 +49,7 @@ class Chain(NamedTuple):
 
 @dataclass(frozen=True)
 class Spawner:
-    """Starts sessions for one session of one repository.
+    """Starts sessions in a repository on behalf of the calling session.
 
     Attributes:
         environment: the environment of the calling process.
@@ -83,7 +83,7 @@ class Spawner:
         return {"session_spawned": True, "cli": request.cli, "pid": record.process.pid, "spawned": record.id}
 
     def start(self, request: LaunchRequest, variables: Mapping[str, Any]) -> SpawnedSession:
-        """Start a session; return its record once it runs.
+        """Start a session, and return its record once it runs or has failed.
 
         Raises:
             InvalidArgument: the CLI is unknown or not installed, or the folder does not exist.
@@ -113,8 +113,8 @@ class Spawner:
                 self.records.save(replace(record, status="failed", ended=self.now, error=message))
 
     def prepare(self, request: LaunchRequest, variables: Mapping[str, Any]) -> tuple[SpawnedSession, Job]:
-        """Check all limits, save the record, and return it with the job. Raises as `start` does."""
-        launch, cwd = self._launch(request), request.cwd or os.curdir
+        """Check all limits, save the record of the session, and return record and job. Raises as `start` does."""
+        launch, cwd = self._make_launch(request), request.cwd or os.curdir
         stop = find_stop_file(self.stop_files)
         if stop is not None:
             raise NotAllowed(f"{stop} exists, so no session is started", hint="remove it to continue")
@@ -123,25 +123,25 @@ class Spawner:
         if request.in_window and not (request.tmux_session or self.environment.get("TMUX")):
             raise InvalidArgument("not inside tmux, and no tmux session is named")
         make_folder(self.records.folder)
-        reap(self.records, self.now)
+        end_unwatched_sessions(self.records, self.now)
         with hold_flock(self.records.folder / ".lock", 5.0) as alone:
             if alone is False:
                 raise Busy("another process is starting sessions", hint="try again")
             known = self.records.all()[0]
-            chain = self._chain(known)
+            chain = self._find_chain(known)
             _check_chain_limits(chain, request, self.now)
             _check_running_limit(known)
-            record = self._record(request, launch, str(Path(cwd).absolute()), chain, variables)
+            record = self._make_record(request, launch, str(Path(cwd).absolute()), chain, variables)
             self.records.save(record)
             self.records.forget_old(record.chain)
-        environment = session_environment(self.environment, record.id)
+        environment = make_session_environment(self.environment, record.id)
         job = Job(str(self.records.folder), record.id, launch.argv, environment, launch.stdin, request.in_window)
         return record, job
 
-    def _launch(self, request: LaunchRequest) -> Launch:
+    def _make_launch(self, request: LaunchRequest) -> Launch:
         if request.cli not in AGENTS:
             raise InvalidArgument(f"Unknown CLI: {request.cli}")
-        program = executable(request.cli, self.environment)
+        program = find_executable(request.cli, self.environment)
         if program is None:
             raise InvalidArgument(f"{request.cli} CLI not found")
         check_prompt(request.prompt)
@@ -151,8 +151,8 @@ class Spawner:
         extra = (self.arguments or {}).get(request.cli, ())
         return make(program, _protect_single_word(request.prompt), request.system_prompt, str(uuid.uuid4()), extra)
 
-    def _chain(self, known: list[SpawnedSession]) -> Chain:
-        """Return the chain of the calling session, across all sessions that belong to it.
+    def _find_chain(self, known: list[SpawnedSession]) -> Chain:
+        """Return the chain of the calling session, with the values from all records of the chain.
 
         Raises:
             NotFound, Corrupt: the calling session's record cannot be read, so the limits cannot be checked.
@@ -170,18 +170,18 @@ class Spawner:
             sum(record.cost_usd or 0.0 for record in others),
         )
 
-    def _record(
+    def _make_record(
         self, request: LaunchRequest, launch: Launch, cwd: str, chain: Chain, variables: Mapping[str, Any]
     ) -> SpawnedSession:
         id_ = self.records.fresh_id()
-        left = request.chain_seconds - _between(chain.began, self.now)
+        seconds_left = request.chain_seconds - _seconds_between(chain.began, self.now)
         return SpawnedSession(
             id=id_,
             cli=request.cli,
-            prompt=redact_text(request.prompt)[0][:_PROMPT],
+            prompt=redact_text(request.prompt)[0][:_MAX_PROMPT],
             cwd=cwd,
             started=self.now,
-            seconds=min(request.seconds, left, MAX_SECONDS),
+            seconds=min(request.seconds, seconds_left, MAX_SECONDS),
             iteration=chain.sessions + 1,
             chain=chain.name or id_,
             chain_began=chain.began,
@@ -200,7 +200,7 @@ class Spawner:
         while time.monotonic() < until:
             current = self.records.get(record.id)
             if current.process.pid or current.status != "running":
-                process.wait(_START_SECONDS)  # the direct child hands over to its own child, or it is tmux
+                process.wait(_START_SECONDS)  # it exits soon: it is tmux, or leaves the work to a child of its own
                 return self._report_quick_failure(current)
             if process.poll() not in (None, 0):
                 break
@@ -217,7 +217,7 @@ class Spawner:
 
 
 def find_stop_file(files: Iterable[Path]) -> Path | None:
-    """Return the first of the files that keeps sessions from being started."""
+    """Return the first existing one of the files whose existence prevents the start of sessions, or None."""
     return next((file for file in files if file.exists()), None)
 
 
@@ -225,7 +225,7 @@ def _check_chain_limits(chain: Chain, request: LaunchRequest, now: str) -> None:
     """Raise NotAllowed when the chain has reached one of its limits."""
     if chain.sessions + 1 > request.most:
         raise NotAllowed(f"the chain has {chain.sessions} sessions, the limit is {request.most}")
-    if _between(chain.began, now) >= request.chain_seconds:
+    if _seconds_between(chain.began, now) >= request.chain_seconds:
         raise NotAllowed(f"the chain began at {chain.began}, the limit is {request.chain_seconds:g} seconds")
     if chain.cost_usd >= request.budget_usd:
         raise NotAllowed(f"the chain cost {chain.cost_usd:.2f} USD, the budget is {request.budget_usd:.2f}")
@@ -237,12 +237,12 @@ def _check_running_limit(known: list[SpawnedSession]) -> None:
         raise NotAllowed(f"{len(running)} sessions are running, the limit is {MAX_RUNNING}")
 
 
-def _between(began: str, now: str) -> float:
+def _seconds_between(began: str, now: str) -> float:
     return (_parse_time(now) - _parse_time(began)).total_seconds()
 
 
 def _parse_time(text: str) -> datetime:
-    """Parse a time of a record. Raises InvalidArgument for anything else, as the chain's duration is unknown then."""
+    """Parse a time of a record. Raises InvalidArgument for any other text, because then the chain's age is unknown."""
     moment = parse_time_or_none(text)
     if moment is None:
         raise InvalidArgument(f"the start of the chain is unknown: {text!r} is not a time")
@@ -250,12 +250,12 @@ def _parse_time(text: str) -> datetime:
 
 
 def _protect_single_word(prompt: str) -> str:
-    """Return the prompt so that it is not taken for a subcommand (`review`, `mcp`): a single word gets a space."""
+    """Return the prompt, with a blank before a single word, so that it is not taken for a subcommand (`review`)."""
     return prompt if len(prompt.split()) > 1 else f" {prompt}"
 
 
 def _start_supervisor(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]:
-    """Start the supervisor process; detached, it outlives this process, the terminal and the calling agent CLI."""
+    """Start the supervisor process; a detached one outlives this process, the terminal and the calling agent CLI."""
     process = subprocess.Popen(  # noqa: S603  our own module
         _supervisor_command(),
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -268,7 +268,7 @@ def _start_supervisor(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]
 
 
 def _start_in_window(job: Job, record: SpawnedSession, tmux_session: str, pipe: Path) -> subprocess.Popen[bytes]:
-    """Start the supervisor in a new tmux window; its job comes through a named pipe that only the user can open."""
+    """Start the supervisor in a new tmux window, and send it the job through a named pipe for this user only."""
     where = ["-t", f"={tmux_session}:"] if tmux_session else []
     keeper = ["env", f"PYTHONPATH={_PACKAGE.parent}", *_supervisor_command(), str(pipe)]
     process = subprocess.Popen(  # noqa: S603  as above

@@ -1,4 +1,4 @@
-"""Stop a spawned session, and end sessions whose supervisor is gone."""
+"""Stop a spawned session, and terminate sessions whose supervisor is gone."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from dataclasses import replace
 import psutil
 
 from baton_git.agents.sessions.records import SpawnedSession, SpawnedSessions
-from baton_git.agents.sessions.termination import GRACE, end
+from baton_git.agents.sessions.termination import GRACE, terminate
 
 
 def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedSession:
-    """End a session with all its descendant processes, and return its record. Does nothing if the session has ended.
+    """Terminate a session with all its processes, and return its record; a session that has ended is left as it is.
 
-    The supervisor is asked to end it, because it records how the session ends. Without one, it is ended directly.
+    The supervisor is asked to terminate the session, because it also records how the session ended. If the supervisor
+    is gone or does not respond in time, the session is terminated and recorded here.
+
+    Raises:
+        NotFound, Corrupt: the record cannot be read.
+        WriteFailed: the record cannot be written.
     """
     if record.status != "running":
         return record
@@ -28,14 +33,14 @@ def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedS
         if current.status != "running":
             return current
     if record.process.is_alive:
-        end(record.process.pid)
+        terminate(record.process.pid)
     stopped = replace(record, status="stopped", ended=now)
     records.save(stopped)
     return stopped
 
 
-def reap(records: SpawnedSessions, now: str) -> None:
-    """End the sessions whose supervisor is gone, because nothing enforces their time limits any more.
+def end_unwatched_sessions(records: SpawnedSessions, now: str) -> None:
+    """Terminate the sessions whose supervisor is gone, because nothing enforces their time limits any more.
 
     Raises:
         WriteFailed: a record cannot be written.
@@ -46,13 +51,13 @@ def reap(records: SpawnedSessions, now: str) -> None:
 
 
 def end_unwatched(records: SpawnedSessions, record: SpawnedSession, now: str, grace: float = GRACE) -> None:
-    """End a session without a supervisor, with all its descendant processes, and record it as lost.
+    """Terminate a session whose supervisor is gone, with all its processes, and record it as lost.
 
     Raises:
         WriteFailed: the record cannot be written.
     """
     was_alive = record.process.is_alive
     if was_alive:
-        end(record.process.pid, grace)
+        terminate(record.process.pid, grace)
     why = "its supervisor was killed" + ("; it kept running and was ended now" if was_alive else "")
     records.save(replace(record, status="lost", ended=now, error=why))

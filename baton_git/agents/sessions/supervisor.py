@@ -1,7 +1,7 @@
 """Supervise one session until it ends, in a small process of its own.
 
-The job comes through a pipe, so that the environment and the full prompt are never written to disk; the record has only
-the redacted beginning of the prompt.
+The job comes through a pipe, so that the environment and the whole prompt are never written to disk. The record
+contains only the redacted beginning of the prompt.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from baton_git.core.codecs import json
 from baton_git.core.redaction import redact_text
 
 ANSWER = 2000
-"""Number of characters kept of the end of an answer."""
+"""Maximum number of characters of an answer that are kept, from its end."""
 PIPE_SECONDS = 20.0
-"""Seconds for which both ends of a named pipe wait for each other."""
+"""Seconds for which each end of the named pipe waits for the other end."""
 MOST_TOKENS = 10**12
-"""A reported cost or number of tokens above its limit is implausible, and counts as unknown."""
+"""A reported number of tokens above this is implausible, and counts as unknown."""
 _ENDS: dict[str, Status] = {"timed_out": "timed_out", "stopped": "stopped"}
 
 
@@ -56,7 +56,7 @@ def send_job(pipe: Path, job: Job, is_over: Callable[[], bool]) -> None:
     """Create a named pipe that only the user can open, send the job to its reader, and remove the pipe.
 
     Args:
-        is_over: returns True when no reader will come any more.
+        is_over: returns True when no process will read the job any more.
 
     Raises:
         OSError: the pipe cannot be created, or nobody read the job in time.
@@ -115,7 +115,7 @@ def supervise(job: Job, now: Callable[[], str], stopped: Callable[[], bool]) -> 
 
     Args:
         now: returns the time as ISO text.
-        stopped: returns True when the session is to be stopped.
+        stopped: returns True when the session has to be stopped.
     """
     records = SpawnedSessions(Path(job.folder))
     return run_recorded(records, records.get(job.id), job, now, stopped)[0]
@@ -150,8 +150,8 @@ def run_recorded(
 def _record_end(
     records: SpawnedSessions, record: SpawnedSession, finished: ProcessResult, now: str
 ) -> tuple[SpawnedSession, SessionReport]:
-    report = _report(record.cli, finished.output)
-    is_fine = finished.exit == 0 and not _says_error(finished.output)
+    report = _read_report(record.cli, finished.output)
+    is_fine = finished.exit == 0 and not _reports_error(finished.output)
     status: Status = _ENDS.get(finished.how) or ("exited" if is_fine else "failed")
     why = finished.complaint or " ".join(report.answer.split())[-300:]
     ended = replace(
@@ -169,8 +169,8 @@ def _record_end(
     return ended, report
 
 
-def _report(cli: str, output: str) -> SessionReport:
-    """Return the session's report; implausible numbers count as unknown."""
+def _read_report(cli: str, output: str) -> SessionReport:
+    """Return the session's report from its output; implausible numbers count as unknown."""
     try:
         report = AGENTS[cli].launcher.report(output)
     except (OverflowError, ValueError):  # a number that Python cannot represent
@@ -182,7 +182,7 @@ def _report(cli: str, output: str) -> SessionReport:
     )
 
 
-def _says_error(output: str) -> bool:
-    """Whether the last printed result reports an error; Claude does that, and may still exit with 0."""
+def _reports_error(output: str) -> bool:
+    """Whether the last result in the output reports an error. Claude Code may then still exit with 0."""
     results = [item for item in read_objects(output) if isinstance(item, dict) and item.get("type") == "result"]
     return bool(results) and results[-1].get("is_error") is True

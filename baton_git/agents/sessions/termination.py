@@ -13,30 +13,36 @@ GRACE = 5.0
 """Seconds between SIGTERM and SIGKILL."""
 _POLL = 0.05
 _KILLED = 5.0
-"""Seconds to wait for killed processes, which take a while to disappear on a busy machine."""
+"""Maximum seconds to wait for killed processes, which disappear with a delay on a busy machine."""
 
 
-def end(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
-    """Terminate a process with its group and descendants; whatever is left after `grace` seconds is killed.
+def terminate(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
+    """Terminate a process with its group and its descendants; those that still run after `grace` seconds are killed.
 
-    When the function returns, they are gone.
+    Returns when all of them are gone, or at the latest 5 seconds after the first SIGKILL.
+
+    Args:
+        is_group: whether the process leads a process group of its own.
     """
-    members = _members(pid, is_group)
+    members = _list_members(pid, is_group)
     if not members:
         return
-    _signal(members, signal.SIGTERM)
+    _send_signal(members, signal.SIGTERM)
     until = time.monotonic() + grace
-    while (members := _living(members) + _members(pid, is_group)) and time.monotonic() < until:
+    while (members := _filter_living(members) + _list_members(pid, is_group)) and time.monotonic() < until:
         time.sleep(_POLL)
     until = time.monotonic() + _KILLED
     while members and time.monotonic() < until:
-        _signal(members, signal.SIGKILL)
+        _send_signal(members, signal.SIGKILL)
         time.sleep(0.01)
-        members = _living(members) + _members(pid, is_group)
+        members = _filter_living(members) + _list_members(pid, is_group)
 
 
-def _members(pid: int, is_group: bool) -> list[psutil.Process]:
-    """Return the living members of the group and their descendants, found while their parents live."""
+def _list_members(pid: int, is_group: bool) -> list[psutil.Process]:
+    """Return the process, its descendants and the members of its group, as far as they are running.
+
+    Descendants can be found only while their parents run.
+    """
     members: dict[int, psutil.Process] = {}
     with contextlib.suppress(psutil.Error):
         leader = psutil.Process(pid)
@@ -45,22 +51,22 @@ def _members(pid: int, is_group: bool) -> list[psutil.Process]:
         with contextlib.suppress(psutil.Error, OSError):
             if os.getpgid(member) == pid:
                 members[member] = psutil.Process(member)
-    return _living(list(members.values()))
+    return _filter_living(list(members.values()))
 
 
-def _living(processes: list[psutil.Process]) -> list[psutil.Process]:
+def _filter_living(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [process for process in processes if is_alive(process)]
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether a process is running, and its id has not been reused."""
+    """Whether a process is running: it is no zombie, and its id does not belong to a later process."""
     try:
         return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 
 
-def _signal(processes: list[psutil.Process], number: int) -> None:
+def _send_signal(processes: list[psutil.Process], number: int) -> None:
     for process in processes:
         with contextlib.suppress(psutil.Error):
             process.send_signal(number)

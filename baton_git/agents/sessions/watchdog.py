@@ -1,8 +1,8 @@
 """A watchdog that ends a session with all its descendants when the session's supervisor is killed.
 
-The watchdog runs in a session of its own, so that killing the process group or closing the terminal does not end it. It
-waits for the end of a pipe whose other end only the supervisor holds. A supervisor that finishes normally kills its
-watchdog first, so the pipe's end means that the supervisor is gone.
+The watchdog runs in a POSIX session of its own, so that it survives when the process group is killed or the terminal is
+closed. It reads a pipe whose other end only the supervisor holds, until that end is closed. A supervisor that finishes
+normally kills its watchdog before it closes the pipe, so the end of the input means that the supervisor was killed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from baton_git.agents.sessions.termination import GRACE, end
+from baton_git.agents.sessions.termination import GRACE, terminate
 
 _PACKAGE = Path(__file__).parents[2]
 _MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from baton_git.agents.sessions.watchdog import main; main()"
@@ -24,7 +24,7 @@ _MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from baton_git.agents.sess
 
 @contextlib.contextmanager
 def start_watchdog(*, is_group: bool) -> Iterator[Callable[[int], None]]:
-    """Start a watchdog for the duration of the block; yield a function that tells it the session's process id.
+    """Start a watchdog for the duration of the block; yield a function that sends it the session's process id.
 
     Args:
         is_group: whether the session leads a process group of its own.
@@ -32,23 +32,23 @@ def start_watchdog(*, is_group: bool) -> Iterator[Callable[[int], None]]:
     Raises:
         OSError: the watchdog cannot be started; no session runs without one.
     """
-    guard = subprocess.Popen(  # noqa: S603  our own module
+    watchdog = subprocess.Popen(  # noqa: S603  our own module
         [sys.executable, "-P", "-c", _MAIN, str(_PACKAGE.parent)],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         cwd="/", bufsize=0,
     )  # fmt: skip
-    pipe = guard.stdin
+    pipe = watchdog.stdin
     assert pipe is not None
 
-    def tell(pid: int) -> None:
+    def report_pid(pid: int) -> None:
         with contextlib.suppress(psutil.Error, BrokenPipeError):
             pipe.write(f"{pid} {psutil.Process(pid).create_time()} {int(is_group)}".encode())
 
     try:
-        yield tell
+        yield report_pid
     finally:
-        guard.kill()  # before the pipe is closed, which would make it act
-        guard.wait()
+        watchdog.kill()  # before the pipe is closed, which would make the watchdog terminate the session
+        watchdog.wait()
         pipe.close()
 
 
@@ -57,14 +57,14 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     words = Path("/dev/stdin").read_bytes().split()
-    if len(words) == 3 and _is_still(int(words[0]), float(words[1])):
-        end(int(words[0]), GRACE, is_group=words[2] == b"1")
+    if len(words) == 3 and _is_same_process(int(words[0]), float(words[1])):
+        terminate(int(words[0]), GRACE, is_group=words[2] == b"1")
 
 
-def _is_still(pid: int, began: float) -> bool:
-    """Whether the process id still belongs to the session.
+def _is_same_process(pid: int, began: float) -> bool:
+    """Whether a process id still belongs to the session: to a process with the same start time, or to none.
 
-    If its first process is gone, its group may still exist, and then the id cannot have been reused.
+    The session's first process may be gone while others of its group run; then the id has not been reused.
     """
     try:
         return bool(abs(psutil.Process(pid).create_time() - began) < 1)

@@ -1,7 +1,7 @@
-"""Add our text to a file of the user, as a whole file or at its end, and remove exactly that text again.
+"""Add our text at the end of a user's file, or as a new file, and later remove exactly this text.
 
-For each file, `<digest of its path>.added.json` in the machine state holds the text, the agents that need it, and the
-folders that were created for it. Several agents may read the same file.
+For each file, a note in the machine state, `<digest of its path>.added.json`, contains the text, the agents that need
+it, and the folders that were created for the file. Several agents may read the same file.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class AddedText:
             return None
 
     def find_text(self) -> str | None:
-        """Return our text if the file contains it unchanged. Raises as `read` does."""
-        there, memo = self.read(), self._load()
-        is_there = there is not None and memo is not None and memo["text"].encode() in there
-        return str(memo["text"]) if memo is not None and is_there else None
+        """Return our text if the file contains it unchanged; else None. Raises as `read` does."""
+        current, note = self.read(), self._load_note()
+        is_there = current is not None and note is not None and note["text"].encode() in current
+        return str(note["text"]) if note is not None and is_there else None
 
     def put(self, text: str, agent: str) -> bool:
         """Add our text for an agent at the end of the file, or replace our older text.
@@ -59,57 +59,63 @@ class AddedText:
             InvalidArgument, StoreError: the file cannot be read; nothing was written.
             WriteFailed: the file cannot be written; nothing was written.
         """
-        there, memo = self.read(), self._load()
-        made = [str(folder) for folder in list_missing_folders(resolve_target(self.path).parent)]
+        current, note = self.read(), self._load_note()
+        folders = [str(folder) for folder in list_missing_folders(resolve_target(self.path).parent)]
         agents = [agent]
-        if there is not None and memo is not None and memo["text"].encode() in there:
-            made, agents = memo["folders"], sorted({*memo["agents"], agent})
-            fresh = there.replace(memo["text"].encode(), text.encode())
+        if current is not None and note is not None and note["text"].encode() in current:
+            folders, agents = note["folders"], sorted({*note["agents"], agent})
+            fresh = current.replace(note["text"].encode(), text.encode())
         else:
-            memo = None
-            fresh = (there or b"") + text.encode()
-        was_there = memo["was_there"] if memo else there is not None
-        record = {"text": text, "agents": agents, "folders": made, "was_there": was_there, "path": show_path(self.path)}
+            note = None
+            fresh = (current or b"") + text.encode()
+        was_there = note["was_there"] if note else current is not None
+        record = {
+            "text": text,
+            "agents": agents,
+            "folders": folders,
+            "was_there": was_there,
+            "path": show_path(self.path),
+        }
         make_folder(self.memory)
         with writing(self.memory):
             self.memory.chmod(0o700)
-        write_all({self._memo: json.dumps(record, indent=2).encode() + b"\n", self.path: fresh})
-        return fresh != there
+        write_all({self._note_path: json.dumps(record, indent=2).encode() + b"\n", self.path: fresh})
+        return fresh != current
 
     def take(self, agent: str) -> bool:
-        """Remove our text, unless another agent still needs it; return whether it was removed. Raises as `put` does."""
-        there, memo = self.read(), self._load()
-        if memo is None or agent not in memo["agents"]:
+        """Remove our text unless another agent still needs it; return whether it was removed. Raises as `put` does."""
+        current, note = self.read(), self._load_note()
+        if note is None or agent not in note["agents"]:
             return False
-        others = [name for name in memo["agents"] if name != agent]
+        others = [name for name in note["agents"] if name != agent]
         if others:
-            write_all({self._memo: json.dumps({**memo, "agents": others}, indent=2).encode() + b"\n"})
+            write_all({self._note_path: json.dumps({**note, "agents": others}, indent=2).encode() + b"\n"})
             return False
-        is_there = there is not None and memo["text"].encode() in there
-        if there is not None and is_there:
-            self._write(there.replace(memo["text"].encode(), b"", 1), memo)
-        remove(self._memo)
+        is_there = current is not None and note["text"].encode() in current
+        if current is not None and is_there:
+            self._write(current.replace(note["text"].encode(), b"", 1), note)
+        remove(self._note_path)
         return is_there
 
-    def _write(self, rest: bytes, memo: Mapping[str, Any]) -> None:
-        if rest or memo["was_there"]:
+    def _write(self, rest: bytes, note: Mapping[str, Any]) -> None:
+        if rest or note["was_there"]:
             write_all({self.path: rest})
             return
         with writing(self.path):
             resolve_target(self.path).unlink(missing_ok=True)
-        for folder in memo["folders"]:
+        for folder in note["folders"]:
             with suppress(OSError):  # the folder is not empty
                 Path(folder).rmdir()
 
     @property
-    def _memo(self) -> Path:
+    def _note_path(self) -> Path:
         name = sha256(str(self.path).encode("utf-8", "surrogateescape")).hexdigest()[:32]
         return self.memory / f"{name}.added.json"
 
-    def _load(self) -> dict[str, Any] | None:
+    def _load_note(self) -> dict[str, Any] | None:
         """Return the note on the added text; None if it is missing or damaged."""
         try:
-            data = json.loads(read_bytes(self._memo))
+            data = json.loads(read_bytes(self._note_path))
             kinds = {"text": str, "agents": list, "folders": list, "was_there": bool}
             is_whole = isinstance(data, dict) and all(isinstance(data.get(name), kind) for name, kind in kinds.items())
         except (BatonError, ValueError):

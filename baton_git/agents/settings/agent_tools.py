@@ -47,7 +47,7 @@ class AgentTools:
     def of(
         cls, agent: str, scope: Scope, root: Path, environment: Mapping[str, str], memory: Path
     ) -> AgentTools:  # fmt: skip
-        """Return the tools of a user whose home directory is `root`, or those of the work tree `root`."""
+        """Return the tools in the home directory `root` or, with the scope `project`, in the work tree `root`."""
         settings = AGENTS[agent].hooks
         folder = user_folder(settings, root, environment) if scope == "user" else root / settings.folder
         return cls(agent, scope, root, folder, environment, memory, root if scope == "project" else None)
@@ -63,11 +63,11 @@ class AgentTools:
         return all(skill.path.is_file() for skill in self.list_skills().values())
 
     def find_server(self) -> Any:
-        """Return the settings of our MCP server; None if there are none or they cannot be read."""
+        """Return the settings of our MCP server, whoever added it; None if there are none or they cannot be read."""
         return find_server(self.agent, self.scope, self.root, self.environment)
 
     def install_skills(self) -> tuple[list[Path], list[Path]]:
-        """Write the skills; return the files that changed, and the user's own files, which are not replaced.
+        """Write the skills; return the files that changed, and existing files of the user, which are not replaced.
 
         Raises:
             InvalidArgument, StoreError, WriteFailed: as for `AddedText.put`.
@@ -87,19 +87,19 @@ class AgentTools:
 
     @property
     def add_command(self) -> str:
-        """The command that makes the CLI add a server, for files that only the CLI may write."""
+        """The command with which the CLI adds a server to a file that only it may write; empty if there is none."""
         return AGENTS[self.agent].hooks.add_server
 
     @property
     def is_server_with_hooks(self) -> bool:
-        """Whether the servers are in the same file as the hooks, so that both are installed together."""
+        """Whether the servers are in the same file as the hooks. They are then installed together with the hooks."""
         return self.server_path == self.folder / AGENTS[self.agent].hooks.file
 
     def install_server(self, program: Sequence[str]) -> bool | None:
         """Add the MCP server to the file of the servers.
 
         Returns:
-            Whether the file changed; None if the user has another server of that name.
+            Whether the file changed; None if it contains a server of this name that the user added.
 
         Raises:
             InvalidDocument, InvalidArgument, StoreError: the file cannot be read or edited; nothing was written.
@@ -116,8 +116,8 @@ class AgentTools:
 
     def _add_table(self, path: Path, server: Mapping[str, Any]) -> bool | None:
         added = AddedText(path, self.memory, self.within)
-        there, ours = (added.read() or b"").decode("utf-8", "replace"), added.find_text()
-        others = there.replace(ours, "", 1) if ours is not None else there
+        current, ours = (added.read() or b"").decode("utf-8", "replace"), added.find_text()
+        others = current.replace(ours, "", 1) if ours is not None else current
         if SERVER in _parse_toml(others, path).get("mcp_servers", {}):
             return None
         lead = "" if not others or others.endswith("\n\n") else "\n" if others.endswith("\n") else "\n\n"
@@ -127,7 +127,7 @@ class AgentTools:
         return added.put(text, self.agent)
 
     def uninstall(self) -> list[Path]:
-        """Remove what we added outside the file of the hooks; return the files that changed.
+        """Remove our skills and our server, except a server in the file of the hooks; return the files that changed.
 
         Raises:
             InvalidDocument, InvalidArgument, StoreError, WriteFailed: as for `install_server`.

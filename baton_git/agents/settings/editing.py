@@ -1,9 +1,9 @@
-"""Insert one item into an object or list of a JSON text, or remove it, in the style of the text.
+"""Insert one item into an object or list of a JSON text, in the style of the text, or remove it.
 
-`take` undoes `append` byte for byte. A container that we created is removed with its last item, so it must be
-recognisable. Ours has its closing bracket on a line of its own, or, in a text of one line, a blank inside both
-brackets. In an existing empty container the item is inserted before whatever is between the brackets, so the result
-does not look like a container of ours.
+`InsertionPoint.remove` undoes `append` byte for byte. A container (an object or a list) that we created is removed
+together with its last item, so it must be recognisable: its closing bracket is on a line of its own or, in a text of
+one line, there is a blank inside both brackets. In an existing empty container, the item is inserted before the text
+between the brackets, so that the result does not look like a container that we created.
 """
 
 from __future__ import annotations
@@ -41,26 +41,29 @@ class Style:
         first = text.find("\n")
         newline = "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
         spread = not root.items or "\n" in text[root.start : root.items[0].start]
-        outer, inner = line_indent(text, root.start), line_indent(text, root.items[0].start) if root.items else ""
+        outer, inner = (
+            get_line_indent(text, root.start),
+            get_line_indent(text, root.items[0].start) if root.items else "",
+        )
         unit = inner[len(outer) :] if spread and inner.startswith(outer) else ""
         return cls(unit or _INDENT, newline, spread, re.search(r'"\s*:\s', text) is None)
 
     def render(self, data: Any, indent: str, *, spread: bool) -> str:
-        """Return a value as text. With `spread` it has several lines, all but the first indented by `indent`."""
+        """Return a value as text. With `spread`, it has several lines, all but the first indented by `indent`."""
         if not spread:
             return json.dumps(data, ensure_ascii=False, separators=(",", ":") if self.tight else None)
         text = json.dumps(data, ensure_ascii=False, indent=self.unit)
         return text.replace("\n", self.newline + indent)
 
-    def around(self, opener: str, inner: str, indent: str, *, spread: bool) -> str:
-        """Return a container of ours around one item; `inner` is the item, rendered one level deeper."""
+    def render_container(self, opener: str, inner: str, indent: str, *, spread: bool) -> str:
+        """Return a new container with one item; `inner` is the item, rendered one level deeper."""
         closer = {"{": "}", "[": "]"}[opener]
         if not spread:
             return f"{opener} {inner} {closer}"
         return f"{opener}{self.newline}{indent}{self.unit}{inner}{self.newline}{indent}{closer}"
 
 
-def line_indent(text: str, at: int) -> str:
+def get_line_indent(text: str, at: int) -> str:
     """Return the indentation of the line that contains position `at`."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
@@ -68,7 +71,7 @@ def line_indent(text: str, at: int) -> str:
 
 @dataclass(frozen=True)
 class InsertionPoint:
-    """The position of an item in a container of a text, and the layout to use there."""
+    """A container in a text, to which an item is added or from which it is removed, and the layout of the text."""
 
     text: str
     container: JsonValue
@@ -79,7 +82,7 @@ class InsertionPoint:
     def spread(self) -> bool:
         """Whether the items of this container are on lines of their own.
 
-        An empty container follows the style of the text, unless the result would look like a container of ours.
+        An empty container follows the style of the text, unless the result would look like a container that we created.
         """
         if not self.container.items:
             inside = self.text[self.container.start + 1 : self.container.end - 1]
@@ -91,24 +94,24 @@ class InsertionPoint:
         """The indentation of an item in this container."""
         items = self.container.items
         if items and self.spread:
-            return line_indent(self.text, items[0].start)
-        outer = line_indent(self.text, self.container.start)
+            return get_line_indent(self.text, items[0].start)
+        outer = get_line_indent(self.text, self.container.start)
         return outer + self.style.unit if self.spread else outer
 
     def append(self, item: str) -> str:
         """Return the text with `item` added at the end of the container."""
-        return self._after_others(item) if self.container.items else self._alone(item)
+        return self._append_after_others(item) if self.container.items else self._insert_alone(item)
 
-    def _after_others(self, item: str) -> str:
+    def _append_after_others(self, item: str) -> str:
         last = self.container.items[-1].end
         if not self.spread:
             return f"{self.text[:last]},{'' if self.style.tight else ' '}{item}{self.text[last:]}"
-        noted = _SAME_LINE.match(self.text, last)
-        then = noted.end() if noted else last
+        comment = _SAME_LINE.match(self.text, last)
+        then = comment.end() if comment else last
         before = f"{self.text[:last]},{self.text[last:then]}{self.style.newline}{self.indent}"
         return f"{before}{item}{self.text[then:]}"
 
-    def _alone(self, item: str) -> str:
+    def _insert_alone(self, item: str) -> str:
         at = self.container.start + 1
         before, rest = self.text[:at], self.text[at:]
         if not self.spread:
@@ -117,30 +120,34 @@ class InsertionPoint:
 
     @property
     def _closing(self) -> str:
-        """The text before the closing bracket of a container of ours that has several lines."""
-        return self.style.newline + line_indent(self.text, self.container.start)
+        """The text before the closing bracket of a container that we created with several lines."""
+        return self.style.newline + get_line_indent(self.text, self.container.start)
 
     def is_ours(self, item: JsonItem) -> bool:
-        """Whether the container, whose only item this is, looks like one of ours."""
-        lead, trail = self._around(item)
+        """Whether the container, whose only item is `item`, looks like one that we created."""
+        lead, trail = self._split_around(item)
         if lead == trail == " ":
             return True
         return lead.isspace() and lead.startswith(self.style.newline) and trail == self._closing
 
-    def take(self, item: JsonItem) -> str:
+    def remove(self, item: JsonItem) -> str:
         """Return the text without this item; comments around it are kept."""
         items = self.container.items
         number = items.index(item)
         if number > 0:
             start, end = items[number - 1].end, item.end
-            return self.text[:start] + self._joint(start, item.start, end) + self.text[end:]
+            return self.text[:start] + self._keep_gap(start, item.start, end) + self.text[end:]
         if len(items) > 1:
             start, end = item.start, items[1].start
-            return self.text[:start] + self._joint(item.end, end, end) + self.text[end:]
+            return self.text[:start] + self._keep_gap(item.end, end, end) + self.text[end:]
         return self._remove_only_item(item)
 
-    def _joint(self, start: int, end: int, after: int) -> str:
-        """Return what to keep of the gap between two items: its comments, and a line ending if the last needs one."""
+    def _keep_gap(self, start: int, end: int, after: int) -> str:
+        """Return the part of the gap between two items that is kept: its comments, and a line ending if one is needed.
+
+        Args:
+            after: the position of the text that follows the gap after the removal.
+        """
         gap = self.text[start:end]
         comments = list(COMMENT.finditer(gap))
         if not comments:
@@ -155,13 +162,13 @@ class InsertionPoint:
         return kept + (self.style.newline if open_ended else "")
 
     def _remove_only_item(self, item: JsonItem) -> str:
-        lead, trail = self._around(item)
+        lead, trail = self._split_around(item)
         end = item.end
-        if lead.strip():  # the user's comment before our item
+        if lead.strip():  # a comment of the user before our item
             return self.text[: item.start] + self.text[end:]
         if self.is_root and lead.startswith(self.style.newline) and trail.startswith(self._closing):
             end += len(self._closing)
         return self.text[: self.container.start + 1] + self.text[end:]
 
-    def _around(self, item: JsonItem) -> tuple[str, str]:
+    def _split_around(self, item: JsonItem) -> tuple[str, str]:
         return self.text[self.container.start + 1 : item.start], self.text[item.end : self.container.end - 1]

@@ -2,8 +2,9 @@
 
     {"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": "… # baton-git", …}, …]}, …], …}, "env": {…}, …}
 
-An event has a list of groups, and a group has a list of handlers. A group is ours if all its handlers are ours; in any
-other group only single handlers are. New groups are added at the end, because Codex trusts hooks by their position.
+An event has a list of groups, and a group has a list of handlers. If all handlers of a group are ours, the group is
+replaced or removed as a whole; in other groups, only our handlers are. New groups are added at the end, because Codex
+trusts hooks by their position.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.editing import InsertionPoint, Style, line_indent
+from baton_git.agents.settings.editing import InsertionPoint, Style, get_line_indent
 from baton_git.agents.settings.json_text import JsonItem, JsonValue, parse
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 
@@ -25,12 +26,12 @@ MARK = "# baton-git"
 """Mark at the end of each of our commands."""
 _MARKED = re.compile(r"#[ \t]*baton-git\s*\Z")
 _CALLED = re.compile(rf"""baton(?:_git)?['"]? hook --agent (?:{"|".join(AGENTS)})\b""")
-"""Our command without its mark, which a user may have removed. Adding a second command would run every hook twice."""
+"""Our command without its mark, which a user may have removed. With a second command, every hook would run twice."""
 
 
 @dataclass(frozen=True)
 class WantedHooks:
-    """What a file must contain.
+    """The entries that a file must contain.
 
     Attributes:
         groups: our group of handlers for each event.
@@ -72,12 +73,12 @@ def find_entries(text: str, *, comments: bool = False) -> list[HookEntry]:
     Raises:
         InvalidDocument: the text is not a JSON object, or its hooks do not have the expected types.
     """
-    events = _events(parse(text, comments=comments))
-    return [entry for event in events.items if event.name for entry in _of_event(event.name, event.value)]
+    events = _find_events(parse(text, comments=comments))
+    return [entry for event in events.items if event.name for entry in _list_entries(event.name, event.value)]
 
 
 def install_entries(text: str, wanted: WantedHooks) -> str:
-    """Return the text with our entries; correct ones are left unchanged, outdated ones replaced in place.
+    """Return the text with our entries. Current entries stay unchanged; outdated ones are replaced in place.
 
     Raises:
         InvalidDocument: as for `find_entries`.
@@ -86,7 +87,7 @@ def install_entries(text: str, wanted: WantedHooks) -> str:
     if not text.strip():
         text = "{}\n"
     for entry in reversed(find_entries(text, comments=wanted.comments)):
-        if entry.event not in wanted.groups or _repeats(text, entry, wanted.comments):
+        if entry.event not in wanted.groups or _is_repeated(text, entry, wanted.comments):
             text = _remove_entry(text, entry, wanted.comments)
     for event, group in wanted.groups.items():
         text = _set_event(text, event, group, wanted.comments)
@@ -121,7 +122,7 @@ def remove_servers(text: str, servers: Mapping[str, Any], *, comments: bool = Fa
     return _remove_members(text, SERVERS, servers, comments)
 
 
-def without_bom(data: bytes) -> tuple[bytes, str]:
+def split_bom(data: bytes) -> tuple[bytes, str]:
     """Return the byte order mark of a file, or empty bytes, and its text.
 
     Raises:
@@ -137,8 +138,8 @@ def without_bom(data: bytes) -> tuple[bytes, str]:
 # --- reading
 
 
-def _events(root: JsonValue) -> JsonValue:
-    """Return the object with the events; an empty one if there is none."""
+def _find_events(root: JsonValue) -> JsonValue:
+    """Return the object with the events; an empty object if there is none."""
     if root.opener != "{":
         raise InvalidDocument([Fault("", "is not a JSON object")])
     hooks = root.member("hooks")
@@ -154,13 +155,13 @@ def _events(root: JsonValue) -> JsonValue:
 
 
 _NO_EVENTS = ("enabled", "disabled", "notifications", "description", "state")
-"""Keys that some CLI versions have among the hooks and that are not events."""
+"""Keys among the hooks that are not events, in some versions of the CLIs."""
 
 
-def _of_event(event: str, listed: JsonValue) -> list[HookEntry]:
+def _list_entries(event: str, listed: JsonValue) -> list[HookEntry]:
     entries = []
     for number, group in enumerate(listed.items):
-        handlers = _handlers(group.value)
+        handlers = _list_handlers(group.value)
         ours = [_is_ours(handler.value.data) for handler in handlers]
         for place, handler_item in enumerate(handlers):
             if ours[place]:
@@ -168,7 +169,7 @@ def _of_event(event: str, listed: JsonValue) -> list[HookEntry]:
     return entries
 
 
-def _handlers(group: JsonValue) -> tuple[JsonItem, ...]:
+def _list_handlers(group: JsonValue) -> tuple[JsonItem, ...]:
     hooks = group.member("hooks") if group.opener == "{" else None
     return hooks.value.items if hooks is not None and hooks.value.opener == "[" else ()
 
@@ -178,7 +179,7 @@ def _is_ours(handler: Any) -> bool:
     return isinstance(command, str) and bool(_MARKED.search(command) or _CALLED.search(command))
 
 
-def _repeats(text: str, entry: HookEntry, comments: bool) -> bool:
+def _is_repeated(text: str, entry: HookEntry, comments: bool) -> bool:
     first = next(entry_ for entry_ in find_entries(text, comments=comments) if entry_.event == entry.event)
     return (first.group, first.handler) != (entry.group, entry.handler)
 
@@ -187,27 +188,27 @@ def _repeats(text: str, entry: HookEntry, comments: bool) -> bool:
 
 
 def _set_event(text: str, event: str, group: Mapping[str, Any], comments: bool) -> str:
-    there = next((entry for entry in find_entries(text, comments=comments) if entry.event == event), None)
-    if there is None:
+    existing = next((entry for entry in find_entries(text, comments=comments) if entry.event == event), None)
+    if existing is None:
         return _append_item(text, comments, ("hooks", event), group)
     root = parse(text, comments=comments)
-    item = _find_item(root, _path(there))
-    wanted = group if there.alone else group["hooks"][0]
+    item = _find_item(root, _get_path(existing))
+    wanted = group if existing.alone else group["hooks"][0]
     if item.value.data == wanted:
         return text
     style = Style.of(text, root)
     spread = "\n" in text[item.start : item.end]
-    fresh = style.render(wanted, line_indent(text, item.start), spread=spread)
+    fresh = style.render(wanted, get_line_indent(text, item.start), spread=spread)
     return text[: item.start] + fresh + text[item.end :]
 
 
-def _path(entry: HookEntry) -> tuple[str | int, ...]:
+def _get_path(entry: HookEntry) -> tuple[str | int, ...]:
     whole: tuple[str | int, ...] = ("hooks", entry.event, entry.group)
     return whole if entry.alone else (*whole, "hooks", entry.handler)
 
 
 def _remove_entry(text: str, entry: HookEntry, comments: bool) -> str:
-    return _remove_item(text, comments, _path(entry))
+    return _remove_item(text, comments, _get_path(entry))
 
 
 def _find_item(root: JsonValue, path: tuple[str | int, ...]) -> JsonItem:
@@ -221,19 +222,19 @@ def _find_item(root: JsonValue, path: tuple[str | int, ...]) -> JsonItem:
 
 
 def _remove_item(text: str, comments: bool, path: tuple[str | int, ...]) -> str:
-    """Return the text without the item at `path`, and without our containers that would become empty."""
+    """Return the text without the item at `path`, and without the containers of ours that would become empty."""
     root = parse(text, comments=comments)
     style = Style.of(text, root)
     while True:
         place = InsertionPoint(text, _find_item(root, path[:-1]).value, style, is_root=len(path) == 1)
         item = _find_item(root, path)
         if len(path) == 1 or len(place.container.items) > 1 or not place.is_ours(item):
-            return place.take(item)
+            return place.remove(item)
         path = path[:-1]
 
 
 def _append_item(text: str, comments: bool, path: tuple[str, str], data: Mapping[str, Any]) -> str:
-    """Return the text with `data` at the end of the list at `path`; missing containers are created."""
+    """Return the text with `data` added at the end of the list at `path`; missing containers are created."""
     root = parse(text, comments=comments)
     style = Style.of(text, root)
     outer, inner = path
@@ -248,12 +249,12 @@ def _append_item(text: str, comments: bool, path: tuple[str, str], data: Mapping
     rendered = style.render(data, place.indent + step * len(missing), spread=spread)
     for depth, name in reversed(list(enumerate(missing))):
         opener = "[" if name == inner else "{"
-        container = style.around(opener, rendered, place.indent + step * depth, spread=spread)
-        rendered = _member(name, container, style, spread)
+        container = style.render_container(opener, rendered, place.indent + step * depth, spread=spread)
+        rendered = _render_member(name, container, style, spread)
     return place.append(rendered)
 
 
-def _member(name: str, value: str, style: Style, spread: bool) -> str:
+def _render_member(name: str, value: str, style: Style, spread: bool) -> str:
     return f"{json.dumps(name, ensure_ascii=False)}:{'' if style.tight and not spread else ' '}{value}"
 
 
@@ -278,11 +279,11 @@ def _remove_members(text: str, outer: str, members: Mapping[str, Any], comments:
 def _set_member(text: str, outer: str, name: str, value: Any, comments: bool) -> str:
     """Return the text with `value` as a member of the object `outer`, which is created if it is missing."""
     root = parse(text, comments=comments)
-    there = _find_member(root, outer, name)
-    if there is not None:
-        if there.value.data != value:
+    existing = _find_member(root, outer, name)
+    if existing is not None:
+        if existing.value.data != value:
             raise InvalidArgument(
-                f"{outer}.{name} is already set to {json.dumps(there.value.data)}", hint="change or remove it first"
+                f"{outer}.{name} is already set to {json.dumps(existing.value.data)}", hint="change or remove it first"
             )
         return text
     style = Style.of(text, root)
@@ -290,7 +291,9 @@ def _set_member(text: str, outer: str, name: str, value: Any, comments: bool) ->
     place = InsertionPoint(text, table.value if table else root, style, is_root=table is None)
     indent = place.indent + (style.unit if table is None and place.spread else "")
     spread = place.spread and not isinstance(value, str)
-    member = _member(name, style.render(value, indent, spread=spread), style, place.spread)
+    member = _render_member(name, style.render(value, indent, spread=spread), style, place.spread)
     if table is None:
-        member = _member(outer, style.around("{", member, place.indent, spread=place.spread), style, place.spread)
+        member = _render_member(
+            outer, style.render_container("{", member, place.indent, spread=place.spread), style, place.spread
+        )
     return place.append(member)

@@ -1,6 +1,7 @@
 """Parse JSON into values with their positions in the text, so that parts of the text can be replaced.
 
-As strict as JavaScript's `JSON.parse`; comments (`//` and `/* */`) are allowed only if the CLI allows them in its file.
+The parser is as strict as JavaScript's `JSON.parse`. Comments (`//` and `/* */`) are allowed only in the files of CLIs
+that allow them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from baton_git.core.errors import Fault, InvalidDocument
 
 MAX_DEPTH = 200
-"""Maximum nesting depth; settings files have far less."""
+"""Maximum nesting depth; real settings files have a much smaller one."""
 
 COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -34,7 +35,14 @@ class JsonItem(NamedTuple):
 
 
 class JsonValue(NamedTuple):
-    """A value in a text. `opener` is the opening bracket of an object or list, and `items` are its items."""
+    """A value in a text.
+
+    Attributes:
+        start, end: its position in the text; `end` is that of the next character.
+        data: the value as Python data.
+        opener: the opening bracket of an object or list; empty for other values.
+        items: the items of an object or list.
+    """
 
     start: int
     end: int
@@ -48,61 +56,63 @@ class JsonValue(NamedTuple):
 
 
 def parse(text: str, *, comments: bool = False) -> JsonValue:
-    """Return the value that a text represents.
+    """Return the value of a JSON text.
 
     Raises:
         InvalidDocument: the text is not JSON; the fault names the line.
     """
-    return _Reading(text, comments).whole()
+    return _Parser(text, comments).parse_text()
 
 
-class _Reading:
-    """One pass over a text."""
+class _Parser:
+    """Parses one text."""
 
     def __init__(self, text: str, comments: bool) -> None:
         self.text = text
         self.comments = comments
 
-    def whole(self) -> JsonValue:
-        value = self._value(self._skip_blanks(0), 0)
+    def parse_text(self) -> JsonValue:
+        value = self._parse_value(self._skip_blanks(0), 0)
         end = self._skip_blanks(value.end)
         if end < len(self.text):
-            raise self._wrong(end, "has text after the end of the JSON")
+            raise self._make_error(end, "has text after the end of the JSON")
         return value
 
-    def _value(self, at: int, depth: int) -> JsonValue:
+    def _parse_value(self, at: int, depth: int) -> JsonValue:
         if depth > MAX_DEPTH:
-            raise self._wrong(at, f"nested more than {MAX_DEPTH} deep")
+            raise self._make_error(at, f"nested more than {MAX_DEPTH} deep")
         if self.text[at : at + 1] in _CLOSERS:
-            return self._container(at, depth)
+            return self._parse_container(at, depth)
         match = _STRING.match(self.text, at) or _OTHER.match(self.text, at)
         if match is None:
             problem = "ends too early" if at >= len(self.text) else f"is not JSON at {self.text[at : at + 10]!r}"
-            raise self._wrong(at, problem)
-        return JsonValue(at, match.end(), _plain(match[0]))
+            raise self._make_error(at, problem)
+        return JsonValue(at, match.end(), _decode_token(match[0]))
 
-    def _container(self, start: int, depth: int) -> JsonValue:
+    def _parse_container(self, start: int, depth: int) -> JsonValue:
         opener = self.text[start]
         items: list[JsonItem] = []
         at = self._skip_blanks(start + 1)
         while self.text[at : at + 1] != _CLOSERS[opener]:
             if items:
                 if self.text[at : at + 1] != ",":
-                    raise self._wrong(at, f"lacks a comma or {_CLOSERS[opener]!r}")
+                    raise self._make_error(at, f"lacks a comma or {_CLOSERS[opener]!r}")
                 at = self._skip_blanks(at + 1)
-            items.append(self._member(at, depth) if opener == "{" else JsonItem(at, self._value(at, depth + 1)))
+            items.append(
+                self._parse_member(at, depth) if opener == "{" else JsonItem(at, self._parse_value(at, depth + 1))
+            )
             at = self._skip_blanks(items[-1].end)
         data = {item.name: item.value.data for item in items} if opener == "{" else [item.value.data for item in items]
         return JsonValue(start, at + 1, data, opener, tuple(items))
 
-    def _member(self, at: int, depth: int) -> JsonItem:
+    def _parse_member(self, at: int, depth: int) -> JsonItem:
         name = _STRING.match(self.text, at)
         if name is None:
-            raise self._wrong(at, "lacks a name in double quotes")
+            raise self._make_error(at, "lacks a name in double quotes")
         colon = self._skip_blanks(name.end())
         if self.text[colon : colon + 1] != ":":
-            raise self._wrong(colon, "lacks a colon")
-        return JsonItem(at, self._value(self._skip_blanks(colon + 1), depth + 1), json.loads(name[0]))
+            raise self._make_error(colon, "lacks a colon")
+        return JsonItem(at, self._parse_value(self._skip_blanks(colon + 1), depth + 1), json.loads(name[0]))
 
     def _skip_blanks(self, at: int) -> int:
         while True:
@@ -113,10 +123,10 @@ class _Reading:
                 return blanks.end()
             at = comment.end()
 
-    def _wrong(self, at: int, problem: str) -> InvalidDocument:
+    def _make_error(self, at: int, problem: str) -> InvalidDocument:
         line = self.text.count("\n", 0, at) + 1
         return InvalidDocument([Fault(f"line {line}", problem)])
 
 
-def _plain(token: str) -> Any:
+def _decode_token(token: str) -> Any:
     return json.loads(token, parse_int=lambda digits: int(digits) if len(digits) < 100 else float(digits))

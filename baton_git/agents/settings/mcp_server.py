@@ -1,4 +1,4 @@
-"""Find our MCP server in the settings of an agent CLI. Hooks use this module, so it imports little."""
+"""Find our MCP server in the settings of an agent CLI. Hooks use this module, so it imports few modules."""
 
 from __future__ import annotations
 

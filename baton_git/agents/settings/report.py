@@ -1,4 +1,4 @@
-"""Report whether an agent CLI will run our hooks, and if not, why. What cannot be determined is unknown, never ok."""
+"""Report whether an agent CLI will run our hooks, and if not, why. If that cannot be determined, it is unknown."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from baton_git.agents.agent_cli import AgentCLI
-from baton_git.agents.codex.hook_trust import Codex, SeenHook, trusted_keys
+from baton_git.agents.codex.hook_trust import Codex, LoadedHook, read_trusted_keys
 from baton_git.agents.extraction import extract
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_settings import HookSettings
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import HookEntry
-from baton_git.agents.settings.hook_lines import hook_line, is_older, program_in
+from baton_git.agents.settings.hook_lines import extract_program, is_older, make_hook_line
 from baton_git.agents.settings.locations import Scope
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError
 from baton_git.git.hooks.program_health import ProgramHealth
 
 Verdict = Literal["ok", "off", "unknown"]
-LOOKED_AT = 3
-"""Number of a CLI's newest transcripts whose format is checked."""
+CHECKED_TRANSCRIPTS = 3
+"""Maximum number of a CLI's newest transcripts whose format is checked."""
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")
 
 
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 
 class FileReport(NamedTuple):
-    """The state of our hooks in one settings file: absent, current, outdated, or unreadable."""
+    """The state of our hooks in one settings file; `state` is `absent`, `current`, `outdated` or `unreadable`."""
 
     scope: Scope
     path: Path
@@ -55,7 +55,7 @@ class AgentReport(NamedTuple):
         program: path of the executable; None when it is not on the PATH.
         version: None when it cannot be determined without running the program.
         last_ran: when a hook of this CLI ran last in this repository.
-        package: the CLI's copy of the hooks of baton's plugin or extension; None if it has none.
+        package: the path of the CLI's copy of the hooks of baton's plugin or extension; None if it has no copy.
         skills: whether baton's skills are installed, by `agents install` or by the package.
         server: whether baton's MCP server is set up, by `agents install`, the user or the package.
     """
@@ -86,10 +86,10 @@ class AgentReport(NamedTuple):
 
 @dataclass(frozen=True)
 class HookInspection:
-    """Inspect the installation for one CLI.
+    """Inspects the installation for one CLI.
 
     Attributes:
-        programs: for each scope, the words that start baton in the line that `install` would write now.
+        programs: for each scope, the words that start baton in the line that `baton agents install` would write now.
         own_folder: the user's folder of the CLI.
         folder: the current directory.
         remembered: the folder in which hooks store their sessions; None outside of a repository.
@@ -113,16 +113,16 @@ class HookInspection:
 
     def report(self) -> AgentReport:
         program = shutil.which(self.settings.program, path=self.environment.get("PATH"))
-        files = tuple(self._file(scope, file) for scope, file in self.files.items())
+        files = tuple(self._report_file(scope, file) for scope, file in self.files.items())
         copies = self._list_copies()
-        findings = [*self._describe_older(copies), *self._misread()]
+        findings = [*self._describe_older(copies), *self._find_misread()]
         installed = [file.path for file in files if file.state in ("current", "outdated")]
         if installed:
             findings += _describe_twice(self.agent, installed[0], copies)
-            findings += self._switches()
-            findings += self._trust(program) if self.cli.must_trust_hooks else []
-        version = _version(Path(program)) if program else None
-        last_ran = _last_ran(self.remembered, self.agent)
+            findings += self._find_switches()
+            findings += self._check_trust(program) if self.cli.must_trust_hooks else []
+        version = _find_version(Path(program)) if program else None
+        last_ran = _find_last_run(self.remembered, self.agent)
         package = max(copies, default=None)
         skills = package is not None or any(tools.has_skills() for tools in self.tools)
         server = package is not None or any(tools.find_server() is not None for tools in self.tools)
@@ -130,18 +130,21 @@ class HookInspection:
             self.agent, program, version, files, tuple(findings), last_ran, package, skills, server
         )  # fmt: skip
 
-    def _file(self, scope: Scope, file: SettingsFile) -> FileReport:
+    def _report_file(self, scope: Scope, file: SettingsFile) -> FileReport:
         try:
             entries = file.entries()
         except BatonError as error:
             return FileReport(scope, file.path, "unreadable", (Finding("unknown", str(error)),))
         if not entries:
             return FileReport(scope, file.path, "absent", tuple(self._find_removed(scope, file)))
-        groups = self.settings.groups(hook_line(self.agent, self.programs[scope]))
+        groups = self.settings.make_groups(make_hook_line(self.agent, self.programs[scope]))
         is_current = {entry.event: dict(entry.data) for entry in entries if entry.alone} == {
             event: group["hooks"][0] for event, group in groups.items()
         } and len(entries) == len(groups)
-        findings = [*self._broken(scope, entries), *([] if is_current else [self._describe_outdated(scope, entries)])]
+        findings = [
+            *self._find_broken_programs(scope, entries),
+            *([] if is_current else [self._describe_outdated(scope, entries)]),
+        ]
         return FileReport(scope, file.path, "current" if is_current else "outdated", tuple(findings))
 
     def _list_copies(self) -> dict[Path, list[str]]:
@@ -152,52 +155,53 @@ class HookInspection:
         return {path: commands for path, commands in lines.items() if commands}
 
     def _describe_older(self, copies: Mapping[Path, list[str]]) -> Iterator[Finding]:
-        """Describe the copies if all of them have a line of an older baton."""
+        """Describe the copies if each of them has a line of an older baton."""
         older = [path for path, commands in copies.items() if any(map(is_older, commands))]
         if older and len(older) == len(copies):
             update = self.cli.package.update
             yield Finding("off", f"{older[-1]}: outdated line: if baton breaks, it blocks the agent: {update}")
 
-    def _misread(self) -> Iterator[Finding]:
-        """Describe a transcript of the last sessions in a format that is not understood, so that no facts are saved."""
+    def _find_misread(self) -> Iterator[Finding]:
+        """Describe the first of the newest transcripts whose format is not understood, so that no facts are saved."""
         sessions = HookSessionStore(str(self.remembered.parent.parent)).all() if self.remembered else iter(())
         paths = [Path(seen.transcript) for seen in sessions if seen.cli == self.agent and seen.transcript]
-        for path in paths[:LOOKED_AT]:
+        for path in paths[:CHECKED_TRANSCRIPTS]:
             with suppress(BatonError, OSError):  # missing or unreadable: hooks report that in their log
                 misread = extract(path, self.agent).misread
                 if misread is not None:
                     yield Finding("off", f"{path}: {misread}: perhaps a new transcript format: update baton")
                     return
 
-    def _install(self, scope: Scope, verb: str = "install") -> str:
+    def _make_command(self, scope: Scope, verb: str = "install") -> str:
         return f"baton agents {verb} {self.agent}{' --project' if scope == 'project' else ''}"
 
     def _find_removed(self, scope: Scope, file: SettingsFile) -> Iterator[Finding]:
         if file.was_installed():
-            mend = f"{self._install(scope)}, or {self._install(scope, 'uninstall')} to forget them"
-            yield Finding("off", f"our hooks were removed from {file.path}: {mend}")
+            repair = f"{self._make_command(scope)}, or {self._make_command(scope, 'uninstall')} to forget them"
+            yield Finding("off", f"our hooks were removed from {file.path}: {repair}")
 
     def _describe_outdated(self, scope: Scope, entries: list[HookEntry]) -> Finding:
         if any(is_older(entry.command) for entry in entries):
-            return Finding("off", f"outdated line: if baton breaks, it blocks the agent: {self._install(scope)}")
-        return Finding("off", f"not up to date: {self._install(scope)}")
+            return Finding("off", f"outdated line: if baton breaks, it blocks the agent: {self._make_command(scope)}")
+        return Finding("off", f"not up to date: {self._make_command(scope)}")
 
-    def _broken(self, scope: Scope, entries: list[HookEntry]) -> Iterator[Finding]:
-        """Describe what is wrong with the programs in our lines.
+    def _find_broken_programs(self, scope: Scope, entries: list[HookEntry]) -> Iterator[Finding]:
+        """Describe the programs in our lines that cannot be started or that fail.
 
-        A program in a project's settings is run for this only if it is the one that we would write.
+        To find out, the programs are run. A program in a project's settings is run only if it is the one that we would
+        write.
         """
         ours = self.programs[scope]
-        for words in dict.fromkeys(tuple(program_in(entry.command)) for entry in entries):
+        for words in dict.fromkeys(tuple(extract_program(entry.command)) for entry in entries):
             problem = self.health.find_problem(words, may_run=scope == "user" or words == ours) if words else None
             if problem is not None:
-                mend = self._install(scope) if words != ours else "install baton again"
-                yield Finding("off", f"hooks do nothing: {problem}: {mend}")
+                repair = self._make_command(scope) if words != ours else "install baton again"
+                yield Finding("off", f"hooks do nothing: {problem}: {repair}")
 
     # --- settings that switch hooks off
 
-    def _switches(self) -> Iterator[Finding]:
-        for path in self._settings_files():
+    def _find_switches(self) -> Iterator[Finding]:
+        for path in self._list_settings_files():
             try:
                 data = SettingsFile(path, path.parent, self.settings.comments).data()
             except BatonError as error:
@@ -206,7 +210,7 @@ class HookInspection:
             for switch in self.cli.find_switches(data if isinstance(data, dict) else {}):
                 yield Finding("off", f"{path}: {switch}")
 
-    def _settings_files(self) -> list[Path]:
+    def _list_settings_files(self) -> list[Path]:
         """Return the existing files that can switch hooks off."""
         folders = dict.fromkeys([self.own_folder, *(file.path.parent for file in self.files.values())])
         paths = [folder / name for folder in folders for name in self.cli.switch_files]
@@ -214,9 +218,9 @@ class HookInspection:
 
     # --- Codex
 
-    def _trust(self, program: str | None) -> Iterator[Finding]:
+    def _check_trust(self, program: str | None) -> Iterator[Finding]:
         if program is None:
-            yield from self._trust_on_paper()
+            yield from self._check_trust_in_config()
             return
         try:
             seen = Codex(program, self.folder, self.environment).hooks()
@@ -225,10 +229,10 @@ class HookInspection:
             return
         for scope, file in self.files.items():
             if file.entries_or_none():
-                yield from self._trust_of(scope, file.path, seen)
+                yield from self._check_trust_of_file(scope, file.path, seen)
 
-    def _trust_of(self, scope: Scope, path: Path, seen: list[SeenHook]) -> Iterator[Finding]:
-        loaded = of_file(seen, path)
+    def _check_trust_of_file(self, scope: Scope, path: Path, seen: list[LoadedHook]) -> Iterator[Finding]:
+        loaded = select_hooks_of_file(seen, path)
         if not loaded:
             why = "trust the folder when codex asks" if scope == "project" else "look with /hooks in codex"
             yield Finding("off", f"codex does not load {path}: {why}")
@@ -240,9 +244,9 @@ class HookInspection:
         if off := [hook for hook in loaded if not hook.enabled]:
             yield Finding("off", f"{len(off)} of the hooks are disabled in codex: /hooks in codex")
 
-    def _trust_on_paper(self) -> Iterator[Finding]:
+    def _check_trust_in_config(self) -> Iterator[Finding]:
         try:
-            keys = trusted_keys(self.own_folder / "config.toml")
+            keys = read_trusted_keys(self.own_folder / "config.toml")
         except BatonError as error:
             yield Finding("unknown", f"cannot tell whether codex trusts the hooks: {error}")
             return
@@ -259,15 +263,15 @@ class HookInspection:
 TO_TRUST = "/hooks in codex, or baton agents install codex --trust; for one run codex --dangerously-bypass-hook-trust"
 
 
-def of_file(seen: list[SeenHook], path: Path) -> list[SeenHook]:
-    """Return our hooks that Codex has loaded from one file."""
+def select_hooks_of_file(seen: list[LoadedHook], path: Path) -> list[LoadedHook]:
+    """Return those of our hooks that Codex has loaded from this file."""
     real = Path(os.path.realpath(path))
     ours = [hook for hook in seen if hook.command.rstrip().endswith("# baton-git")]
     return [hook for hook in ours if hook.source == path or Path(os.path.realpath(hook.source)) == real]
 
 
-def _version(program: Path) -> str | None:
-    """Return the version from the package around a program; running the program would take a second."""
+def _find_version(program: Path) -> str | None:
+    """Return the version in a program's package or file name, because running the program would take a second."""
     real = Path(os.path.realpath(program))
     for folder in list(real.parents)[:4]:
         try:
@@ -280,16 +284,16 @@ def _version(program: Path) -> str | None:
 
 
 def _describe_twice(agent: str, file: Path, copies: Mapping[Path, list[str]]) -> Iterator[Finding]:
-    """Report that every hook runs twice if both a package and a settings file call baton."""
+    """Report that every hook runs twice, if a copy of a package calls baton as the settings file does."""
     if copies:
         remove = f"baton agents uninstall {agent}, or remove the package"
         yield Finding("off", f"{file} and {max(copies)} both call baton, so every hook runs twice: {remove}")
 
 
-def _last_ran(folder: Path | None, agent: str) -> str | None:
+def _find_last_run(folder: Path | None, agent: str) -> str | None:
     """Return when a hook of this CLI ran last, from the sessions that hooks store; None if there are none."""
     seen = (
-        [session.seen for session in HookSessionStore(str(folder.parent.parent)).all() if session.cli == agent]
+        [session.last_seen for session in HookSessionStore(str(folder.parent.parent)).all() if session.cli == agent]
         if folder
         else []
     )

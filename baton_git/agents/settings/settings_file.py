@@ -1,8 +1,8 @@
 """Write a settings file, and keep a copy of the original, so that uninstalling restores it byte for byte.
 
-For each changed file, `<digest of its path>.json` in the machine state holds the digest of what we wrote, the original
-content, and the folders that we created. Without it our entries can still be removed, but perhaps not byte for byte.
-Settings may contain the user's keys, so only the user can read that folder.
+For each changed file, `<digest of its path>.json` in the machine state contains the digest of what we wrote, the
+original content, and the folders that we created. If it is lost, our entries can still be removed, but perhaps not byte
+for byte. Settings may contain the user's keys, so only the user can read the folder with these copies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from baton_git.agents.settings.entries import (
     install_entries,
     remove_entries,
     remove_servers,
-    without_bom,
+    split_bom,
 )
 from baton_git.agents.settings.json_text import parse
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
@@ -33,11 +33,11 @@ from baton_git.git.files.durable_files import remove
 
 
 class SavedCopy(NamedTuple):
-    """What is stored about a changed file.
+    """The stored data about a changed file.
 
     Attributes:
         wrote: digest of the content that we wrote.
-        original: the content before; None when there was no file.
+        original: the content before we changed the file; None when there was no file.
         folders: the folders that were created for the file, the deepest first.
         env, servers: the variables and MCP servers that we added.
     """
@@ -81,7 +81,7 @@ class SettingsFile:
             StoreError: the file cannot be read.
         """
         data = self.read()
-        return [] if data is None or not data.strip() else self._of(data, self._entries)
+        return [] if data is None or not data.strip() else self._parse_text(data, self._find_entries)
 
     def entries_or_none(self) -> list[HookEntry]:
         """Return our handlers as `entries` does, or none if the file cannot be read."""
@@ -92,14 +92,14 @@ class SettingsFile:
 
     def was_installed(self) -> bool:
         """Whether we installed entries and have not uninstalled them."""
-        return self._copy() is not None
+        return self._load_copy() is not None
 
     def data(self) -> Any:
         """Return the parsed content; an empty table if there is no file. Raises as `entries` does."""
         content = self.read()
         if content is None or not content.strip():
             return {}
-        return self._of(content, lambda text: parse(text, comments=self.comments).data)
+        return self._parse_text(content, lambda text: parse(text, comments=self.comments).data)
 
     def read(self) -> bytes | None:
         """Return the content; None if there is no file. Raises InvalidArgument, StoreError as `entries` does."""
@@ -118,85 +118,93 @@ class SettingsFile:
             InvalidDocument, InvalidArgument, StoreError: as for `entries`; nothing was written.
             WriteFailed: the file cannot be written; nothing was written.
         """
-        there = self.read()
-        copy = self._copy()
+        current = self.read()
+        copy = self._load_copy()
         outdated = {name: value for name, value in (copy.servers if copy else {}).items() if name in wanted.servers}
-        fresh = self._edit_text(there or b"", lambda text: install_entries(self._drop_servers(text, outdated), wanted))
-        if fresh == there:
+        fresh = self._edit_text(
+            current or b"", lambda text: install_entries(self._drop_servers(text, outdated), wanted)
+        )
+        if fresh == current:
             return False
-        added = _Added(self._new_members(there, "env", wanted.env), self._new_members(there, SERVERS, wanted.servers))
+        added = _Added(
+            self._find_new_members(current, "env", wanted.env), self._find_new_members(current, SERVERS, wanted.servers)
+        )
         known = _Added(copy.env, copy.servers) if copy else _Added({}, {})
         ours = _Added({**known.env, **added.env}, {**known.servers, **added.servers})
-        if copy is None or there is None or copy.wrote != _digest(there):
+        if copy is None or current is None or copy.wrote != _compute_digest(current):
             folders = tuple(str(folder) for folder in list_missing_folders(resolve_target(self.path).parent))
-            copy = SavedCopy("", None if there is None else self._without_ours(there, ours), folders)
+            copy = SavedCopy("", None if current is None else self._remove_ours(current, ours), folders)
         servers = {name: wanted.servers.get(name, value) for name, value in ours.servers.items()}
-        self._write(fresh, copy._replace(wrote=_digest(fresh), env=ours.env, servers=servers))
+        self._write(fresh, copy._replace(wrote=_compute_digest(fresh), env=ours.env, servers=servers))
         return True
 
     def find_server(self, name: str) -> Any:
-        """Return the MCP server of this name if the user added it; else None. Raises as `entries` does."""
-        data, copy = self.data(), self._copy()
-        there = data.get(SERVERS, {}).get(name) if isinstance(data, dict) else None
-        return None if copy is not None and copy.servers.get(name) == there else there
+        """Return the settings of an MCP server that the user added; else None. Raises as `entries` does."""
+        data, copy = self.data(), self._load_copy()
+        current = data.get(SERVERS, {}).get(name) if isinstance(data, dict) else None
+        return None if copy is not None and copy.servers.get(name) == current else current
 
     def uninstall(self) -> bool:
         """Remove our entries; return whether the file changed. Raises as `install` does.
 
         A file that nobody changed since `install` gets back its original content.
         """
-        there, copy = self.read(), self._copy()
-        if there is None:
-            remove(self._memo)
+        current, copy = self.read(), self._load_copy()
+        if current is None:
+            remove(self._copy_path)
             return False
-        is_untouched = copy is not None and copy.wrote == _digest(there)
-        fresh = copy.original if copy and is_untouched else self._without_ours(there, copy or _Added({}, {}))
+        is_untouched = copy is not None and copy.wrote == _compute_digest(current)
+        fresh = copy.original if copy and is_untouched else self._remove_ours(current, copy or _Added({}, {}))
         if copy is not None and copy.original is None and fresh is not None and self._is_bare(fresh):
             fresh = None
         if fresh is None:
             self._delete(copy.folders if copy else ())
-        elif fresh != there:
+        elif fresh != current:
             write_all({self.path: fresh})
-        remove(self._memo)
-        return fresh != there
+        remove(self._copy_path)
+        return fresh != current
 
     def _check_links(self) -> None:
         check_links(self.path, self.within)
 
     # --- texts
 
-    def _without_ours(self, there: bytes, ours: _Added | SavedCopy) -> bytes:
-        if not there.strip():
-            return there
+    def _remove_ours(self, current: bytes, ours: _Added | SavedCopy) -> bytes:
+        if not current.strip():
+            return current
         return self._edit_text(
-            there, lambda text: remove_entries(text, comments=self.comments, env=ours.env, servers=ours.servers)
+            current, lambda text: remove_entries(text, comments=self.comments, env=ours.env, servers=ours.servers)
         )
 
     def _drop_servers(self, text: str, servers: Mapping[str, Any]) -> str:
-        """Return the text without the given servers of ours, so that they can be added again."""
+        """Return the text without these servers of ours, so that they can be added again."""
         return remove_servers(text, servers, comments=self.comments) if servers and text.strip() else text
 
-    def _new_members(self, there: bytes | None, outer: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the wanted members of object `outer` that the file does not contain yet, so that we add them."""
-        has = self._of(there, lambda text: parse(text, comments=self.comments).data) if there and there.strip() else {}
+    def _find_new_members(self, current: bytes | None, outer: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the wanted members of the object `outer` that the file does not contain yet."""
+        has = (
+            self._parse_text(current, lambda text: parse(text, comments=self.comments).data)
+            if current and current.strip()
+            else {}
+        )
         known = has.get(outer, {}) if isinstance(has, dict) else {}
         return {name: value for name, value in wanted.items() if name not in known}
 
     def _is_bare(self, data: bytes) -> bool:
         return data.split() in ([b"{}"], [b"{", b"}"])
 
-    def _entries(self, text: str) -> list[HookEntry]:
+    def _find_entries(self, text: str) -> list[HookEntry]:
         return find_entries(text, comments=self.comments)
 
     def _edit_text(self, data: bytes, change: Callable[[str], str]) -> bytes:
         bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
-        text: str = self._of(data, change)
+        text: str = self._parse_text(data, change)
         return bom + text.encode()
 
-    def _of(self, data: bytes, look: Callable[[str], Any]) -> Any:
-        """Return the result of `look` for the text; its errors name the file."""
+    def _parse_text(self, data: bytes, parse_text: Callable[[str], Any]) -> Any:
+        """Return the result of `parse_text` for the text; its errors name the file."""
         try:
-            return look(without_bom(data)[1])
+            return parse_text(split_bom(data)[1])
         except InvalidDocument as error:
             hint = "correct it by hand; nothing was written"
             raise InvalidDocument(error.faults, where=show_path(self.path), hint=hint) from None
@@ -204,13 +212,13 @@ class SettingsFile:
     # --- files
 
     @property
-    def _memo(self) -> Path:
+    def _copy_path(self) -> Path:
         return self.memory / f"{sha256(str(self.path).encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
-    def _copy(self) -> SavedCopy | None:
-        """Return what is stored about the file; None if that is missing or damaged."""
+    def _load_copy(self) -> SavedCopy | None:
+        """Return the stored data about the file; None if it is missing or damaged."""
         try:
-            data = json.loads(read_bytes(self._memo))
+            data = json.loads(read_bytes(self._copy_path))
             original = None if data["original"] is None else base64.b64decode(data["original"], validate=True)
             env, servers = dict(data["env"]), dict(data.get("servers", {}))
             return SavedCopy(str(data["wrote"]), original, tuple(map(str, data["folders"])), env, servers)
@@ -218,7 +226,7 @@ class SettingsFile:
             return None
 
     def _write(self, fresh: bytes, copy: SavedCopy) -> None:
-        """Write the file and its copy, both or neither."""
+        """Write the file and the stored data about it, both or neither."""
         original = None if copy.original is None else base64.b64encode(copy.original).decode()
         record = {
             **copy._asdict(),
@@ -230,7 +238,7 @@ class SettingsFile:
         make_folder(self.memory)
         with writing(self.memory):
             self.memory.chmod(0o700)
-        write_all({self._memo: json.dumps(record, indent=2).encode() + b"\n", self.path: fresh})
+        write_all({self._copy_path: json.dumps(record, indent=2).encode() + b"\n", self.path: fresh})
 
     def _delete(self, folders: tuple[str, ...]) -> None:
         with writing(self.path):
@@ -264,5 +272,5 @@ def list_missing_folders(folder: Path) -> list[Path]:
     return folders
 
 
-def _digest(data: bytes) -> str:
+def _compute_digest(data: bytes) -> str:
     return sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""Limit the size of a session's turns: long texts keep their beginning and end; middle turns are shortened first."""
+"""Limit the size of a session's turns. Long texts keep their beginning and end; middle turns are shortened first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_TEXT = 8 * 1024
 _STEPS = (2048, 768, 256, 80)
 """Sizes in bytes to which the texts of turns are shortened, step by step, until all turns fit."""
 _KEPT_FIRST, _KEPT_LAST = 1, 3
-"""Number of first and last turns that are shortened only if shortening those between them was not enough."""
+"""Numbers of first and of last turns that are shortened only if it was not enough to shorten those between them."""
 _CUT = " […] "
 
 

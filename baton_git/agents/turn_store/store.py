@@ -23,7 +23,7 @@ _SUFFIX = ".jsonl"
 
 
 class StoredTurns(NamedTuple):
-    """A stored file, with the size and modification time by which an index notices changes."""
+    """A stored file, with its size and modification time, by which an index notices changes."""
 
     agent: str
     session: str

@@ -11,7 +11,7 @@ class Turn(NamedTuple):
     Attributes:
         number: its number in the session, from 1.
         time: the time of the prompt, as ISO text from the transcript.
-        answer: empty if there is none yet.
+        answer: the answer; empty if there is none yet.
         line, offset: the position of the prompt in the transcript; lines count from 1, the offset is in bytes.
     """
 
@@ -28,7 +28,7 @@ class SessionTurns(NamedTuple):
 
     Attributes:
         started: when the session started, as ISO text from the transcript.
-        worktree: the top of the work tree in which it worked.
+        worktree: the top of the work tree in which the session worked.
         branch: the branch of the sources.
     """
 

@@ -25,7 +25,7 @@ def find_hooked_session(common_dir: Path) -> str | None:
 
 def _find_unnamed(memory: HookSessionStore) -> Iterator[HookSession]:
     """Yield the sessions of ancestor processes, last seen first, if an agent CLI's variable is set."""
-    clis = [name for name, cli in AGENTS.items() if cli.acting.find_variable(os.environ)]
+    clis = [name for name, cli in AGENTS.items() if cli.markers.find_variable(os.environ)]
     if clis:
         from baton_git.interfaces.context.person import list_ancestor_ids  # slow to import, and rarely needed
 

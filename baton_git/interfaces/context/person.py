@@ -55,7 +55,7 @@ def check_no_agent(named: str | None = None, hint: str = "") -> None:
 
 def find_agent(environment: Mapping[str, str], named: str | None = None) -> str | None:
     """Return the evidence that an agent runs this command; None if there is none."""
-    variables = (cli.acting.find_variable(environment) for cli in AGENTS.values())
+    variables = (cli.markers.find_variable(environment) for cli in AGENTS.values())
     others = (name for name in (SPAWNED, *OTHER_AGENTS) if environment.get(name))
     variable = next(filter(None, variables), None) or next(others, None)
     if variable is not None:
@@ -68,7 +68,7 @@ def find_agent(environment: Mapping[str, str], named: str | None = None) -> str 
 def _describe_agent(process: Ancestor) -> str | None:
     if SUPERVISOR in process.argv:
         return "it runs in a session that baton started"
-    starters = (name for name, cli in AGENTS.items() if cli.acting.is_program(process.name, process.argv))
+    starters = (name for name, cli in AGENTS.items() if cli.markers.is_program(process.name, process.argv))
     return next((f"this command was started by {name}" for name in starters), None)
 
 

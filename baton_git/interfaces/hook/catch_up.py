@@ -39,7 +39,9 @@ def catch_up(
             session = memory.get(other.cli, other.session) if is_alone is not False else None
             if session is not None:
                 _save_unsaved(ws, now, settings, session, problems, is_gone=other in gone)
-    attempt(lambda: end_gone_sessions(ws, now, {other.session: other.seen for other in gone}), "catch-up", problems)
+    attempt(
+        lambda: end_gone_sessions(ws, now, {other.session: other.last_seen for other in gone}), "catch-up", problems
+    )
 
 
 def _is_unsaved(memory: HookSessionStore, session: HookSession) -> bool:
@@ -72,14 +74,14 @@ def _save_unsaved(
 
 def _end_unwatched(ws: Workspace, now: datetime, session: HookSession) -> bool:
     """End the session if baton started it and its supervisor was killed; return whether it was ended."""
-    if not session.spawned:
+    if not session.spawn_record:
         return False
     from baton_git.agents.sessions.records import SpawnedSessions  # few sessions were started by baton
     from baton_git.agents.sessions.stopping import end_unwatched
 
     records = SpawnedSessions(ws.branch.store.repository.common_dir / "baton" / "spawned")
     try:
-        record = records.get(session.spawned)
+        record = records.get(session.spawn_record)
         if record.is_unwatched:
             end_unwatched(records, record, iso(now), GRACE)
     except BatonError:

@@ -16,7 +16,7 @@ from typing import Any
 
 from baton_git.agents.hook_events.fast_exit import is_idle
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload, parse
-from baton_git.agents.hook_events.replies import nothing, reply
+from baton_git.agents.hook_events.replies import make_empty_reply, reply
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, find_repository
 from baton_git.agents.hook_events.session_folder import find_start_folder
 from baton_git.agents.registry import AGENTS
@@ -56,21 +56,21 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return _handle_input(agent)
     except Exception:  # noqa: BLE001  no error may disturb the agent, and the log is not known here
-        return _print(nothing(agent))
+        return _print(make_empty_reply(agent))
 
 
 def _handle_input(agent: str) -> int:
     payload = parse(_read_input(), agent or None, os.environ)
     if payload is None:
-        return _print(nothing(agent))
+        return _print(make_empty_reply(agent))
     home = find_start_folder(payload, os.environ)
     folder = home if os.path.isdir(home) else _find_current_folder()
     place = find_repository(os.environ.get("GIT_DIR") or folder)
     payload = payload._replace(cwd=folder)
     if is_idle(payload, place, os.environ) or _has_no_state(place):
-        return _print(nothing(payload.agent))
+        return _print(make_empty_reply(payload.agent))
     if place is not None and save_later(payload, place.common_dir, os.environ):
-        return _print(nothing(payload.agent))
+        return _print(make_empty_reply(payload.agent))
     return handle_in_time(payload, folder, place)
 
 
@@ -99,7 +99,7 @@ def _handle_other_arguments(arguments: Sequence[str]) -> int:
         print(USAGE, end="")
         return 0
     if sys.stdin is None or not sys.stdin.isatty():  # settings of another version must not block an agent
-        return _print(nothing(next((name for name in AGENTS if name in arguments), None)))
+        return _print(make_empty_reply(next((name for name in AGENTS if name in arguments), None)))
     print(f"baton hook: {' '.join(arguments)!r} is not --agent {'|'.join(AGENTS)}", file=sys.stderr)
     return 2
 
@@ -132,7 +132,7 @@ def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None)
 
     def give_up(*_: Any) -> None:
         _log_problems(log, payload, [f"the hook was stopped after {seconds:g} s; the next one saves the rest"])
-        os.write(1, nothing(payload.agent).encode())
+        os.write(1, make_empty_reply(payload.agent).encode())
         os._exit(0)
 
     seconds = (payload.kind == END and AGENTS[payload.agent].end_seconds) or SECONDS[payload.kind]
@@ -150,7 +150,7 @@ def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None)
         hook_reply = handle(payload)
         output, problems = reply(payload, hook_reply.context, hook_reply.block), hook_reply.problems
     except Exception as error:  # noqa: BLE001  no error may disturb the agent
-        output, problems = nothing(payload.agent), (_describe_error(error),)
+        output, problems = make_empty_reply(payload.agent), (_describe_error(error),)
     gc.set_threshold(*thresholds)
     signal.setitimer(signal.ITIMER_REAL, *timer)
     signal.signal(signal.SIGALRM, handler)

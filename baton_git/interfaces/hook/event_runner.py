@@ -74,7 +74,7 @@ class EventRunner:
         self.session = known._replace(
             transcript=event.transcript or known.transcript,
             cwd=event.cwd or known.cwd,
-            seen=iso_ms(now),
+            last_seen=iso_ms(now),
             event=identify_event(event),
             recalls=settings.recalls,
             ended="" if known.ended == GONE else known.ended,
@@ -164,7 +164,7 @@ class EventRunner:
     # --- workflows, imported only for events that have some
 
     def _run_workflows(self, name: str, data: Mapping[str, Any]) -> None:
-        if name != "on_session_start" and name not in self.session.wants:
+        if name != "on_session_start" and name not in self.session.wanted_events:
             return
         from baton_git.systems.gobby.workflows import run_event
 
@@ -187,14 +187,14 @@ class EventRunner:
 
         return SessionActions(
             self.ws, self.now, self._session_info(), self._facts.extract, boot=self._boot,
-            known_commit=self.session.knows, options=self.settings.options, problems=self.problems,
+            known_commit=self.session.known_commit, options=self.settings.options, problems=self.problems,
             live_sessions=list_running(self.settings.memory, self.settings.pid),
         )  # fmt: skip
 
     def list_wanted_events(self) -> None:
         from baton_git.systems.gobby.workflows import list_wanted_events
 
-        self._remember(wants=self.attempt(lambda: list_wanted_events(self.ws, self.settings.folders())) or ())
+        self._remember(wanted_events=self.attempt(lambda: list_wanted_events(self.ws, self.settings.folders())) or ())
 
     def limit_blocks(self) -> None:
         self.session, is_blocked = limit_blocks(self.session, self._block is not None)
@@ -238,7 +238,7 @@ class EventRunner:
 
     def remember_tip(self) -> None:
         revision = self._boot.version if self._boot else self.ws.branch.read()
-        self._remember(knows=revision.commit or "")
+        self._remember(known_commit=revision.commit or "")
 
 
 _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
@@ -260,5 +260,5 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
 
 def idle_seconds(known: HookSession, now: datetime) -> float:
     """Return the seconds since the last hook event of a session; `TRANSCRIPT_DELAY` if that time is unknown."""
-    last = parse_time_or_none(known.seen)
+    last = parse_time_or_none(known.last_seen)
     return (now - last).total_seconds() if last is not None else TRANSCRIPT_DELAY

@@ -42,4 +42,4 @@ def _new_session(ws: Workspace, event: Payload, settings: HookInputs) -> HookSes
     git_dir = str(ws.branch.store.repository.git_dir)
     spawned = settings.environment.get(SPAWNED, "")
     session = HookSession(event.agent, event.session, git_dir, event.cwd, event.transcript, settings.pid)
-    return session._replace(spawned=spawned)
+    return session._replace(spawn_record=spawned)

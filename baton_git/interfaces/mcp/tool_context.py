@@ -13,7 +13,7 @@ from typing import Any
 from mcp.server.mcpserver import Context
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from baton_git.agents.registry import agent_of_client, session_variables
+from baton_git.agents.registry import find_agent_of_client, session_variables
 from baton_git.core.names import Namespace, SessionId
 from baton_git.interfaces.context.invocation import Call
 from baton_git.namespace.workspace import Workspace, fresh_id
@@ -150,7 +150,7 @@ class ToolContext:
 
 def _find_client_agent(ctx: Ctx) -> str | None:
     """Return the agent that the client's name stands for; None if it is unknown."""
-    return agent_of_client(_client_name(ctx))
+    return find_agent_of_client(_client_name(ctx))
 
 
 def _client_name(ctx: Ctx) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from baton_git.agents.launcher import SessionReport
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
-from baton_git.agents.sessions.launchers import SPAWNED, executable, session_environment
+from baton_git.agents.sessions.launchers import SPAWNED, find_executable, make_session_environment
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.starting import Spawner, find_stop_file
 from baton_git.agents.sessions.supervisor import run_recorded
@@ -87,7 +87,7 @@ class LoopResult:
 def find_installed_cli(environment: Mapping[str, str]) -> str:
     """Return the first installed agent CLI. Raises InvalidArgument if none is installed."""
     for cli in AGENTS:
-        if executable(cli, environment):
+        if find_executable(cli, environment):
             return cli
     raise InvalidArgument(f"none of {', '.join(AGENTS)} is installed", hint="install one of them")
 
@@ -123,7 +123,7 @@ def _check_loop(ws: Workspace, loop: Loop) -> None:
     check_prompt(loop.prompt)
     if loop.cli not in AGENTS:
         raise InvalidArgument(f"Unknown CLI: {loop.cli}")
-    if executable(loop.cli, ws.environment) is None:
+    if find_executable(loop.cli, ws.environment) is None:
         raise InvalidArgument(f"{loop.cli} CLI not found", hint="install it, or choose another CLI with --cli")
 
 
@@ -246,7 +246,7 @@ def compute_work_digest(cwd: str, environment: Mapping[str, str]) -> str | None:
 
     Return None outside of a work tree, or if git fails.
     """
-    git = LocalGit(Path(cwd), session_environment(environment, ""))
+    git = LocalGit(Path(cwd), make_session_environment(environment, ""))
     try:
         top = git.ask("rev-parse", "--show-toplevel")
         if top is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.extraction import Extraction, Options, extract
-from baton_git.agents.extraction.repository import with_git
+from baton_git.agents.extraction.repository import add_git_facts
 from baton_git.core.codecs import toml
 from baton_git.core.records.base import alike, parse
 from baton_git.core.records.lineage import Session
@@ -58,7 +58,7 @@ def gather_facts(
         InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript cannot be read.
     """
     extraction = extract(path, agent, memory=memory, options=options, folder=folder)
-    extraction = with_git(extraction, now, ws.environment, folder)
+    extraction = add_git_facts(extraction, now, ws.environment, folder)
     name = session or extraction.session
     state = ws.branch.read().state
     extraction = _drop_commits_of_others(extraction, state, name)

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
-from baton_git.agents.extraction.extracting import known_agent
+from baton_git.agents.extraction.extracting import check_agent_name
 from baton_git.agents.mining.at_work import make_running_check
 from baton_git.agents.mining.belonging import Belonging, ProjectFolders, is_folder, is_moved
 from baton_git.agents.mining.candidates import Candidate, list_candidates
@@ -139,7 +139,7 @@ def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
         Busy: another process mines this namespace.
     """
     if asked.agent is not None:
-        known_agent(asked.agent)
+        check_agent_name(asked.agent)
     if not asked.home:
         raise InvalidArgument("no home directory is named", hint="give home")
     since = parse_moment(asked.since) if asked.since is not None else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from baton_git.agents.sessions.launch_request import LaunchRequest
-from baton_git.agents.sessions.launchers import SPAWNED, session_environment
+from baton_git.agents.sessions.launchers import SPAWNED, make_session_environment
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.redaction import redact_text
@@ -202,7 +202,7 @@ def _run_notify_command(ws: Workspace, command: tuple[str, ...], title: str, mes
     argv = [*command, title, message]
     process = subprocess.Popen(  # noqa: S603  the user's own command, from untracked configuration
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        cwd=ws.folder or os.curdir, env=session_environment(ws.environment, ""),
+        cwd=ws.folder or os.curdir, env=make_session_environment(ws.environment, ""),
     )  # fmt: skip
     try:
         process.wait(2.0)

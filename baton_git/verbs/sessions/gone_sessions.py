@@ -21,7 +21,7 @@ def find_gone_sessions(ws: Workspace) -> dict[str, str]:
     from baton_git.agents.hook_events.live_sessions import list_gone  # imports psutil, needed only where hooks ran
 
     names = list_gone(memory)
-    return {session.session: session.seen for session in memory.all() if session.session in names}
+    return {session.session: session.last_seen for session in memory.all() if session.session in names}
 
 
 def find_left_sessions(ws: Workspace, state: State) -> dict[str, str]:

@@ -16,7 +16,7 @@ def made(command: str, output: str = LINE, home: str = HOME) -> list[tuple[str, 
     return [
         (one.hash, one.subject)
         for one in find_made_commits(work, output)
-        if not is_elsewhere(work, one.making, home, [])
+        if not is_elsewhere(work, one.commit_command, home, [])
     ]
 
 
@@ -100,7 +100,7 @@ def test_the_output_of_git_shows_whether_it_committed(command, output, found):
 
 def test_a_commit_in_a_repository_created_by_the_session_is_elsewhere():
     work = find_git_work("cd scratch && git commit -m x", HOME)
-    assert is_elsewhere(work, work.makings[0], HOME, ["/repo/scratch"])
+    assert is_elsewhere(work, work.commit_commands[0], HOME, ["/repo/scratch"])
 
 
 def test_a_session_may_make_its_own_repository():

@@ -141,7 +141,7 @@ def test_remembered_events_are_not_read_again(tmp_path, monkeypatch, name):
 
     monkeypatch.setattr(AGENTS[agent].transcripts, "events", listening)
     assert extract(path, memory=memory) == first
-    assert heard[0].place == first.place == Position(first.place.line, path.stat().st_size)
+    assert heard[0].position == first.position == Position(first.position.line, path.stat().st_size)
     assert all(isinstance(event, ResumePoint | ModelReply | EndReached) for event in heard)
 
 

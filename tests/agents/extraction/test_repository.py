@@ -10,7 +10,7 @@ import pytest
 from transcript_sessions import Claude, lines
 
 from baton_git.agents.extraction import Extraction, Options, extract
-from baton_git.agents.extraction.repository import keep_whole_lines, with_git
+from baton_git.agents.extraction.repository import add_git_facts, keep_whole_lines
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 
 NOW = datetime(2026, 1, 2, 3, 5, tzinfo=UTC)
@@ -20,7 +20,7 @@ def look(top: Path, made: Claude, folder: Path | None = None, **options: object)
     path = top.parent / "session.jsonl"
     path.write_bytes(lines([{**one, "cwd": str(folder or top)} for one in made.records]))
     read = extract(path, options=Options.model_validate(options))
-    return with_git(read, NOW, dict(os.environ), None)
+    return add_git_facts(read, NOW, dict(os.environ), None)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from waiting import until
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.planner import MAX_BLOCKS
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
-from baton_git.agents.settings.hook_lines import hook_line
+from baton_git.agents.settings.hook_lines import make_hook_line
 from baton_git.interfaces.hook.command import main
 
 Baton = Callable[..., Any]
@@ -458,7 +458,7 @@ def test_a_concurrent_active_session_is_not_taken_for_dead(hook, session, git):
     with subprocess.Popen(["sleep", "60"]) as beside:
         seen = memory.get("claude", OLD)
         assert seen is not None
-        seen = seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat())
+        seen = seen._replace(pid=beside.pid, last_seen=datetime.now(UTC).isoformat())
         memory.save(seen)
         session.work(git)
         told = context(hook("SessionStart", NEW, source="startup"))
@@ -573,7 +573,7 @@ def test_sessions_at_work_beside_us_have_left_nothing_yet(hook, session, git):
     seen = memory.get("claude", OLD)
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as beside:
-        memory.save(seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat()))
+        memory.save(seen._replace(pid=beside.pid, last_seen=datetime.now(UTC).isoformat()))
         told = context(hook("SessionStart", NEW, source="startup"))
         assert "## Active at the same time: claude session" in told
         assert "Handed off" not in told
@@ -614,7 +614,7 @@ def kill(session, process):
     memory = HookSessionStore(str(session.repo / ".git"))
     seen = memory.get("claude", session.session)
     assert seen is not None
-    memory.save(seen._replace(pid=process.pid, seen=datetime.now(UTC).isoformat()))
+    memory.save(seen._replace(pid=process.pid, last_seen=datetime.now(UTC).isoformat()))
     process.kill()
     process.wait()
 
@@ -646,7 +646,7 @@ def test_a_session_whose_loop_run_was_killed_is_ended_by_the_next_start(hook, se
         memory = HookSessionStore(str(repo / ".git"))
         seen = memory.get("claude", OLD)
         assert seen is not None
-        memory.save(seen._replace(pid=agent.pid, seen=datetime.now(UTC).isoformat(), spawned="SP-1"))
+        memory.save(seen._replace(pid=agent.pid, last_seen=datetime.now(UTC).isoformat(), spawn_record="SP-1"))
         told = context(hook("SessionStart", NEW, source="startup"))
         assert agent.wait(10) != 0
     assert_facts(told, commit)
@@ -662,7 +662,7 @@ def test_a_reused_process_id_does_not_hide_a_dead_session(hook, session, git):
     seen = memory.get("claude", OLD)
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as other:
-        memory.save(seen._replace(pid=other.pid, seen="2026-11-20T10:00:00Z"))
+        memory.save(seen._replace(pid=other.pid, last_seen="2026-11-20T10:00:00Z"))
         told = context(hook("SessionStart", NEW, source="startup"))
         other.kill()
     assert "write its tests" in told
@@ -730,7 +730,7 @@ def saves(git: Callable[..., str], repo: Path) -> int:
 def test_a_kill_right_after_a_turn_loses_nothing_that_the_next_start_does_not_save(hook, session, git, repo):
     hook("SessionStart", source="startup")
     commit = session.work(git)
-    argv = ["sh", "-c", hook_line("claude", [sys.executable, "-m", "baton_git"])(9.5)]
+    argv = ["sh", "-c", make_hook_line("claude", [sys.executable, "-m", "baton_git"])(9.5)]
     event = {"session_id": OLD, "transcript_path": str(session.path), "cwd": str(repo), "hook_event_name": "Stop"}
     message = json.dumps({**event, "last_assistant_message": "It greets. Shall I push?"})
     done = subprocess.run(argv, input=message.encode(), capture_output=True, cwd=repo, timeout=60)

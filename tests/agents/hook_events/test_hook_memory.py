@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.agents.hook_events.fast_exit import STORM, is_idle
+from baton_git.agents.hook_events.fast_exit import MIN_GROWTH, is_idle
 from baton_git.agents.hook_events.hook_session import KEPT, HookSession, HookSessionStore
 from baton_git.agents.hook_events.payloads import EVENT_KINDS, Payload
 from baton_git.agents.hook_events.repository_lookup import find_repository, may_hold_state
@@ -24,12 +24,28 @@ def repo(tmp_path: Path) -> Path:
 def test_a_session_is_remembered(tmp_path):
     memory = HookSessionStore(str(tmp_path))
     seen = HookSession(
-        "claude", "s-1", "/r/.git", "/r", "/t.jsonl", 12, "2026-01-01T00:00:00Z", "Stop", 5, wants=("on_stop",)
+        "claude", "s-1", "/r/.git", "/r", "/t.jsonl", 12, "2026-01-01T00:00:00Z", "Stop", 5, wanted_events=("on_stop",)
     )
     assert memory.save(seen)
     assert memory.get("claude", "s-1") == seen
     assert memory.get("codex", "s-1") is None
     assert list(memory.all()) == [seen]
+
+
+def test_renamed_fields_keep_their_names_in_the_file(tmp_path):
+    memory = HookSessionStore(str(tmp_path))
+    fields = {"seen": "2026-01-01T00:00:00Z", "knows": "c0", "told": True, "owed": "compact", "spawned": "SP-1"}
+    stored = {"cli": "claude", "session": "s", **fields, "wants": ["on_stop"]}
+    path = Path(memory.path("claude", "s"))
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(stored))
+    session = HookSession(
+        "claude", "s", last_seen="2026-01-01T00:00:00Z", known_commit="c0", has_context=True, owed_sources="compact",
+        spawn_record="SP-1", wanted_events=("on_stop",),
+    )  # fmt: skip
+    assert memory.get("claude", "s") == session
+    assert memory.save(session)
+    assert stored.items() <= json.loads(path.read_text()).items()
 
 
 @pytest.mark.parametrize("session", ["../../etc/passwd", "ä" * 200, "a/b", "", "x" * 500, "..", "a\nb"])
@@ -59,7 +75,7 @@ def test_a_field_of_another_type_is_as_good_as_none(tmp_path):
 def test_old_sessions_are_forgotten(tmp_path):
     memory = HookSessionStore(str(tmp_path))
     for number in range(KEPT + 5):
-        memory.save(HookSession("claude", f"s{number}", seen=f"2026-01-01T00:{number:02}:00Z"))
+        memory.save(HookSession("claude", f"s{number}", last_seen=f"2026-01-01T00:{number:02}:00Z"))
     memory.forget_old()
     assert len(list(memory.all())) == KEPT
     assert memory.get("claude", "s0") is None
@@ -119,36 +135,36 @@ def test_an_unknown_session_is_examined(kept):
 
 
 def test_a_prompt_costs_nothing_unless_something_is_owed(kept):
-    seen = HookSession("claude", "s", told=True)
+    seen = HookSession("claude", "s", has_context=True)
     assert idle(kept, happening("UserPromptSubmit"), seen)
-    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(owed="compact"))
-    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(wants=("on_prompt_submit",)))
-    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(told=False))
+    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(owed_sources="compact"))
+    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(wanted_events=("on_prompt_submit",)))
+    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(has_context=False))
 
 
 def test_a_stop_costs_nothing_unless_the_transcript_grew(kept, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("x" * 10)
-    seen = HookSession("claude", "s", told=True, size=10, transcript=str(transcript))
+    seen = HookSession("claude", "s", has_context=True, size=10, transcript=str(transcript))
     assert idle(kept, happening("Stop"), seen)
     assert not idle(kept, happening("Stop"), seen._replace(size=9))
-    assert not idle(kept, happening("Stop"), seen._replace(wants=("on_after_agent",)))
+    assert not idle(kept, happening("Stop"), seen._replace(wanted_events=("on_after_agent",)))
 
 
 def test_geminis_storm_before_every_request_costs_nothing(kept, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_bytes(b"x" * 1000)
-    seen = HookSession("gemini", "s", told=True, size=10, transcript=str(transcript))
+    seen = HookSession("gemini", "s", has_context=True, size=10, transcript=str(transcript))
     assert idle(kept, happening("PreCompress", "gemini", detail="auto"), seen)
     assert not idle(kept, happening("PreCompress", "gemini", detail="manual"), seen)
-    transcript.write_bytes(b"x" * (STORM + 10))
+    transcript.write_bytes(b"x" * (MIN_GROWTH + 10))
     assert not idle(kept, happening("PreCompress", "gemini", detail="auto"), seen)
 
 
 def test_an_end_reported_twice_is_handled_once(kept, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("x" * 10)
-    seen = HookSession("gemini", "s", told=True, size=10, transcript=str(transcript), ended="exit")
+    seen = HookSession("gemini", "s", has_context=True, size=10, transcript=str(transcript), ended="exit")
     assert idle(kept, happening("SessionEnd", "gemini"), seen)
     assert not idle(kept, happening("SessionEnd", "gemini"), seen._replace(ended=""))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from looped_cases import for_each
 
 from baton_git.agents.hook_events.payloads import COMPACT, END, EVENT_KINDS, PROMPT, START, STOP, Payload, parse
-from baton_git.agents.hook_events.replies import MAX_BYTES, fits, nothing, reply
+from baton_git.agents.hook_events.replies import MAX_BYTES, fits, make_empty_reply, reply
 
 COMMON = {"session_id": "s1", "transcript_path": "/h/.claude/projects/p/s1.jsonl", "cwd": "/repo"}
 
@@ -90,7 +90,7 @@ def test_events_that_save_print_nothing(agent, event):
 @for_each("event", ["PreCompress", "AfterAgent", "SessionEnd", "SessionStart", "BeforeAgent"])
 def test_gemini_is_always_given_an_object(event):
     assert said("gemini", event) == "{}"
-    assert nothing("gemini") == "{}"
+    assert make_empty_reply("gemini") == "{}"
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "BeforeAgent"])

@@ -32,10 +32,10 @@ from baton_git.agents.hook_events.planner import (
 
 PID = 7
 NEW = HookSession("claude", "s")
-TOLD = NEW._replace(told=True, parent="p")
-OWED = TOLD._replace(owed="compact", mark="m")
-RESET = Remember({"ended": "", "pid": PID, "owed": ""})
-DONE = Remember({"told": True, "owed": ""})
+TOLD = NEW._replace(has_context=True, parent="p")
+OWED = TOLD._replace(owed_sources="compact", mark="m")
+RESET = Remember({"ended": "", "pid": PID, "owed_sources": ""})
+DONE = Remember({"has_context": True, "owed_sources": ""})
 CLOSING = [Step.LIST_WANTED_EVENTS, Step.REMEMBER_TIP, Step.FORGET_OLD_SESSIONS]
 
 
@@ -78,7 +78,7 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     "a start after a compaction owes its context until it is seen": (
         event(START, "compact"), TOLD, {},
         [RESET, Step.CATCH_UP, SaveFacts("pre_compact"), at_start("compact"),
-         Remember({"told": True, "owed": "compact"}), *CLOSING],
+         Remember({"has_context": True, "owed_sources": "compact"}), *CLOSING],
     ),
     "a resume brings what a compaction lost": (
         event(START, "resume"), OWED, {},
@@ -91,10 +91,10 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "Gemini CLI is told with its first prompt": (
         event(START, "startup", "gemini"), NEW, {},
-        [FindParent("startup"), RESET, Step.CATCH_UP, Remember({"owed": "startup", "told": False})],
+        [FindParent("startup"), RESET, Step.CATCH_UP, Remember({"owed_sources": "startup", "has_context": False})],
     ),
     "that first prompt": (
-        event(PROMPT, "", "gemini", prompt="go"), NEW._replace(parent="p", owed="resume+compact"), {},
+        event(PROMPT, "", "gemini", prompt="go"), NEW._replace(parent="p", owed_sources="resume+compact"), {},
         [RESET, Step.CATCH_UP, SaveFacts("pre_compact"), Step.BEGIN_SESSION, at_start("resume"), at_start("compact"),
          DONE, *CLOSING, at_prompt("go")],
     ),
@@ -111,22 +111,22 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "a prompt after a compaction": (
         event(PROMPT), OWED, {},
-        [at_start("compact"), Remember({"owed": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
+        [at_start("compact"), Remember({"owed_sources": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
     ),
     "a prompt after a compaction whose context arrived": (
         event(PROMPT), OWED, {"has_arrived": True},
-        [Remember({"owed": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
+        [Remember({"owed_sources": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
     ),
     "a prompt that follows too fast to know": (
         event(PROMPT), OWED, {"idle_seconds": TRANSCRIPT_DELAY - 1}, [Step.LIST_WANTED_EVENTS, at_prompt()],
     ),
     "a fast prompt after a compaction that no start answered": (
         event(PROMPT), OWED._replace(mark=""), {"idle_seconds": 0.0},
-        [at_start("compact"), Remember({"owed": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
+        [at_start("compact"), Remember({"owed_sources": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
     ),
     "a compaction": (
         event(COMPACT), TOLD, {},
-        [SaveFacts("pre_compact", force=True), Remember({"owed": "compact", "mark": ""}),
+        [SaveFacts("pre_compact", force=True), Remember({"owed_sources": "compact", "mark": ""}),
          RunWorkflows("on_pre_compact", {"trigger": "auto"})],
     ),
     "Gemini CLI's PreCompress before a request": (
@@ -135,7 +135,7 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "a person's command to compress": (
         event(COMPACT, "manual", "gemini"), TOLD, {},
-        [SaveFacts("pre_compact", force=True), Remember({"owed": "compact", "mark": ""}),
+        [SaveFacts("pre_compact", force=True), Remember({"owed_sources": "compact", "mark": ""}),
          RunWorkflows("on_pre_compact", {"trigger": "manual"})],
     ),
     "a stop": (
@@ -157,7 +157,7 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "without extraction a start saves nothing": (
         event(START, "compact"), TOLD, {"saves_facts": False},
-        [RESET, at_start("compact"), Remember({"told": True, "owed": "compact"}), *CLOSING],
+        [RESET, at_start("compact"), Remember({"has_context": True, "owed_sources": "compact"}), *CLOSING],
     ),
     "without extraction a stop saves nothing": (
         event(STOP), TOLD, {"saves_facts": False}, [*at_stop(), Step.LIMIT_BLOCKS],
@@ -178,7 +178,7 @@ def test_an_event_has_its_plan(name):
         (event(START, "startup"), OWED, False),
         (event(START, "resume"), TOLD, False),
         (event(PROMPT), OWED, True),
-        (event(PROMPT), OWED._replace(told=False), False),
+        (event(PROMPT), OWED._replace(has_context=False), False),
         (event(PROMPT), TOLD, False),
         (event(STOP), OWED, False),
     ],
@@ -194,7 +194,7 @@ def test_the_transcript_is_read_only_for_a_plan_that_depends_on_it(happened, kno
     ("happened", "count", "changes"),
     [
         (event(STOP), 1, {"compactions": 1}),
-        (event(STOP, agent="gemini"), 2, {"compactions": 2, "owed": "compact", "mark": ""}),
+        (event(STOP, agent="gemini"), 2, {"compactions": 2, "owed_sources": "compact", "mark": ""}),
         (event(STOP, agent="gemini"), 0, {}),
         (event(COMPACT, agent="gemini"), 2, {}),
     ],

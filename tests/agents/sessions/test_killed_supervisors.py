@@ -15,7 +15,7 @@ from waiting import until
 from baton_git.agents.sessions.launch_request import LaunchRequest
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.starting import Spawner
-from baton_git.agents.sessions.stopping import reap
+from baton_git.agents.sessions.stopping import end_unwatched_sessions
 
 NOW = "2026-11-21T20:00:00Z"
 
@@ -67,7 +67,7 @@ def test_when_the_keeper_is_killed_its_session_ends(agents, records, pids):
     whole_family(pids)
     os.kill(records.get(id_).keeper.pid, signal.SIGKILL)
     until(lambda: not living(pids), 30)
-    reap(records, NOW)
+    end_unwatched_sessions(records, NOW)
     found = records.get(id_)
     assert (found.status, found.ended) == ("lost", NOW)
     assert "was killed" in (found.error or "")
@@ -92,5 +92,5 @@ def test_a_process_with_a_reused_id_is_not_killed(records):
     records.save(
         SpawnedSession("SP-one000", "claude", process=Process(me.pid, me.began - 99), keeper=Process(2**22 - 1, 1.0))
     )
-    reap(records, NOW)
+    end_unwatched_sessions(records, NOW)
     assert records.get("SP-one000").status == "lost"

@@ -16,7 +16,7 @@ from fake_agents import FAMILY, living
 from waiting import until
 
 from baton_git.agents.sessions.launch_request import LaunchRequest
-from baton_git.agents.sessions.launchers import session_environment
+from baton_git.agents.sessions.launchers import make_session_environment
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.starting import MAX_RUNNING, Spawner
 from baton_git.agents.sessions.stopping import stop
@@ -132,7 +132,7 @@ def test_a_started_session_gets_no_variables_of_the_surrounding_session():
         "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "x", "CLAUDE_PLUGIN_ROOT": "x", "CLAUDE_CODE_MESSAGING_TOKEN": "x",
         "GEMINI_SESSION_ID": "x", "BATON_SESSION": "x", "GIT_DIR": "x", "BATON_SPAWNED": "SP-old",
     }  # fmt: skip
-    assert session_environment({**ties, "PATH": "p", "BATON_NAMESPACE": "n"}, "SP-new") == {
+    assert make_session_environment({**ties, "PATH": "p", "BATON_NAMESPACE": "n"}, "SP-new") == {
         "PATH": "p", "BATON_NAMESPACE": "n", "BATON_SPAWNED": "SP-new",
     }  # fmt: skip
 

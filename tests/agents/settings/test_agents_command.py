@@ -13,7 +13,7 @@ import pytest
 
 from baton_git.agents.codex.hook_trust import Codex
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.hook_lines import program_in
+from baton_git.agents.settings.hook_lines import extract_program
 from baton_git.core.errors import StoreError
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
@@ -63,7 +63,7 @@ def test_the_users_own_settings_start_this_very_baton(baton, home, agent):
     for groups in json.loads(text)["hooks"].values():
         command = groups[0]["hooks"][0]["command"]
         assert command.endswith(f"hook --agent {agent} # baton-git")
-        assert Path(program_in(command)[0]).is_absolute()
+        assert Path(extract_program(command)[0]).is_absolute()
 
 
 @pytest.mark.parametrize("agent", AGENTS)

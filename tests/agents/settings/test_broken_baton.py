@@ -15,7 +15,7 @@ import pytest
 from broken_programs import BROKEN, spoil
 
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.hook_lines import hook_line, plugin_line, program_in
+from baton_git.agents.settings.hook_lines import extract_program, make_hook_line, make_plugin_line
 from baton_git.git.hooks.program_health import ProgramHealth
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
@@ -51,9 +51,13 @@ def test_a_broken_baton_stops_no_agent(program, agent, what):
     spoil(program, what)
     path = f"{program.parent}:{os.environ['PATH']}"
     if agent == "plugin":
-        line = plugin_line()(9.5)
+        line = make_plugin_line()(9.5)
     else:
-        line = hook_line("gemini", ["baton"])(9.5) if agent == "extension" else hook_line(agent, [str(program)])(9.5)
+        line = (
+            make_hook_line("gemini", ["baton"])(9.5)
+            if agent == "extension"
+            else make_hook_line(agent, [str(program)])(9.5)
+        )
     done = run(line, PATH=path if agent in ("plugin", "extension") else os.environ["PATH"])
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -61,16 +65,16 @@ def test_a_broken_baton_stops_no_agent(program, agent, what):
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_line_in_the_settings_is_that_line(baton, program, agent):
     line = installed(baton, agent)
-    words = program_in(line)
-    assert line == hook_line(agent, words)(9.5)
+    words = extract_program(line)
+    assert line == make_hook_line(agent, words)(9.5)
     assert line == installed(baton, agent, 1)
     last = {"claude": 9.5, "codex": 2.5, "gemini": 9.5}[agent]
-    assert installed(baton, agent, -1) == hook_line(agent, words)(last)
+    assert installed(baton, agent, -1) == make_hook_line(agent, words)(last)
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_without_any_program_at_all_the_line_succeeds(shell):
-    for line in (hook_line("gemini", ["baton"]), hook_line("codex", ["/gone/baton"]), plugin_line()):
+    for line in (make_hook_line("gemini", ["baton"]), make_hook_line("codex", ["/gone/baton"]), make_plugin_line()):
         done = subprocess.run([shutil.which(shell), "-c", line(9.5)], env={"PATH": "/nowhere"}, capture_output=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -78,7 +82,7 @@ def test_without_any_program_at_all_the_line_succeeds(shell):
 def test_a_hanging_baton_leaves_no_process(program):
     program.write_text(f"#!/bin/sh\necho $$ >{shlex.quote(str(program))}.pid\nsleep 611\n")
     program.chmod(0o755)
-    run(hook_line("claude", [str(program)])(9.5))
+    run(make_hook_line("claude", [str(program)])(9.5))
     pid = Path(f"{program}.pid").read_text().strip()
     left = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True).stdout
     assert not [line for line in left.splitlines() if pid in line.split() and not line.split()[2].startswith("Z")]
@@ -87,7 +91,7 @@ def test_a_hanging_baton_leaves_no_process(program):
 def test_an_answer_is_not_waited_for_where_the_cli_ignores_termination(program):
     program.write_text('#!/bin/sh\necho "{}"\n')
     program.chmod(0o755)
-    line = f"trap '' TERM; {hook_line('claude', [str(program)])(600)}"
+    line = f"trap '' TERM; {make_hook_line('claude', [str(program)])(600)}"
     assert subprocess.run(["sh", "-c", line], capture_output=True, timeout=60).stdout == b"{}"
 
 
@@ -95,7 +99,7 @@ def test_an_answer_is_not_waited_for_where_the_cli_ignores_termination(program):
 def test_a_closed_standard_stream_is_not_an_error(program, closed):
     program.write_text('#!/bin/sh\necho "{}"\n')
     program.chmod(0o755)
-    line = f"{{ {hook_line('claude', [str(program)])(9.5).removesuffix(' # baton-git')}; }} {closed}"
+    line = f"{{ {make_hook_line('claude', [str(program)])(9.5).removesuffix(' # baton-git')}; }} {closed}"
     done = subprocess.run(["sh", "-c", line], capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -105,8 +109,8 @@ def test_a_closed_standard_stream_is_not_an_error(program, closed):
 def test_the_reply_arrives_whole_and_has_the_process_of_the_cli(program, shell, size):
     program.write_text('#!/bin/sh\nprintf "%s %s " "$BATON_HOOK_PARENT" "$*"\ncat\necho a warning >&2\n')
     program.chmod(0o755)
-    line = hook_line("claude", [str(program)])(9.5)
-    assert program_in(line) == [str(program)]
+    line = make_hook_line("claude", [str(program)])(9.5)
+    assert extract_program(line) == [str(program)]
     done = subprocess.run([shell, "-c", line], input=b"\\n%s$(x)" + b"x" * size, capture_output=True)
     assert done.stdout == f"{os.getpid()} hook --agent claude ".encode() + b"\\n%s$(x)" + b"x" * size
     assert done.stderr == b""
@@ -117,7 +121,7 @@ def test_the_plugin_knows_which_cli_it_serves(program, env, agent):
     program.write_text('#!/bin/sh\necho "$BATON_HOOK_PARENT $*"\n')
     program.chmod(0o755)
     path = {"PATH": f"{program.parent}:{os.environ['PATH']}", **env}
-    done = subprocess.run(["sh", "-c", plugin_line()(9.5)], env=path, capture_output=True, text=True)
+    done = subprocess.run(["sh", "-c", make_plugin_line()(9.5)], env=path, capture_output=True, text=True)
     assert done.stdout == f"{os.getpid()} hook --agent {agent}"
 
 
@@ -137,22 +141,22 @@ def test_an_older_hook_line_is_reported_upgraded_and_removed_exactly(baton, agen
     original = '{\n  "model": "x"\n}\n'
     path.write_text(original)
     older = OLDER.format("'/my tools/baton'", agent)
-    assert program_in(older) == ["/my tools/baton"]
-    now = program_in(installed(baton, agent))
+    assert extract_program(older) == ["/my tools/baton"]
+    now = extract_program(installed(baton, agent))
     written = json.loads(path.read_text())
     for groups in written["hooks"].values():
         groups[0]["hooks"][0]["command"] = older
     path.write_text(json.dumps(written, indent=2) + "\n")
     assert "outdated line: if baton breaks, it blocks the agent" in baton("agents", "status", agent, code=1).out
-    assert program_in(installed(baton, agent)) == now
+    assert extract_program(installed(baton, agent)) == now
     assert older not in path.read_text()
     baton("agents", "uninstall", agent)
     assert path.read_text() == original
 
 
 def test_the_program_of_an_older_plugin_is_read():
-    assert program_in(OLDER_PLUGIN) == ["baton"]
-    assert program_in("something else # baton-git") == []
+    assert extract_program(OLDER_PLUGIN) == ["baton"]
+    assert extract_program("something else # baton-git") == []
 
 
 @pytest.mark.parametrize(
@@ -170,7 +174,7 @@ def test_a_copy_of_an_older_plugin_is_named_until_there_is_a_newer_one(baton, ag
     path.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
     done = baton("agents", "status", agent, code=1)
     assert f"{path}: outdated line: if baton breaks, it blocks the agent: {agent} " in done.out
-    entry["hooks"][0]["command"] = plugin_line()(9.5)
+    entry["hooks"][0]["command"] = make_plugin_line()(9.5)
     newer = path if agent == "gemini" else path.parents[2] / "0.1.0/hooks/hooks.json"
     newer.parent.mkdir(parents=True, exist_ok=True)
     newer.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
@@ -208,7 +212,7 @@ def test_status_shows_the_fault_and_its_repair(baton, program, what, monkeypatch
     spoil(program, what)
     line = installed(baton, "gemini")
     path = Path(os.environ["HOME"]) / FILES["gemini"]
-    quoted = json.dumps(shlex.join(program_in(line)))[1:-1]
+    quoted = json.dumps(shlex.join(extract_program(line)))[1:-1]
     path.write_text(path.read_text().replace(f" {quoted} hook", f" {shlex.quote(str(program))} hook"))
     assert findings(baton, "gemini")[0].startswith(NAMED[what].format(program))
 

@@ -13,7 +13,7 @@ from looped_cases import for_each
 
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.hook_lines import hook_line, plugin_line
+from baton_git.agents.settings.hook_lines import make_hook_line, make_plugin_line
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.interfaces.cli import baton as root
 
@@ -39,12 +39,12 @@ def test_the_marketplace_names_the_plugin_where_it_is():
 @pytest.mark.parametrize(
     ("path", "agent", "line"),
     [
-        (PLUGIN / "baton/hooks/hooks.json", "claude", plugin_line()),
-        (EXTENSION / "hooks/hooks.json", "gemini", hook_line("gemini", ["baton"])),
+        (PLUGIN / "baton/hooks/hooks.json", "claude", make_plugin_line()),
+        (EXTENSION / "hooks/hooks.json", "gemini", make_hook_line("gemini", ["baton"])),
     ],
 )
 def test_hooks_of_packages_are_those_that_are_installed(path, agent, line):
-    groups = AGENTS[agent].hooks.groups(line)
+    groups = AGENTS[agent].hooks.make_groups(line)
     assert data(path)["hooks"] == {event: [group] for event, group in groups.items()}
 
 

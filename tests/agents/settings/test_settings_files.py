@@ -10,7 +10,7 @@ import pytest
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.entries import WantedHooks
-from baton_git.agents.settings.hook_lines import hook_line
+from baton_git.agents.settings.hook_lines import make_hook_line
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, StoreError, WriteFailed
 
@@ -19,7 +19,7 @@ FOREIGN = '{\n\t"model": "x",\n\t"hooks": {"Stop": [{"hooks": [{"type": "command
 
 def wanted(agent: str = "claude", program: str = "baton", **more) -> WantedHooks:
     settings = AGENTS[agent].hooks
-    return WantedHooks(settings.groups(hook_line(agent, [program])), more.get("env", {}), settings.comments)
+    return WantedHooks(settings.make_groups(make_hook_line(agent, [program])), more.get("env", {}), settings.comments)
 
 
 @pytest.fixture

@@ -347,9 +347,9 @@ def test_boot_joins_the_session_of_an_agent_that_names_none_to_its_programs(bato
     """Gemini CLI's shell has a variable that names the CLI, but none for the session; hooks recorded its process."""
     memory = HookSessionStore(str(top / ".git"))
     for session, pid, seen in (("mine", os.getppid(), "1"), ("cleared", os.getppid(), "0"), ("others", 4_000_000, "2")):
-        memory.save(HookSession("gemini", session, pid=pid, seen=seen))
+        memory.save(HookSession("gemini", session, pid=pid, last_seen=seen))
     assert baton("boot", "--json").json["session"] not in ("mine", "others")
     monkeypatch.setenv("GEMINI_CLI", "1")
     assert baton("boot", "--json").json["session"] == "mine"
-    memory.save(HookSession("gemini", "mine", pid=os.getppid(), seen="1", ended="exit"))
+    memory.save(HookSession("gemini", "mine", pid=os.getppid(), last_seen="1", ended="exit"))
     assert baton("boot", "--json").json["session"] == "cleared"

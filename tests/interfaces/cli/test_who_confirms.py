@@ -10,7 +10,7 @@ import pytest
 from looped_cases import for_each
 from pseudo_terminal import at_terminal, typing_here, whole_screen
 
-from baton_git.agents.registry import AGENTS, agent_of_client, session_variables
+from baton_git.agents.registry import AGENTS, find_agent_of_client, session_variables
 from baton_git.agents.sessions.starting import SUPERVISOR
 from baton_git.interfaces.context.person import Ancestor, find_agent
 from baton_git.interfaces.context.typing_person import is_interactive_shell
@@ -144,9 +144,9 @@ def test_settings_of_the_user_do_not_make_an_agent():
 
 
 def test_every_agent_declares_its_variables_and_processes():
-    assert all(cli.name == name == agent_of_client(f"{cli.mcp_client}-1") for name, cli in AGENTS.items())
+    assert all(cli.name == name == find_agent_of_client(f"{cli.mcp_client}-1") for name, cli in AGENTS.items())
     for variable, agent in session_variables().items():
-        assert variable in AGENTS[agent].acting.variables
+        assert variable in AGENTS[agent].markers.variables
 
 
 @for_each(
@@ -166,7 +166,7 @@ def test_every_agent_declares_its_variables_and_processes():
     ],
 )
 def test_a_process_is_recognised_by_its_program_or_its_script_only(agent, name, argv):
-    assert [one for one, cli in AGENTS.items() if cli.acting.is_program(name, argv)] == ([agent] if agent else [])
+    assert [one for one, cli in AGENTS.items() if cli.markers.is_program(name, argv)] == ([agent] if agent else [])
 
 
 def test_a_wide_change_is_confirmed_at_a_terminal_or_with_yes(baton, top, monkeypatch):

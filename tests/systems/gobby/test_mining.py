@@ -301,7 +301,7 @@ def test_a_session_whose_process_runs_is_left_to_its_hooks(baton, top, home, tmp
         process.kill()
     assert baton("mine", "--json").json["known"] == 1
     lay(home, top, "hooked")
-    seen = HookSession("claude", "hooked", pid=os.getpid(), seen="2099-01-01T00:00:00+00:00")
+    seen = HookSession("claude", "hooked", pid=os.getpid(), last_seen="2099-01-01T00:00:00+00:00")
     HookSessionStore(str(top / ".git")).save(seen)
     assert baton("mine", "--json").json["at_work"] == 1
     HookSessionStore(str(top / ".git")).save(seen._replace(ended="exit"))

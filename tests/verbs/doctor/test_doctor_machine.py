@@ -132,7 +132,7 @@ def test_the_last_event_the_last_save_and_unsaved_turns_are_reported(
 ) -> None:
     store = HookSessionStore(str(made))
     moment = (datetime.now().astimezone() - timedelta(minutes=7)).isoformat()
-    store.save(HookSession("claude", "c-1", seen=moment, event="Stop"))
+    store.save(HookSession("claude", "c-1", last_seen=moment, event="Stop"))
     facts = Path(store.path("claude", "c-1", ".facts"))
     facts.write_bytes(b"x")
     make_older(facts, 3)
@@ -145,7 +145,7 @@ def test_the_last_event_the_last_save_and_unsaved_turns_are_reported(
 
     transcript = tmp_path / "c-2.jsonl"
     transcript.write_text('{"type":"spell","sessionId":"c-2","uuid":"u","line":1}\n' * 300)
-    store.save(HookSession("claude", "c-2", seen=moment, event="Stop", transcript=str(transcript)))
+    store.save(HookSession("claude", "c-2", last_seen=moment, event="Stop", transcript=str(transcript)))
     found = findings("agents", code=1)
     assert "perhaps a new transcript format" in found[0]["summary"]
 

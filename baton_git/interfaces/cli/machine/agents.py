@@ -17,9 +17,9 @@ from baton_git.agents.codex.hook_trust import Codex
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import WantedHooks
-from baton_git.agents.settings.hook_lines import hook_line
+from baton_git.agents.settings.hook_lines import make_hook_line
 from baton_git.agents.settings.locations import Scope, user_folder
-from baton_git.agents.settings.report import AgentReport, FileReport, HookInspection, of_file
+from baton_git.agents.settings.report import AgentReport, FileReport, HookInspection, select_hooks_of_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.natural_times import describe_age
@@ -214,7 +214,7 @@ def _memory() -> Path:
 def build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
     settings = AGENTS[agent].hooks
     env = AGENTS[agent].todo_variables if todo_tools else {}
-    return WantedHooks(settings.groups(hook_line(agent, find_program(scope))), env, settings.comments)
+    return WantedHooks(settings.make_groups(make_hook_line(agent, find_program(scope))), env, settings.comments)
 
 
 def find_program(scope: Scope) -> list[str]:
@@ -263,7 +263,7 @@ def _codex(app: App) -> Codex:
 
 def _trust_hooks(app: App, codex: Codex, file: SettingsFile) -> list[str]:
     """Make codex trust baton's hooks in this file; return the keys of the hooks that codex runs from now on."""
-    loaded = of_file(codex.hooks(), file.path)
+    loaded = select_hooks_of_file(codex.hooks(), file.path)
     if not loaded:
         raise InvalidArgument(
             f"codex does not load {file.path}, so no hook was trusted", hint="trust this folder in codex first"
@@ -285,7 +285,7 @@ def _find_trusted(app: App, file: SettingsFile | None) -> list[str]:
     except BatonError as error:
         app.say(f"codex: cannot read which hooks it trusts: {flat(str(error))}")
         return []
-    return [hook.key for hook in of_file(seen, file.path) if hook.status in ("trusted", "modified")]
+    return [hook.key for hook in select_hooks_of_file(seen, file.path) if hook.status in ("trusted", "modified")]
 
 
 def _forget_trust(app: App, keys: list[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton_git.agents.sessions.records import SpawnedSession
-from baton_git.agents.sessions.stopping import reap
+from baton_git.agents.sessions.stopping import end_unwatched_sessions
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, one_line
 from baton_git.core.times import iso
@@ -22,7 +22,7 @@ from baton_git.systems.gobby.workflows import open_spawned_sessions
 def list_spawned(app: App, ws: Workspace, limit: int) -> None:
     """Print the newest sessions that baton started here."""
     records = open_spawned_sessions(ws)
-    reap(records, iso(app.now))
+    end_unwatched_sessions(records, iso(app.now))
     sessions, problems = records.all()
     shown = sessions[:limit]
     app.answer([session.public_data for session in shown], _make_table(app, shown))
@@ -34,7 +34,7 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
 def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
     """Return the records of the sessions that baton started here. The keys are the ids that the agent CLIs assigned."""
     records = open_spawned_sessions(ws)
-    reap(records, iso(app.now))
+    end_unwatched_sessions(records, iso(app.now))
     sessions, problems = records.all()
     app.say(*(flat(problem) for problem in problems))
     return {session.session: session for session in sessions if session.session}

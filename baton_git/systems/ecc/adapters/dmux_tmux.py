@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.agents.json_lines import object_in
+from baton_git.agents.json_lines import parse_object
 from baton_git.agents.transcripts import Warn, find_files, ignore_warning
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
@@ -126,7 +126,7 @@ def _may_be_plan(path: Path) -> bool:
     is a snapshot or a recording, and not a plan.
     """
     try:
-        plan = object_in(read_text(path))
+        plan = parse_object(read_text(path))
     except BatonError:
         return False
     return plan is None or ("schemaVersion" not in plan and ("sessionName" in plan or "workers" in plan))
@@ -151,7 +151,7 @@ def _parse_plan(path: Path, around: Surroundings) -> OrchestratedSession:
         InvalidDocument: the file is not a plan.
     """
     text = read_text(path)
-    plan = object_in(text)
+    plan = parse_object(text)
     if plan is None:
         strict_json.loads(text, where=show_path(path))  # reports where the JSON is invalid
         raise InvalidDocument([Fault("", "is not a JSON object")], where=show_path(path))

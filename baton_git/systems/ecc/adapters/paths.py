@@ -6,8 +6,8 @@ import errno
 import stat
 from pathlib import Path
 
-from baton_git.agents.json_lines import object_in
-from baton_git.agents.transcript_owner import detect
+from baton_git.agents.json_lines import parse_object
+from baton_git.agents.transcript_owner import detect_agent
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, StoreError
 from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Surroundings
@@ -42,11 +42,11 @@ def explain_refusal(value: str, around: Surroundings) -> BatonError | None:
 
 def _explain_file(path: Path) -> BatonError:
     try:
-        version = (object_in(read_text(path)) or {}).get("schemaVersion")
+        version = (parse_object(read_text(path)) or {}).get("schemaVersion")
         if isinstance(version, str) and version in _OTHER_COMMANDS:
             kind, hint = _OTHER_COMMANDS[version]
             return InvalidArgument(f"{show_path(path)} is {kind} ({version})", hint=hint, path=show_path(path))
-        agent = detect(path)
+        agent = detect_agent(path)
     except BatonError as error:
         return error
     why = f"is a transcript of {agent}, but its name does not end in .json or .jsonl"

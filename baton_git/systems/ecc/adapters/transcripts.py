@@ -28,7 +28,7 @@ from baton_git.agents.events import (
     ToolResult,
 )
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.transcript_owner import detect
+from baton_git.agents.transcript_owner import detect_agent
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
 from baton_git.core.output import one_line
@@ -129,7 +129,7 @@ class Transcripts:
     def _find_fault(self, path: Path) -> BatonError | None:
         """Return why a file is not a transcript of this agent, or None if it is one. Reads only its first lines."""
         try:
-            owner = detect(path)
+            owner = detect_agent(path)
         except BatonError as error:
             return error
         return (
