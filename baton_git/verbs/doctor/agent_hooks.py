@@ -79,7 +79,8 @@ def _describe_running(examination: Examination, name: str, report: AgentReport) 
     if not sessions:
         return f"{name}: hooks are installed; no session has called them here yet"
     last = sessions[0]
-    event = f"{last.event or 'an event'} {_describe_age(examination, last.last_seen)}"
+    event_name = last.event.partition(" ")[0] or "an event"  # `event` is a fingerprint, which begins with the name
+    event = f"{event_name} {_describe_age(examination, last.last_seen)}"
     saved = _describe_last_save(examination, sessions)
     return f"{name}: hooks run; the last event was {event}" + (f", the last save {saved}" if saved else "")
 

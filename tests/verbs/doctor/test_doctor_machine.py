@@ -19,6 +19,7 @@ import pytest
 from baton_git.agents.hook_events.ended_turns import save_ended_turn
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.hook_events.payloads import STOP, Payload
+from baton_git.agents.hook_events.planner import identify_event
 from baton_git.interfaces.cli.machine.doctor import format_diagnosis
 from baton_git.verbs.doctor.doctor import Diagnosis, DoctorFinding
 
@@ -132,14 +133,15 @@ def test_the_last_event_the_last_save_and_unsaved_turns_are_reported(
 ) -> None:
     store = HookSessionStore(str(made))
     moment = (datetime.now().astimezone() - timedelta(minutes=7)).isoformat()
-    store.save(HookSession("claude", "c-1", last_seen=moment, event="Stop"))
+    stop = Payload("claude", "Stop", STOP, "c-1", response="Done.")
+    store.save(HookSession("claude", "c-1", last_seen=moment, event=identify_event(stop)))
     facts = Path(store.path("claude", "c-1", ".facts"))
     facts.write_bytes(b"x")
     make_older(facts, 3)
     assert findings("agents")[0]["summary"] == (
         "claude: hooks run; the last event was Stop 7 minutes ago, the last save 3 hours ago"
     )
-    save_ended_turn(store, Payload("claude", "Stop", STOP, "c-1"))
+    save_ended_turn(store, stop)
     make_older(Path(store.path("claude", "c-1", ".turn")), 1)
     assert "the last turn of session c-1 was not saved" in findings("agents")[0]["summary"]
 
