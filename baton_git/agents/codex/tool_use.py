@@ -31,27 +31,27 @@ _SHELL_PROGRAMS = ("sh", "bash", "zsh", "dash")
 
 def read_call(call: ToolCall) -> ToolUse:
     """Return the meaning of a call."""
-    given = call.arguments
+    arguments = call.arguments
     if call.name in _SHELLS:
-        return _read_shell_call(call.name, given)
+        return _read_shell_call(call.name, arguments)
     if call.name == "apply_patch":
-        return _read_patch_call(given)
+        return _read_patch_call(arguments)
     if call.name == "update_plan":
-        todos = read_todos(tables(given.get("plan")), "step")
-        listed = isinstance(given.get("plan"), list)
+        todos = read_todos(tables(arguments.get("plan")), "step")
+        listed = isinstance(arguments.get("plan"), list)
         return ToolUse(f"update_plan: {len(todos)} items", todos=todos if listed else None)
-    if call.name == "exec" and (code := text_at(given, "input")):
+    if call.name == "exec" and (code := text_at(arguments, "input")):
         return ToolUse(f"exec: {shorten_line(code, COMMAND_LENGTH)}")
     return (
-        read_gateway_call(call.name, given)
-        or _read_server_call(call.name, given)
-        or ToolUse(describe_call(name_server_tool(call.name), given))
+        read_gateway_call(call.name, arguments)
+        or _read_server_call(call.name, arguments)
+        or ToolUse(describe_call(name_server_tool(call.name), arguments))
     )
 
 
-def _read_server_call(name: str, given: Mapping[str, Any]) -> ToolUse | None:
+def _read_server_call(name: str, arguments: Mapping[str, Any]) -> ToolUse | None:
     """Return the meaning of a call of Gobby's server; None for other calls. Codex names it after server and tool."""
-    return read_gateway_call("call_tool", given) if name.endswith("__call_tool") else None
+    return read_gateway_call("call_tool", arguments) if name.endswith("__call_tool") else None
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
@@ -65,9 +65,9 @@ def read_result(name: str, result: ToolResult) -> ToolOutcome:
     return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)
 
 
-def _read_shell_call(name: str, given: Mapping[str, Any]) -> ToolUse:
-    command = _join_command(given)
-    folder = text_at(given, "workdir") or text_at(given, "working_directory")
+def _read_shell_call(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    command = _join_command(arguments)
+    folder = text_at(arguments, "workdir") or text_at(arguments, "working_directory")
     if not command:
         return ToolUse(f"Called {name}")
     if is_patch(command):
@@ -79,9 +79,9 @@ def _read_shell_call(name: str, given: Mapping[str, Any]) -> ToolUse:
     return ToolUse(describe_command(command), command=command, folder=folder or None)
 
 
-def _join_command(given: Mapping[str, Any]) -> str:
+def _join_command(arguments: Mapping[str, Any]) -> str:
     """Return the command as one text: the script passed to a shell, or the joined words of an argument list."""
-    command = given.get("command", given.get("cmd"))
+    command = arguments.get("command", arguments.get("cmd"))
     if isinstance(command, str):
         return command
     words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
@@ -97,9 +97,9 @@ def _quote_word(word: str) -> str:
     return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
 
-def _read_patch_call(given: Mapping[str, Any]) -> ToolUse:
-    text = text_at(given, "input") or text_at(given, "patch") or ""
-    files = list_patched_files(text) or tuple(table_at(given, "changes"))
+def _read_patch_call(arguments: Mapping[str, Any]) -> ToolUse:
+    text = text_at(arguments, "input") or text_at(arguments, "patch") or ""
+    files = list_patched_files(text) or tuple(table_at(arguments, "changes"))
     return ToolUse(
         f"apply_patch: {shorten_line(', '.join(files), 200)}" if files else "Called apply_patch",
         files=list_patched_files(text), written=find_patch_code(text),
@@ -108,9 +108,9 @@ def _read_patch_call(given: Mapping[str, Any]) -> ToolUse:
 
 def _read_answers(text: str) -> tuple[str, ...]:
     answers = table_at(parse_object(text) or {}, "answers")
-    given = {name: table_at(answers, name).get("answers") for name in answers}
+    answers_by_name = {name: table_at(answers, name).get("answers") for name in answers}
     return tuple(
         f"{name} → {', '.join(answer for answer in given_answers if isinstance(answer, str))}"
-        for name, given_answers in given.items()
+        for name, given_answers in answers_by_name.items()
         if isinstance(given_answers, list) and given_answers
     )

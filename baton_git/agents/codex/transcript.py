@@ -144,9 +144,9 @@ class _Reader:
             yield _make_call(position, time, call, item)
         elif kind in _OUTPUTS:
             self._open = None
-            given, done = parse_output(item.get("output")), self._work.pop(call, None)
-            failed = done.output.failed if done and done.output.failed is not None else given.failed
-            yield ToolResult(position, time, call, given.text, failed, done.structured if done else None)
+            output, work = parse_output(item.get("output")), self._work.pop(call, None)
+            failed = work.output.failed if work and work.output.failed is not None else output.failed
+            yield ToolResult(position, time, call, output.text, failed, work.structured if work else None)
 
     def _read_message(self, position: Position, time: str | None, item: Record) -> Iterator[Event]:
         parts = texts(item.get("content"))
@@ -168,7 +168,7 @@ class _Reader:
                 self._prompt = Prompt(position, time, text)
 
     def _read_screen_event(self, position: Position, time: str | None, payload: Record) -> Iterator[Event]:
-        """Yield the events of a record of what was shown on the screen."""
+        """Yield the events of a record of the screen (`event_msg`)."""
         kind, item = payload.get("type"), table_at(payload, "item")
         shown = item.get("type") if kind == "item_completed" else kind
         content = "\n".join(texts(item.get("content") if item else payload.get("message")))
@@ -179,35 +179,35 @@ class _Reader:
         elif shown in ("agent_message", "AgentMessage"):
             yield from self.flush()
             self._reply = ModelReply(position, time, content, self._setting.model if self._setting else None)
-        elif done := read_work(payload):
-            yield from self._handle_work(position, time, done)
+        elif work := read_work(payload):
+            yield from self._handle_work(position, time, work)
         elif kind == "thread_name_updated" and (name := text_at(payload, "thread_name")):
             yield Title(position, time, name)
         elif kind == "thread_goal_updated":
             goal = table_at(payload, "goal")
             yield Goal(position, time, text_at(goal, "objective") or "", text_at(goal, "status"))
 
-    def _handle_work(self, position: Position, time: str | None, done: CompletedWork) -> Iterator[Event]:
+    def _handle_work(self, position: Position, time: str | None, work: CompletedWork) -> Iterator[Event]:
         """Keep finished work until the result of its call comes; for work of code mode, yield a call and its result."""
         yield from self.flush()
-        if done.id in self._calls:
-            self._work[done.id] = done
+        if work.id in self._calls:
+            self._work[work.id] = work
         else:
-            self._calls[done.id] = None
-            yield ToolCall(position, time, done.id, done.name, done.arguments, within=self._open)
-            yield ToolResult(position, time, done.id, *done.output, done.structured)
-        if done.files:
-            yield FilesChanged(position, time, done.id, done.files)
+            self._calls[work.id] = None
+            yield ToolCall(position, time, work.id, work.name, work.arguments, within=self._open)
+            yield ToolResult(position, time, work.id, *work.output, work.structured)
+        if work.files:
+            yield FilesChanged(position, time, work.id, work.files)
 
 
 def _make_call(position: Position, time: str | None, call: str, item: Record) -> ToolCall:
     """Return a call with its arguments as a table. The record has them as JSON text, as plain text, or as an action."""
-    given = text_at(item, "arguments") or text_at(item, "input") or ""
+    text = text_at(item, "arguments") or text_at(item, "input") or ""
     if item.get("type") == "local_shell_call":
         return ToolCall(position, time, call, "local_shell", table_at(item, "action"))
-    arguments = parse_object(given) if given.lstrip().startswith("{") else None
+    arguments = parse_object(text) if text.lstrip().startswith("{") else None
     return ToolCall(
-        position, time, call, text_at(item, "name") or "", arguments if arguments is not None else {"input": given}
+        position, time, call, text_at(item, "name") or "", arguments if arguments is not None else {"input": text}
     )
 
 
@@ -217,5 +217,5 @@ def _restore_event(kind: type[_Kind], memory: Any) -> _Kind | None:
 
 
 def _restore_work(memory: Any) -> CompletedWork:
-    name, tool, arguments, given, structured, files = memory
-    return CompletedWork(name, tool, arguments, Output(*given), structured, tuple(FileChange(*file) for file in files))
+    name, tool, arguments, output, structured, files = memory
+    return CompletedWork(name, tool, arguments, Output(*output), structured, tuple(FileChange(*file) for file in files))

@@ -151,14 +151,14 @@ def find_subjects(repository: SessionRepository, hashes: list[str]) -> dict[str,
     lines = repository.run_git(
         "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin="\n".join(hashes)
     ).splitlines()
-    ids = {given: line.split(" ")[0] for given, line in zip(hashes, lines, strict=True) if line.endswith(" commit")}
+    ids = {hash_: line.split(" ")[0] for hash_, line in zip(hashes, lines, strict=True) if line.endswith(" commit")}
     if not ids:
         return {}
     output = repository.run_git(
         "log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", stdin="\n".join(ids.values())
     )
     subjects = dict(line.split("\0", 1) for line in output.splitlines() if "\0" in line)
-    return {given: subjects.get(full, "") for given, full in ids.items()}
+    return {hash_: subjects.get(full, "") for hash_, full in ids.items()}
 
 
 def _match_without_hash(

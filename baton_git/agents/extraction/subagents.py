@@ -31,11 +31,11 @@ def choose_transcripts(paths: Iterable[Path], known: Mapping[str, Table]) -> lis
     return chosen
 
 
-def summarize_subagent(found: Findings, size: int, parent: Findings) -> Table:
+def summarize_subagent(findings: Findings, size: int, parent: Findings) -> Table:
     """Return those findings of a subagent that are remembered, as plain data."""
-    uses = {path: {**use, "at": parent.touches, "found": "subagent"} for path, use in rank_uses(found)[:_KEPT]}
-    files = dict(list(found.files.items())[-_KEPT:])
-    return {"size": size, "turn": parent.turn, "uses": uses, "files": files, "commits": found.commits[-_KEPT:]}
+    uses = {path: {**use, "at": parent.touches, "found": "subagent"} for path, use in rank_uses(findings)[:_KEPT]}
+    files = dict(list(findings.files.items())[-_KEPT:])
+    return {"size": size, "turn": parent.turn, "uses": uses, "files": files, "commits": findings.commits[-_KEPT:]}
 
 
 def list_files(known: Findings) -> dict[str, Mark]:

@@ -22,24 +22,24 @@ _SEARCHING_TOOLS = ("glob", "search_file_content", "grep_search", "list_director
 
 def read_call(call: ToolCall) -> ToolUse:
     """Return the meaning of a call."""
-    given = call.arguments
-    if call.name == "run_shell_command" and (command := text_at(given, "command")):
-        folder = text_at(given, "dir_path") or text_at(given, "directory") or None
+    arguments = call.arguments
+    if call.name == "run_shell_command" and (command := text_at(arguments, "command")):
+        folder = text_at(arguments, "dir_path") or text_at(arguments, "directory") or None
         return ToolUse(describe_command(command), command=command, folder=folder)
     if call.name == "write_todos":
-        todos = read_todos(tables(given.get("todos")), "description")
-        listed = isinstance(given.get("todos"), list)
+        todos = read_todos(tables(arguments.get("todos")), "description")
+        listed = isinstance(arguments.get("todos"), list)
         return ToolUse(f"write_todos: {len(todos)} items", todos=todos if listed else None)
-    path = text_at(given, "file_path") or text_at(given, "absolute_path")
+    path = text_at(arguments, "file_path") or text_at(arguments, "absolute_path")
     paths = (path,) if path else ()
     if call.name in _WRITING_TOOLS:
-        written = text_at(given, "content") or text_at(given, "new_string") or ""
+        written = text_at(arguments, "content") or text_at(arguments, "new_string") or ""
         return ToolUse(describe_file_use(call.name, path), files=paths, written=written)
     if path:
         return ToolUse(describe_file_use(call.name, path), reads=paths)
     if call.name in _SEARCHING_TOOLS:
-        return ToolUse(describe_call(call.name, given), searches=True)
-    return read_gateway_call(call.name, given) or ToolUse(describe_call(name_server_tool(call.name), given))
+        return ToolUse(describe_call(call.name, arguments), searches=True)
+    return read_gateway_call(call.name, arguments) or ToolUse(describe_call(name_server_tool(call.name), arguments))
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
@@ -51,6 +51,6 @@ def read_result(name: str, result: ToolResult) -> ToolOutcome:
         return ToolOutcome(failed, files=(path,) if path and path.startswith("/") else None)
     if name == "ask_user":
         answers = table_at(parse_object(result.text) or {}, "answers")
-        given = (f"{question} → {answer}" for question, answer in answers.items() if isinstance(answer, str))
-        return ToolOutcome(failed, answers=tuple(given))
+        lines = (f"{question} → {answer}" for question, answer in answers.items() if isinstance(answer, str))
+        return ToolOutcome(failed, answers=tuple(lines))
     return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)

@@ -25,7 +25,7 @@ class AddedText:
     """Our text in one file.
 
     Attributes:
-        memory: the folder with the notes on what was added.
+        memory: the folder with the notes about the added text.
         within: the work tree that symbolic links in the path must not leave; None: no limit.
     """
 

@@ -31,7 +31,7 @@ class AgentTools:
         root: the home directory, or the top of the work tree.
         folder: the CLI's own folder in `root`.
         environment: the environment in which the CLI runs.
-        memory: the folder with the notes on what was added.
+        memory: the folder with the notes about the added text.
         within: the work tree that symbolic links must not leave; None: no limit.
     """
 

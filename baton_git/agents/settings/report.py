@@ -33,7 +33,7 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")
 
 
 class Finding(NamedTuple):
-    """A problem that keeps hooks from running, or may do so, and what to do about it."""
+    """A problem that prevents hooks from running, or may prevent it, and what to do about it."""
 
     verdict: Verdict
     summary: str
