@@ -92,7 +92,7 @@ class AgentCLI(NamedTuple):
         todo_variables: settings that switch its todo tools on.
         switch_files: files in its folder in which hooks can be switched off.
         managed_files: system-wide files in which hooks can be switched off.
-        is_sender: returns from a hook payload and the environment whether it sent the payload, which names no sender.
+        is_sender: whether it sent a hook payload that does not name its sender; takes the payload and the environment.
         retention: how long it keeps transcripts; None: forever.
         permission_arguments: arguments that let its sessions without a terminal change files.
         empty_reply: the output of a hook that has nothing to report.

@@ -11,7 +11,7 @@ WORKED = "Success. Updated the following files:"
 
 
 def list_patched_files(patch: str) -> tuple[str, ...]:
-    """Return the files that a patch names, in its order; a moved file has both of its names there."""
+    """Return the files that a patch names, in its order; for a moved file, the old name and the new one."""
     return tuple(dict.fromkeys(_FILE_LINES.findall(patch)))
 
 

@@ -41,7 +41,7 @@ from baton_git.agents.tool_use import TodoChange, ToolOutcome, ToolTodo, ToolUse
 from baton_git.agents.turn_store import keep_ends
 
 _MAX_COMMAND = 2000
-"""Maximum size in bytes of a command that is kept until its result comes; its ends are kept of a longer one."""
+"""Maximum size in bytes of a command that is kept until its result comes; of a longer one, both ends are kept."""
 
 
 class Analyser:
@@ -172,7 +172,7 @@ class Analyser:
             del activity[:-KEPT_ACTIVITY]
 
     def _describe_shell_call(self, use: ToolUse) -> Table:
-        """Return the data of a shell command that its result needs, including its commits and new repositories."""
+        """Return the data about a shell command that is kept until its result comes, such as its commits."""
         known = self.known
         folder = self._make_absolute(use.folder, None) if use.folder else known.cwd
         command = use.command or ""
@@ -227,7 +227,7 @@ class Analyser:
             )
 
     def _add_file_changes(self, event: FilesChanged) -> None:
-        """Record the file changes that the agent itself reports; the files that the call names are then not used."""
+        """Record the file changes that the agent itself reports, which replace the files that the call names."""
         if event.id in self.known.open:
             self.known.open[event.id]["changed"] = True
         change = {"side": event.side, "mark": self._make_mark(event)}

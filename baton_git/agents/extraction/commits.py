@@ -161,7 +161,7 @@ def find_made_commits(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
 
 
 def _match_line(commit_command: CommitCommand, lines: list[tuple[str, str]]) -> MadeCommit | None:
-    """Return the commit of a command according to git's own lines, and remove its line from `lines`; else None."""
+    """Return the commit that git's own line for a command describes, and remove the line; None without a line."""
     if commit_command.is_quiet or not lines:
         return None
     at = next((at for at, (_, subject) in enumerate(lines) if subject == commit_command.subject), 0)

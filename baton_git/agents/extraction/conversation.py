@@ -15,7 +15,7 @@ MAX_PROMPT = 2048
 MAX_ANSWER = 6144
 """Maximum size in bytes of a prompt and of the last answer in a digest."""
 _BOUND_EVERY = 32
-"""The remembered turns are shortened to their limit once every this many turns."""
+"""The remembered turns are shortened to their limit each time this many turns were added."""
 
 
 _LOOP = re.compile(

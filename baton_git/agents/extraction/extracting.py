@@ -38,7 +38,7 @@ class Extraction:
         position: the position up to which the transcript was read.
         turns: prompts and answers, cut to the size limit of a session.
         commits: for each commit in the facts, when its command ended and where it ran.
-        misread: what shows that the transcript's format was probably not understood; None when it was understood.
+        misread: why the transcript's format was probably not understood; None when it was understood.
     """
 
     agent: str
@@ -151,7 +151,7 @@ def check_agent_name(name: str) -> str:
 
 
 def add_final_answer(extraction: Extraction, text: str) -> Extraction:
-    """Return the extraction, with the final answer that a hook received if the transcript does not contain it yet.
+    """Return the extraction with the final answer that a hook received, unless the transcript already contains it.
 
     Claude Code writes the final message of a turn only after running its Stop hook.
     """

@@ -28,7 +28,7 @@ _COMMITTED = re.compile(r"(?:commit(?: \((?:initial|merge|amend|cherry-pick)\))?
 
 
 class SessionSpan(NamedTuple):
-    """When a session ran, in seconds since 1970. The end is a minute late, for commands that outlive the last event."""
+    """When a session ran, in seconds since 1970. `end` is a minute after the last event, for late commands."""
 
     begin: float
     end: float

@@ -10,7 +10,7 @@ MANY = 50
 
 
 def describe_misread(tally: Tally, known: Findings) -> str | None:
-    """Return a text with the numbers of records read and understood if too few were understood; else None."""
+    """Return why a transcript was probably not understood, with the numbers of its records; None if it was."""
     counts = f"records seen {tally.records}, understood {tally.understood}"
     has_prompt, has_answer = bool(known.goal or known.bare_goal), known.answers > 0
     if has_prompt and has_answer:

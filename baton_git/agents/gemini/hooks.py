@@ -1,4 +1,4 @@
-"""The hooks of Gemini CLI, in `settings.json`. Timeouts are in milliseconds. Matchers are not patterns: we use none."""
+"""The hooks of Gemini CLI, in `settings.json`. Timeouts are in milliseconds. Matchers are literal, so we use none."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

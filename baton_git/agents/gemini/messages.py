@@ -29,11 +29,11 @@ class Message(NamedTuple):
         return text_at(self.record, "id") or ""
 
     def merge_rewrite(self, newer: Message) -> Message:
-        """Return the message with the values of a newer version, which was written again as a whole or in part."""
+        """Return the message with the values of a newer version, which replace the older ones."""
         return Message(newer.position, {**self.record, **newer.record})
 
     def merge_shown(self, newer: Message) -> Message:
-        """Return the message after `$set.messages` repeated it: only its tool calls and unknown keys are taken over."""
+        """Return the message after `$set.messages` repeated it: only its tool calls are replaced, and keys added."""
         calls = newer.record.get("toolCalls")
         return Message(newer.position, {**newer.record, **self.record, **({"toolCalls": calls} if calls else {})})
 

@@ -1,4 +1,4 @@
-"""Find the transcripts of Gemini CLI. The session's folder is not named in the transcript, but by its location."""
+"""Find the transcripts of Gemini CLI. Not the transcript, but the files around it name the session's folder."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _read_project_root(path: Path, names: Mapping[str, str]) -> str | None:
 
 
 def _read_projects(root: Path) -> dict[str, str]:
-    """Return the path of the project of each folder in `tmp`. Its name is short or, up to 0.2x, the path's SHA-256."""
+    """Return the project paths, by the names of their folders in `tmp`: short names or, up to 0.2x, SHA-256 digests."""
     known = table_at(parse_object(read_head(root / "projects.json")) or {}, "projects")
     hashed = {sha256(path.encode()).hexdigest(): path for path in known}
     return hashed | {name: path for path, name in known.items() if isinstance(name, str)}

@@ -22,7 +22,7 @@ def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
 
     Args:
         context: text for the model; only replies to a start or a prompt can carry it.
-        block: the reason why the agent must go on instead of stopping, or must reject the prompt; None: no block.
+        block: the reason why the agent must go on instead of stopping, or must reject the prompt; None: no blocking.
     """
     answer: dict[str, Any] = {}
     if block is not None and payload.kind in (STOP, PROMPT):

@@ -1,1 +1,1 @@
-"""Sessions of agent CLIs that baton starts: start, supervise, record and stop them, within limits."""
+"""Start, supervise, record and stop sessions of agent CLIs, within limits."""

@@ -12,7 +12,7 @@ Scope = Literal["user", "project"]
 
 
 def user_folder(settings: HookSettings, home: Path, environment: Mapping[str, str]) -> Path:
-    """Return the folder with a CLI's settings for the user, moved as the environment says."""
+    """Return the folder with the user's settings of a CLI; environment variables may name another folder or home."""
     named = environment.get(settings.folder_variable) if settings.folder_variable else None
     if named:
         return Path(named)

@@ -1,4 +1,4 @@
-"""Report whether an agent CLI will run our hooks, and if not, why. If that cannot be determined, it is unknown."""
+"""Report whether an agent CLI will run our hooks, and if not, why. If that cannot be determined, report `unknown`."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class SettingsFile:
             StoreError: the file cannot be read.
         """
         data = self.read()
-        return [] if data is None or not data.strip() else self._parse_text(data, self._find_entries)
+        return [] if data is None or not data.strip() else self._apply(data, self._find_entries)
 
     def entries_or_none(self) -> list[HookEntry]:
         """Return our handlers as `entries` does, or none if the file cannot be read."""
@@ -99,7 +99,7 @@ class SettingsFile:
         content = self.read()
         if content is None or not content.strip():
             return {}
-        return self._parse_text(content, lambda text: parse(text, comments=self.comments).data)
+        return self._apply(content, lambda text: parse(text, comments=self.comments).data)
 
     def read(self) -> bytes | None:
         """Return the content; None if there is no file. Raises InvalidArgument, StoreError as `entries` does."""
@@ -183,7 +183,7 @@ class SettingsFile:
     def _find_new_members(self, current: bytes | None, outer: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return the wanted members of the object `outer` that the file does not contain yet."""
         has = (
-            self._parse_text(current, lambda text: parse(text, comments=self.comments).data)
+            self._apply(current, lambda text: parse(text, comments=self.comments).data)
             if current and current.strip()
             else {}
         )
@@ -198,13 +198,13 @@ class SettingsFile:
 
     def _edit_text(self, data: bytes, change: Callable[[str], str]) -> bytes:
         bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
-        text: str = self._parse_text(data, change)
+        text: str = self._apply(data, change)
         return bom + text.encode()
 
-    def _parse_text(self, data: bytes, parse_text: Callable[[str], Any]) -> Any:
-        """Return the result of `parse_text` for the text; its errors name the file."""
+    def _apply(self, data: bytes, function: Callable[[str], Any]) -> Any:
+        """Return the result of `function` for the text of the file; in its InvalidDocument errors, add the path."""
         try:
-            return parse_text(split_bom(data)[1])
+            return function(split_bom(data)[1])
         except InvalidDocument as error:
             hint = "correct it by hand; nothing was written"
             raise InvalidDocument(error.faults, where=show_path(self.path), hint=hint) from None

@@ -1,4 +1,4 @@
-"""Store the turns of sessions on this machine, limited in size and without secrets. A turn: a prompt and its answer."""
+"""Store the turns of sessions (prompts with their final answers) on this machine, with a size limit and no secrets."""
 
 from baton_git.agents.turn_store.bounds import MAX_BYTES, MAX_TEXT, bound_turns, keep_ends
 from baton_git.agents.turn_store.store import StoredTurns, TurnStore, turns_folder
