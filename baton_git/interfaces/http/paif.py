@@ -99,7 +99,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
             latest = preview_restore(ws, site.now(), agent_id)
         if latest.checkpoint is None:
             raise NotFound("checkpoint", agent_id, hint=f"POST /checkpoint/{agent_id} makes one")
-        response.headers["ETag"] = tag(latest.version.commit)
+        response.headers["ETag"] = tag(latest.revision.commit)
         return _describe_document(latest.checkpoint)
 
     @routes.post("/restore/{agent_id}", dependencies=its)
@@ -181,6 +181,6 @@ def _describe_restored(restored: Restored) -> dict[str, Any]:
         "identity": restored.identity.model_dump(mode="json", exclude={"id"}),
         "recorded": wrong is None and state.session_id is not None,
         "damaged": [{"path": file.path, "why": file.why} for file in restored.damaged],
-        "revision": restored.version.number if restored.version.commit else None,
-        "commit": restored.version.commit,
+        "revision": restored.revision.number if restored.revision.commit else None,
+        "commit": restored.revision.commit,
     }

@@ -185,11 +185,11 @@ def show_snapshot(ws: Workspace, now: datetime, asked: ShowSnapshot) -> ShownSna
         NotFound: the session was never recorded.
         Ambiguous: several ids begin with the given text.
     """
-    version = ws.branch.read(asked.at)
-    snapshot = find_recorded(version.state, asked.id)
+    revision = ws.branch.read(asked.at)
+    snapshot = find_recorded(revision.state, asked.id)
     return ShownSnapshot(
         id=snapshot.id, created_at=snapshot.created_at, recorded_at=snapshot.recorded_at,
-        snapshot=snapshot.snapshot.as_data(), **full_position(version),
+        snapshot=snapshot.snapshot.as_data(), **full_position(revision),
     )  # fmt: skip
 
 

@@ -132,7 +132,7 @@ class HandoverRun(AtNamespace, RunState):
         closed = run.closed
         ended = {"ended": RunEnd(outcome=closed.reason, at=closed.at, by=closed.session)} if closed is not None else {}
         contested = [ContestedField(id=conflict.id, field=conflict.field) for conflict in run.contested]
-        data = {**to_kairos_data(run.handover), **ended, **full_position(run.version)}
+        data = {**to_kairos_data(run.handover), **ended, **full_position(run.revision)}
         result = cls(**data, contested=contested, **fields)
         result._record = run.handover
         return result
@@ -265,9 +265,9 @@ def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> Cleare
 @verb("handover list", "GET /v1/handovers", effect=READS, tag=TAG, examples=("baton handover list",))
 def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
     """List the live protocol runs (KAIROS). `baton list handovers --archived` lists the ended ones."""
-    version = ws.branch.read()
-    runs, after = take_page(version.state.records(Handover), asked, lambda run: run.id)
-    return Handovers(handovers=[RunState(**to_kairos_data(run)) for run in runs], next=after, **full_position(version))
+    revision = ws.branch.read()
+    runs, after = take_page(revision.state.records(Handover), asked, lambda run: run.id)
+    return Handovers(handovers=[RunState(**to_kairos_data(run)) for run in runs], next=after, **full_position(revision))
 
 
 @verb(

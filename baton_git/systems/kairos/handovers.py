@@ -43,7 +43,7 @@ class Run(NamedTuple):
     """
 
     handover: Handover
-    version: Revision
+    revision: Revision
     closed: Archived | None = None
     contested: tuple[Conflict, ...] = ()
 
@@ -105,9 +105,9 @@ def resume_run(
         NotFound: no such run is live or archived.
         InvalidArgument: several runs are at `uri`, or several are live.
     """
-    version = ws.branch.read()
-    id_ = session if session is not None else resolve_run(version, uri)
-    return Resumed(_make_run(version, id_), compute_age(_get_live_run(version.state, id_), now, stale_after))
+    revision = ws.branch.read()
+    id_ = session if session is not None else resolve_run(revision, uri)
+    return Resumed(_make_run(revision, id_), compute_age(_get_live_run(revision.state, id_), now, stale_after))
 
 
 def find_run(ws: Workspace, session: str | None = None, at: str | None = None) -> Run:
@@ -117,11 +117,11 @@ def find_run(ws: Workspace, session: str | None = None, at: str | None = None) -
         NotFound: there is no such run.
         InvalidArgument: several runs are live, and `session` is None.
     """
-    version = ws.branch.read(at)
-    id_ = session or resolve_run(version)
-    if find_live_run(version.state, id_) is None and (closed := find_last_closed(version.state, id_)) is not None:
-        return Run(normalize_run(closed.record), version, closed, _list_conflicts(version.state, id_))
-    return _make_run(version, id_)
+    revision = ws.branch.read(at)
+    id_ = session or resolve_run(revision)
+    if find_live_run(revision.state, id_) is None and (closed := find_last_closed(revision.state, id_)) is not None:
+        return Run(normalize_run(closed.record), revision, closed, _list_conflicts(revision.state, id_))
+    return _make_run(revision, id_)
 
 
 def end_run(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -> Stepped:
@@ -152,7 +152,7 @@ def _starts_new_run(state: State, request: StepRequest) -> bool:
     return not state.ids(Handover.kind) and not request.stays and request.came_from is None
 
 
-def resolve_run(version: Revision, uri: str | None = None) -> str:
+def resolve_run(revision: Revision, uri: str | None = None) -> str:
     """Return the id of the live run at `uri`; if `uri` is None, of the only live run.
 
     Raises:
@@ -160,7 +160,7 @@ def resolve_run(version: Revision, uri: str | None = None) -> str:
         NotFound: no run matches.
         InvalidArgument: several runs match.
     """
-    state = version.state
+    state = revision.state
     if uri is None:
         ids = sorted(state.ids(Handover.kind))
         fault = "several runs are live"
@@ -174,7 +174,7 @@ def resolve_run(version: Revision, uri: str | None = None) -> str:
         return ids[0]
     if uri is None:
         hint = "a step with challenge and uri begins a run"
-        raise NotFound("live handover in namespace", str(version.namespace), hint=hint)
+        raise NotFound("live handover in namespace", str(revision.namespace), hint=hint)
     _raise_ended_at(state, uri)
     raise NotFound("handover at", uri, hint=_list_live_ids(state))
 
@@ -221,8 +221,8 @@ def _may_be_archived_as(name: str, id_: str) -> bool:
     return name.startswith(stem) and _SUFFIX.fullmatch(name, len(stem)) is not None
 
 
-def _make_run(version: Revision, id_: str) -> Run:
-    return Run(_get_live_run(version.state, id_), version, None, _list_conflicts(version.state, id_))
+def _make_run(revision: Revision, id_: str) -> Run:
+    return Run(_get_live_run(revision.state, id_), revision, None, _list_conflicts(revision.state, id_))
 
 
 def _get_live_run(state: State, id_: str) -> Handover:

@@ -132,7 +132,7 @@ class RestoredAgent(AtRevision):
             brief=text.text,
             problems=problems,
             **({"unrecorded": str(error)} if error is not None else {}),
-            **position(restored.version),
+            **position(restored.revision),
         )
 
 

@@ -71,7 +71,7 @@ class Restored(NamedTuple):
 
     identity: Identity
     checkpoint: Checkpoint | None
-    version: Revision
+    revision: Revision
     damaged: tuple[Unreadable, ...] = ()
     unrecorded: BatonError | OSError | None = None
 
@@ -402,14 +402,14 @@ def preview_restore(ws: Workspace, now: datetime, agent: str) -> Restored:
     return _make_restored(ws.branch.read(), now, checkpoint_store.parse_agent(agent))
 
 
-def _make_restored(version: Revision, now: datetime, agent: str) -> Restored:
-    state = version.state
+def _make_restored(revision: Revision, now: datetime, agent: str) -> Restored:
+    state = revision.state
     check_known(state, agent)
     identity = find_identity(state, agent) or make_empty_identity(agent)
     return Restored(
         identity,
         checkpoint_store.find_newest(state, agent, now),
-        version,
+        revision,
         tuple(checkpoint_store.list_unreadable(state, agent)),
     )
 

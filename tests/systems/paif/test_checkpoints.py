@@ -78,7 +78,7 @@ def test_a_restore_returns_the_newest_checkpoint_and_counts_once(ws):
     assert found.identity.mutable.state.accumulated_experience == 1
     again = restore(ws, later(minutes=3), "zero")
     assert again.identity.mutable.state.accumulated_experience == 2
-    assert again.version.number == found.version.number + 1
+    assert again.revision.number == found.revision.number + 1
 
 
 def test_an_unknown_agent_is_not_restored(ws):
