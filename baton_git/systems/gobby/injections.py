@@ -86,11 +86,11 @@ def make_handoff_sections(
     """Return sections about sessions: all facts of the first session that did something, the current state of the other
     sessions up to `MAX_SHOWN`, and one line for each further session."""
     sections: list[Section] = []
-    whole = next(filter(has_substance, handoffs), None)
+    detailed = next(filter(has_substance, handoffs), None)
     for handoff in handoffs[:MAX_SHOWN]:
         how = "Active at the same time:" if session_of(handoff) in live else "Handed off by"
         rendered = render_handoff(ws, now, handoff, problems, injection_format, how)
-        sections += [section for section in rendered if handoff is whole or section.rank != Rank.DETAILS]
+        sections += [section for section in rendered if handoff is detailed or section.rank != Rank.DETAILS]
     lines = tuple(f"- {_describe_origin(ws, handoff, now)}" for handoff in handoffs[MAX_SHOWN:])
     rest = Section("Also active since then", lines, "sessions", all="baton handoff list", rank=Rank.STANDING)
     return (*sections, *((rest,) if lines else ()))

@@ -138,6 +138,11 @@ class WriteStart(NamedTuple):
 def _propose(
     ws: Workspace, now: datetime, tip: Revision, start: WriteStart, document: BatonDocument, op: str
 ) -> tuple[ProposedState, list[HeldClaim], list[Decision]]:
+    """Return the state to write, the claims held back, and the merge decisions.
+
+    If nobody else has written since the base, the document is applied to the tip. Otherwise its changes are merged, and
+    the commit gets a second parent with the document as its writer meant it.
+    """
     at = iso(now)
     seen = _add_seen_records(start.state, tip, document)
     known, held = hold_back_claims(seen, document, ws.judgement(tip))

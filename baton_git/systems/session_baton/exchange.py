@@ -165,7 +165,7 @@ def _choose_batons(
     if len(entries) == 1 and namespace is None:
         return [*entries]
     names = ", ".join(sorted(baton.namespace for baton in batons)) or "none that can be read"
-    hint = f"there: {names}; choose one with {{source}}, or all with {{everything}}"
+    hint = f"the source has: {names}; choose one with {{source}}, or all with {{everything}}"
     raise NotFound("baton of namespace", namespace or own, hint=FieldHint(hint))
 
 

@@ -184,10 +184,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def _compile_tree(self, tree: nodes.Template) -> Any:
         tree.set_environment(self)
-        return self.from_string(_Counting().visit(tree))
+        return self.from_string(_GuardTransformer().visit(tree))
 
 
-class _Counting(NodeTransformer):
+class _GuardTransformer(NodeTransformer):
     """Reject statements that are not allowed, and route loops, assignments and compound values through the guard."""
 
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:

@@ -62,7 +62,10 @@ class EventRun:
     """The data that all workflows of one event share.
 
     Attributes:
+        workflow: the workflow that runs now.
         results: the results of actions. Later actions can use them like variables, but they are not stored.
+        notes: the notes for the next session, if an action made them.
+        summary: the summary of the session's facts, once it is computed.
     """
 
     event: Event

@@ -93,8 +93,8 @@ def pick_workflow(files: list[WorkflowFile], name: str, tier: str | None = None)
     """
     matching = [file for file in files if file.name == name and tier in (None, file.tier)]
     if not matching:
-        where = f" among those of the {tier}" if tier else ""
-        raise NotFound(f"workflow{where} called", name, hint="to list the workflows: baton workflow list")
+        kind = f"{tier} workflow" if tier else "workflow"
+        raise NotFound(f"{kind} called", name, hint="to list the workflows: baton workflow list")
     return min(matching, key=lambda file: (file.state != "on", TIERS.index(file.tier)))
 
 

@@ -33,9 +33,11 @@ class LoopLimits(NamedTuple):
 
 
 class LoopTurn(NamedTuple):
-    """A session of a loop that has ended.
+    """An ended session of a loop.
 
     Attributes:
+        status: the status of its record: `exited`, `timed_out`, `failed` or `stopped`.
+        answer: its last answer.
         work: the digest of the work tree after the session; None if unknown.
     """
 

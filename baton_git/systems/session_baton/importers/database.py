@@ -116,7 +116,7 @@ def _read_rows(path: Path, wait: float) -> list[tuple[Any, ...]] | None:
 
 
 def _find_rest_state(path: Path) -> tuple[int, int, int] | None:
-    """Return a fingerprint that each write to a WAL database changes; None if it may be in use or not in WAL mode."""
+    """Return a fingerprint that each write to the database changes; None if it may be in use or is not in WAL mode."""
     if path.with_name(f"{path.name}-wal").exists() or read_head(path, 20)[18:] != _WAL_VERSIONS:
         return None
     status = path.stat()
