@@ -22,7 +22,10 @@ def to_foreign_checks(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_foreign_checks(document: Any) -> Any:
-    """Return a document with the original checks; the reverse of `to_foreign_checks`."""
+    """Return a document with the original checks; the reverse of `to_foreign_checks`.
+
+    Every `manual` check that has the field of exactly one of these methods becomes a check of that method.
+    """
     return _change_checks(document, _from_foreign) if isinstance(document, dict) else document
 
 
