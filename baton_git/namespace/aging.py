@@ -167,8 +167,8 @@ class AnchorJudge:
             GitUnavailable: the answer is not cached, and the time limit is used up.
         """
         begin = self._begin(anchor)
-        words = (question, str(self._files.head), begin, anchor.path, anchor.symbol or "", anchor.digest or "")
-        key = sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+        key_parts = (question, str(self._files.head), begin, anchor.path, anchor.symbol or "", anchor.digest or "")
+        key = sha256("\0".join(key_parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
         if key not in self._answers.known:
             if time.monotonic() > self._end:
                 raise GitUnavailable("the time limit for git calls is used up")

@@ -175,7 +175,7 @@ class Branch:
             Corrupt, NotAllowed: under the same conditions as `read`.
         """
         return self.store.memory.get_or_make(
-            ("version", self.namespace, commit), lambda: self._load_revision(commit), write_queue.VERSION_WEIGHT
+            ("revision", self.namespace, commit), lambda: self._load_revision(commit), write_queue.REVISION_WEIGHT
         )
 
     def _load_revision(self, commit: Oid) -> Revision:
@@ -212,15 +212,15 @@ class Branch:
         """Return one commit of the commit log."""
         return load_entry(self.store, self.store.commit(commit))
 
-    def find_suspected_revert(self, version: Revision) -> LogEntry | None:
+    def find_suspected_revert(self, revision: Revision) -> LogEntry | None:
         """Return the older revision that this one restores silently, if it was committed by hand; otherwise None.
 
         Such a commit is usually an accident: when others move a branch that a work tree has checked out, the files
         there become outdated, and `git commit -a` commits the outdated files.
         """
-        if version.commit is None or version.by:
+        if revision.commit is None or revision.op:
             return None
-        return self.find_restored(version.commit)
+        return self.find_restored(revision.commit)
 
     def find_restored(self, commit: Oid) -> LogEntry | None:
         """Return the older revision whose files a hand-made commit restores silently; None if there is none.
@@ -406,13 +406,13 @@ class Branch:
 
         Records decoded from the previous revision are reused.
         """
-        made, source = work.outcome.revision, work.outcome.before.state.source
-        assert made.commit is not None
-        version = self._load_revision(made.commit)
+        prepared, source = work.outcome.revision, work.outcome.before.state.source
+        assert prepared.commit is not None
+        revision = self._load_revision(prepared.commit)
         if not work.plain or not isinstance(source, layout.TreeSource):
-            return version
-        root = self.store.folder(version.tree)
-        return version._replace(state=State(source.make_next(root, made.state.edits)))
+            return revision
+        root = self.store.folder(revision.tree)
+        return revision._replace(state=State(source.make_next(root, prepared.state.edits)))
 
     def prepare(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
         """Compute the commit of a change on top of `tip`, in memory.
@@ -434,12 +434,12 @@ class Branch:
         tree = draft.tree(base_tree, files)
         if tree == tip.tree and proposal.side is None:
             return Prepared(WriteResult(tip, tip))
-        words = diff.commit_subject(list(outcome.changes))
-        subject = f"{proposal.note}: {words}" if proposal.note else words
+        summary = diff.commit_subject(list(outcome.changes))
+        subject = f"{proposal.note}: {summary}" if proposal.note else summary
         commit = self.draft_commit(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         record_draft(self.ledger, draft)
-        version = Revision(self.namespace, proposal.state, commit, tree, base_revision + 1, stamp.now, stamp.op)
-        return Prepared(outcome._replace(revision=version), draft, plain=not proposal.files)
+        revision = Revision(self.namespace, proposal.state, commit, tree, base_revision + 1, stamp.now, stamp.op)
+        return Prepared(outcome._replace(revision=revision), draft, plain=not proposal.files)
 
     def _parents(
         self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp

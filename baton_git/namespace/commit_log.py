@@ -112,7 +112,10 @@ def describe_merge(store: Store, entry: LogEntry) -> LogEntry:
 
 
 def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
-    """Return the ids of the undone commits. A commit that was itself undone undoes nothing."""
+    """Return the ids of the undone commits. A commit that was itself undone undoes nothing.
+
+    An id that `git revert --reference` abbreviated is returned abbreviated, and its commit does not count as undone.
+    """
     gone: set[str] = set()
     for entry in newest_first:
         if entry.commit not in gone:

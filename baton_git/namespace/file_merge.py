@@ -168,11 +168,11 @@ def _find_free_path(ours: Folder, path: str, removed: set[str], edits: Mapping[s
         last = number == len(parts) - 1
         if entry is not None and entry.is_folder == last and _remains(root, "/".join(parts[: number + 1]), removed):
             before, after = parts[:number], parts[number + 1 :]
-            there = root.entries()
+            existing = root.entries()
             names = (
                 free_name
                 for free_name in _other_names(name, entry.oid)
-                if there.get(free_name) in (None, edit if last else None)
+                if existing.get(free_name) in (None, edit if last else None)
             )
             paths = ("/".join([*before, free_name, *after]) for free_name in names)
             return next(free_path for free_path in paths if edits.get(free_path, edit) == edit)

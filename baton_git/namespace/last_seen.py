@@ -115,7 +115,7 @@ def _list_commits_since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry
 
 
 def walk_history(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
-    """Walk the history to find what a session saw last; None if the session made no commit."""
+    """Return what the history says about a session, without the index; None if the session made no commit."""
     own: list[LogEntry] = []
     others = False
     for entry in branch.history(tip):

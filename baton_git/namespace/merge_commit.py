@@ -82,6 +82,7 @@ def create_merge_commit(
 
 
 def clamp_time(time: int) -> int:
+    """Return a time in seconds since 1970, limited to the range from 0 to `LATEST`."""
     return min(max(time, 0), LATEST)
 
 
@@ -146,9 +147,9 @@ def _new_conflicts(before: State, after: State) -> Iterator[Conflict]:
 def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, Edit]:
     """Return the edits that turn our tree into the merged one. A record taken from theirs keeps its exact bytes."""
     taken = {key for key, entry in merged.edits.items() if entry is not None and theirs.entry(key) is entry}
-    made = {key: _shorten_conflict(key, entry, roots) for key, entry in merged.edits.items() if key not in taken}
+    new_entries = {key: _shorten_conflict(key, entry, roots) for key, entry in merged.edits.items() if key not in taken}
     paths = [layout.path_of(key) for key in taken]
-    return {**{path: entry_at(roots[2], path) for path in paths}, **layout.encode(made, limited=False)}
+    return {**{path: entry_at(roots[2], path) for path in paths}, **layout.encode(new_entries, limited=False)}
 
 
 def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:

@@ -117,11 +117,11 @@ def delete_ref(branch: Branch, ref: str, tip: Oid, environment: Mapping[str, str
     """
     repository = branch.store.repository
     git = LocalGit(repository.common_dir, for_git(environment))
-    words = (f"--git-dir={repository.common_dir}", "update-ref", "-d", ref, tip)
-    if git.ask(*words) is not None:
+    arguments = (f"--git-dir={repository.common_dir}", "update-ref", "-d", ref, tip)
+    if git.ask(*arguments) is not None:
         return True
     if branch.store.tip(ref) == tip:
-        git.do(*words)  # raises with the reason that git prints
+        git.do(*arguments)  # raises with the reason that git prints
         return True
     return False
 

@@ -59,11 +59,11 @@ def make_missing_error(store: Store, prefix: str, namespace: Namespace, *, is_na
 
 def _describe_others(store: Store, prefix: str, namespace: Namespace, *, is_named: bool) -> str:
     """Suggest a namespace with a similar name, or else list the existing ones; empty if there are none."""
-    here = [_show(name) for name in list_namespaces(store, prefix)]
-    close = find_near_names(namespace.text, here)
+    local_names = [_show(name) for name in list_namespaces(store, prefix)]
+    close = find_near_names(namespace.text, local_names)
     if close:
         return f"did you mean {close[0]}? Otherwise, "
-    names = dict.fromkeys([*here, *_list_fetched(store, prefix)])
+    names = dict.fromkeys([*local_names, *_list_fetched(store, prefix)])
     if not names:
         return ""
     more = ", …" if len(names) > 5 else ""

@@ -183,14 +183,14 @@ def list_redactions(redactions: Redactions) -> list[RedactedValue]:
     return [RedactedValue(record=str(key), path=value.path, kind=value.kind) for key, value in redactions]
 
 
-def position(version: Revision) -> dict[str, Any]:
+def position(revision: Revision) -> dict[str, Any]:
     """Return the fields of `AtRevision`."""
-    return {"revision": version.number, "commit": version.commit}
+    return {"revision": revision.number, "commit": revision.commit}
 
 
-def full_position(version: Revision) -> dict[str, Any]:
+def full_position(revision: Revision) -> dict[str, Any]:
     """Return the fields of `AtNamespace`."""
-    return {"namespace": str(version.namespace), **position(version)}
+    return {"namespace": str(revision.namespace), **position(revision)}
 
 
 def take_page(items: Sequence[Item], page: PageInput, name: Callable[[Item], str]) -> tuple[Sequence[Item], str | None]:

@@ -211,15 +211,15 @@ def _keep_changed(state: State, before: State, after: State) -> State:
         for key, entry in _list_removed(before, after)
         if isinstance(now := state.entry(key), Record) and not same(now, entry) and not are_two(key.kind, now, entry)
     }
-    made = {key: None for key, _ in _list_removed(after, before) if isinstance(state.entry(key), Record)}
+    already_added = {key: None for key, _ in _list_removed(after, before) if isinstance(state.entry(key), Record)}
     gone = {key: before.entry(key) for key in before.differing(after) if _is_gone(state, before, key)}
-    return State(after.source, {**after.edits, **kept, **made, **gone})
+    return State(after.source, {**after.edits, **kept, **already_added, **gone})
 
 
 def _is_gone(state: State, before: State, key: Key) -> bool:
     """Return whether a record of `before` is missing from `state`, live and archived."""
-    places = (key._replace(archived=False), key._replace(archived=True))
-    return any(before.entry(place) is not None for place in places) and not any(map(state.entry, places))
+    keys = (key._replace(archived=False), key._replace(archived=True))
+    return any(before.entry(each_key) is not None for each_key in keys) and not any(map(state.entry, keys))
 
 
 def _keep_evidence(state: State, before: State, after: State) -> State:
@@ -250,6 +250,6 @@ def _list_newer_evidence(now: Record, before: Record) -> list[str]:
 def _list_removed(before: State, after: State) -> Iterator[tuple[Key, Record]]:
     for key in before.differing(after):
         entry = before.entry(key)
-        places = (key, key._replace(archived=True))
-        if isinstance(entry, Record) and all(after.entry(place) is None for place in places):
+        keys = (key, key._replace(archived=True))
+        if isinstance(entry, Record) and all(after.entry(each_key) is None for each_key in keys):
             yield key, entry

@@ -49,7 +49,7 @@ class Revision(NamedTuple):
     tree: Oid | None = None
     number: int = 0
     time: datetime | None = None
-    by: str = ""
+    op: str = ""
     """The verb that made the commit; empty for a commit made by hand."""
 
 

@@ -147,22 +147,22 @@ class Workspace:
         """A function that tells whether a commit is signed by an allowed key; None if no keys are configured."""
         return self.remote_settings.signature_check(self.branch.store)
 
-    def labels(self, version: Revision | None = None) -> Labels:
+    def labels(self, revision: Revision | None = None) -> Labels:
         """Return the labels of the records at a revision, by default the newest.
 
         Raises:
             Corrupt: the tip of the branch cannot be read.
         """
-        commit = version.commit if version is not None else self.branch.store.tip(self.branch.ref)
+        commit = revision.commit if revision is not None else self.branch.store.tip(self.branch.ref)
         return Labels(self.branch, commit, self.vouching)
 
-    def judgement(self, version: Revision | None = None) -> Judgement:
+    def judgement(self, revision: Revision | None = None) -> Judgement:
         """Return the judgement of the records at a revision, by default the newest.
 
         Raises:
             Corrupt: the tip of the branch cannot be read.
         """
-        return Judgement(self.labels(version), RecordAging(self, version).describe)
+        return Judgement(self.labels(revision), RecordAging(self, revision).describe)
 
     @property
     def source_files(self) -> SourceFiles | None:
@@ -229,9 +229,9 @@ class Workspace:
 class RecordAging:
     """Compares the records of a workspace with the current source code."""
 
-    def __init__(self, ws: Workspace, version: Revision | None = None) -> None:
+    def __init__(self, ws: Workspace, revision: Revision | None = None) -> None:
         self._ws = ws
-        self._version = version
+        self._revision = revision
 
     def describe(self, record: Record) -> str:
         """Describe in a few words which anchored code changed; empty if none did or the record has no anchors."""
@@ -252,8 +252,8 @@ class RecordAging:
         """Return the record that holds the anchors: for a rule, the pattern from which it was graduated."""
         if record.kind != Rule.kind:
             return record
-        version = self._version or self._ws.branch.read()
-        return version.state.entry(Key(Pattern.kind, record.id))
+        revision = self._revision or self._ws.branch.read()
+        return revision.state.entry(Key(Pattern.kind, record.id))
 
     @cached_property
     def _judge(self) -> AnchorJudge | None:

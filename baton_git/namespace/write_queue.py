@@ -23,10 +23,10 @@ from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRequest, WriteResult
 
-VERSION_WEIGHT = 100_000
+REVISION_WEIGHT = 100_000
 """Weight of a revision in the store's cache, in bytes: roughly the size of its decoded records."""
 _LATELY = 1000
-"""Number of newest commits that are searched for a commit that was just published."""
+"""If an error leaves open whether a chain was published, this many newest commits are searched for it."""
 
 
 class Prepared(NamedTuple):
@@ -177,7 +177,7 @@ class _Writer:
         entry = stamp.reflog_entry(f"{stamp.op}{more}")
         if not self.store.publish(chain.draft, self.target.ref, chain.tip.commit, newest, entry, tidy=False):
             return False
-        self.store.memory.put(("version", self.target.namespace, newest), chain.newest, VERSION_WEIGHT)
+        self.store.memory.put(("revision", self.target.namespace, newest), chain.newest, REVISION_WEIGHT)
         for _, work in chain.steps:
             self.target.update_markers(work.outcome.before.state, work.outcome.revision.state)
         return chain.answer(self.store.find_checkout(self.target.ref))

@@ -61,7 +61,7 @@ def test_written_records_are_read_back_with_their_revision(ws):
     written = ws.branch.update(put(loop()), STAMP)
     version = ws.branch.read()
     assert version.state.get(OpenLoop, "OL-1") == loop()
-    assert (version.commit, version.number, version.by) == (written.revision.commit, 1, "test")
+    assert (version.commit, version.number, version.op) == (written.revision.commit, 1, "test")
 
 
 def test_a_commit_has_its_actor_and_verb_in_subject_and_trailers(ws):

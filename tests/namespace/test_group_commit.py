@@ -191,7 +191,7 @@ def test_the_whole_group_retries_after_a_lost_race(ws, together, open_workspace)
     assert len(set(seen)) == 2
     assert [one.revision.number for one in found] == [3, 4, 5]
     assert ws.branch.store.memory.get(("commit", seen[0])) is None
-    assert ws.branch.store.memory.get(("version", Namespace("x"), seen[0])) is None
+    assert ws.branch.store.memory.get(("revision", Namespace("x"), seen[0])) is None
     with pytest.raises(Exception, match="missing"):
         ws.branch.revision_at(seen[0])
     assert "by hand" in [entry.subject for entry in ws.branch.history()]

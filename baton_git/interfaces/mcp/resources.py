@@ -89,10 +89,10 @@ class Resources:
 
     def list_own(self) -> list[Resource]:
         """List the resources of the server's own namespace."""
-        here = quote(self.tool_context.app.settings.namespace.text, safe="")
+        own_name = quote(self.tool_context.app.settings.namespace.text, safe="")
         return [
             Resource(
-                uri=f"baton://{name}/{here}",
+                uri=f"baton://{name}/{own_name}",
                 name=name,
                 description=_describe_method(method),
                 mime_type=mime,
@@ -102,22 +102,22 @@ class Resources:
         ]
 
 
-def _table(here: Resources) -> dict[str, tuple[Any, str]]:
+def _table(resources: Resources) -> dict[str, tuple[Any, str]]:
     """Return the method and media type of each resource of a namespace, by its name."""
     return {
-        "brief": (here.brief, TEXT), "state": (here.state, JSON), "log": (here.log, JSON),
-        "handoff": (here.handoff, JSON), "rules": (here.rules, MARKDOWN),
+        "brief": (resources.brief, TEXT), "state": (resources.state, JSON), "log": (resources.log, JSON),
+        "handoff": (resources.handoff, JSON), "rules": (resources.rules, MARKDOWN),
     }  # fmt: skip
 
 
 def add_templates(server: MCPServer[Any], tool_context: ToolContext) -> None:
     """Add the templates for resources of every namespace of the repository."""
-    here = Resources(tool_context)
-    for name, (method, mime) in _table(here).items():
+    resources = Resources(tool_context)
+    for name, (method, mime) in _table(resources).items():
         server.resource(f"baton://{name}/{{namespace}}", name=name, mime_type=mime, security=NAMES)(method)
     record = "baton://record/{namespace}/{kind}/{id}"
-    server.resource(record, name="record", mime_type=JSON, security=NAMES)(here.record)
-    server.resource("baton://rules", name="rules here", mime_type=MARKDOWN)(here.rules_here)
+    server.resource(record, name="record", mime_type=JSON, security=NAMES)(resources.record)
+    server.resource("baton://rules", name="rules here", mime_type=MARKDOWN)(resources.rules_here)
 
 
 def _describe_method(method: Any) -> str:

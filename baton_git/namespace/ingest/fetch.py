@@ -83,7 +83,7 @@ def _without_rejected(
     known = {ref: error for ref, tip in tips.items() if (error := memory.get(tip)) is not None}
     if not known:
         return dict(wants), {}
-    return {ref: here for ref, here in matches(wants, tips).items() if ref not in known}, known
+    return {ref: local_ref for ref, local_ref in matches(wants, tips).items() if ref not in known}, known
 
 
 def _check_quarantine(

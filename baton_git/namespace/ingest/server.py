@@ -36,9 +36,9 @@ def parse_ref_updates(lines: str) -> list[RefUpdate]:
 
 
 def _parse_update(line: str) -> RefUpdate:
-    words = line.split(" ", 2)
+    parts = line.split(" ", 2)
     try:
-        old, new, ref = words
+        old, new, ref = parts
         return RefUpdate(_oid(old), _oid(new), ref)
     except (ValueError, InvalidName):
         raise InvalidArgument(f"{line[:80]!r} is not of the form: old new ref") from None
@@ -113,6 +113,6 @@ def _check_update(
 
 def format_refusal(refusal: Refusal) -> str:
     """Format a refusal as `refused OL-7k3f9q, field status: why (commit 1234abcd)`, without parts that are empty."""
-    place = ", field ".join(part for part in (refusal.record, refusal.field) if part)
+    location = ", field ".join(part for part in (refusal.record, refusal.field) if part)
     commit = f" (commit {refusal.commit[:8]})" if refusal.commit else ""
-    return f"refused {place}: {refusal.why}{commit}" if place else f"refused: {refusal.why}{commit}"
+    return f"refused {location}: {refusal.why}{commit}" if location else f"refused: {refusal.why}{commit}"

@@ -6,4 +6,6 @@
 - `labels`: derives from a mark who vouches for a facet, given whom the user trusts.
 - `judgement`: decides by the labels which records, rules and supersessions count on this machine.
 - `claims`: finds the changes that a server refuses because nobody vouches for them.
+
+Only records of some kinds have marks and labels; these kinds are listed in `core.kinds.LABELLED`.
 """

@@ -64,8 +64,8 @@ def _find_immutable_claims(key: Key, before: Entry | None, after: Entry | None) 
 
 def _find_record(before: State, key: Key, id_: str) -> Record | None:
     """Return the record with this key or id, live or archived; None if there is none."""
-    places = (key, Key(key.kind, id_), Key(key.kind, id_, archived=True))
-    return next((record for place in places if (record := _read_record(before, place)) is not None), None)
+    keys = (key, Key(key.kind, id_), Key(key.kind, id_, archived=True))
+    return next((record for each_key in keys if (record := _read_record(before, each_key)) is not None), None)
 
 
 def _read_record(state: State, key: Key) -> Record | None:

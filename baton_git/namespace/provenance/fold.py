@@ -1,6 +1,6 @@
 """Compute the marks of records at a commit by a fold over the history, which visits each commit once, parents first.
 
-A commit with one parent marks the values that it changes; a record whose covered fields stay the same keeps its mark.
+A commit with one parent marks the facets whose values it changes; all other facets keep their marks.
 Restoring an older value is a change like any other. For merge commits see `merges`.
 """
 

@@ -1,4 +1,4 @@
-"""Find the labelled records that differ between two trees, by comparing blob ids.
+"""Find the labelled records (those of the kinds in `LABELLED`) that differ between two trees, by comparing blob ids.
 
 A fold compares thousands of trees with hundreds of entries, of which usually one differs. Therefore the bytes of the
 trees are compared, and only the part between the common prefix and the common suffix is parsed.
@@ -29,9 +29,9 @@ _NOTHING = (False, None)
 
 def blob_at(root: Folder, key: Key) -> str | None:
     """Return the blob id of the file of a record; None if there is no file."""
-    place, _, name = layout.path_of(key).rpartition("/")
+    folder_path, _, name = layout.path_of(key).rpartition("/")
     folder = root
-    for part in place.split("/"):
+    for part in folder_path.split("/"):
         folder = folder.folder(part)
     entry = folder.entries().get(name)
     return None if entry is None or entry.is_folder else entry.oid
@@ -116,9 +116,9 @@ def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Ent
     run = entry.run.match(old, 0, common)
     start = run.end() if run is not None else 0
     end = _common_suffix(old, new, min(len(old), len(new)) - start)
-    middles = [_parse_entries(entry.one, data, start, len(data) - end) for data in (old, new)]
+    middles = [_parse_entries(entry.single, data, start, len(data) - end) for data in (old, new)]
     if len(old) - middles[0][1] != len(new) - middles[1][1]:
-        middles = [_parse_entries(entry.one, data, start, len(data)) for data in (old, new)]
+        middles = [_parse_entries(entry.single, data, start, len(data)) for data in (old, new)]
     (left, _), (right, _) = middles
     return (
         {name: entry for name, entry in left.items() if right.get(name) != entry},
@@ -165,7 +165,7 @@ class _Entry:
 
     def __init__(self, size: int) -> None:
         text = rb"([0-7]+) ([^\0]+)\0(.{%d})" % size
-        self.one = re.compile(text, re.DOTALL)
+        self.single = re.compile(text, re.DOTALL)
         self.run = re.compile(rb"(?:[0-7]+ [^\0]+\0.{%d})*+" % size, re.DOTALL)
 
 

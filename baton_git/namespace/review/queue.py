@@ -123,9 +123,9 @@ def resolve_review(
         if review.local is None:
             branch.create(stamp)
             continue
-        done = review.carry_out(chosen, stamp, confirmed)
-        if done is not None:
-            return done
+        result = review.carry_out(chosen, stamp, confirmed)
+        if result is not None:
+            return result
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
 
 
@@ -281,7 +281,7 @@ class _Review:
         parents = (self.local,) if chosen.left else (self.local, self.theirs)
         infos = [self.store.commit(parent) for parent in parents]
         ids = ", ".join(item.id for item in chosen.taken) or "nothing"
-        subject = f"review: {one_line(ids, 120)} taken over"
+        subject = f"review: {one_line(ids, 120)} accepted"
         trailers = () if chosen.left else tuple((REJECTED, id_) for id_ in dict.fromkeys(refused))
         revision = 1 + max(read_revision_number(self.store, info) for info in infos)
         draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})

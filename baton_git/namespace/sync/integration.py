@@ -105,10 +105,10 @@ def _plan_step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | N
 def _describe_step(branch: Branch, integration: Integration, tip: Oid | None, step: _Step) -> Integration:
     before = branch.revision_at(tip).state if tip is not None else State()
     problems = tuple(_find_problems(before, branch.revision_at(step.commit).state))
-    place = branch.store.find_checkout(branch.ref)
+    checkout = branch.store.find_checkout(branch.ref)
     return replace(
         integration, tip=step.commit, conflicts=step.conflicts, renamed=step.renamed,
-        problems=(*integration.problems, *problems), checked_out_at=str(place) if place else None,
+        problems=(*integration.problems, *problems), checked_out_at=str(checkout) if checkout else None,
     )  # fmt: skip
 
 

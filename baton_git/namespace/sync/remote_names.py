@@ -59,9 +59,9 @@ def rename_on_remote(named_remote: NamedRemote, old: Branch, new: Branch, stamp:
     if tip is None:
         raise NotFound("namespace", str(new.namespace))
     check_remote(remote, old, tip)
-    there = check_remote(remote, new, tip)
-    if there != tip:
-        _push(remote, Push(new.ref, tip, there))
+    theirs = check_remote(remote, new, tip)
+    if theirs != tip:
+        _push(remote, Push(new.ref, tip, theirs))
     set_ref(new.store, tracking_refs_of(new, named_remote.name).seen, tip, stamp)
     delete_on_remote(named_remote, old, tip)
 

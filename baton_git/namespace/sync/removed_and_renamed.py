@@ -46,10 +46,10 @@ def find_shared_ids(old: State, new: State, assigned: Mapping[str, str]) -> list
         assigned: the ids that the merge of this sync assigned, by old id.
     """
     moves = compare_side(old, new).moves
-    ours = {key: place for key, place in moves.items() if key.id != place.id and key.archived == place.archived}
+    ours = {key: new_key for key, new_key in moves.items() if key.id != new_key.id and key.archived == new_key.archived}
     keys = [Key(kind, id_) for id_ in assigned for kind in KINDS]
     theirs = {key: key._replace(id=assigned[key.id]) for key in keys if new.entry(key) is not None}
-    return [SharedId(key, place, key in ours) for key, place in sorted({**theirs, **ours}.items())]
+    return [SharedId(key, new_key, key in ours) for key, new_key in sorted({**theirs, **ours}.items())]
 
 
 def list_removed(old: State, new: State, assigned: Mapping[str, str]) -> list[str]:

@@ -77,16 +77,16 @@ class SyncOutcome:
         data |= {name: getattr(self, name) for name in ("received", "sent", "pending", "waiting")}
         lists = {name: list(getattr(self, name)) for name in ("conflicts", "problems", "notes")}
         error = {} if self.error is None else {"error": self.error.code, "message": str(self.error)}
-        place = {"checked_out_at": self.checked_out_at} if self.checked_out_at else {}
+        checkout = {"checked_out_at": self.checked_out_at} if self.checked_out_at else {}
         changes = {"changes": [change.as_data() for change in self.changes]} if self.changes else {}
-        return {**data, **lists, "renamed": dict(self.renamed or {}), **place, **changes, **error}
+        return {**data, **lists, "renamed": dict(self.renamed or {}), **checkout, **changes, **error}
 
 
 class _Job(NamedTuple):
     """The sync of one namespace in progress."""
 
     branch: Branch
-    places: TrackingRefs
+    refs: TrackingRefs
     outcome: SyncOutcome
     push: Push | None = None
 
@@ -124,7 +124,7 @@ def synchronise(
     end = time.monotonic() + options.seconds
     more = options.everything
     jobs = [_job(branch, name) for branch in branches]
-    done: list[_Job] = []
+    finished: list[_Job] = []
     for attempt in range(ATTEMPTS):
         try:
             wants = _wants(jobs, name, more=more)
@@ -149,15 +149,15 @@ def synchronise(
         moves = [] if options.dry_run or options.receive_only else [job.push for job in jobs if job.push is not None]
         answers = remote.push(moves, seconds=_seconds_left(end)) if moves else {}
         jobs = [_apply_answer(job, answers.get(job.branch.ref), stamp) for job in jobs]
-        done += [job for job in jobs if not isinstance(answers.get(job.branch.ref), PushOvertaken)]
+        finished += [job for job in jobs if not isinstance(answers.get(job.branch.ref), PushOvertaken)]
         jobs = [job for job in jobs if isinstance(answers.get(job.branch.ref), PushOvertaken)]
         if not jobs or time.monotonic() >= end:
             break
         time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
     why = f"{remote.name}: others pushed first at every attempt"
     busy = Busy(why, hint="their commits are merged here; run baton sync again")
-    done += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
-    return [_finish_job(job) for job in done]
+    finished += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
+    return [_finish_job(job) for job in finished]
 
 
 def _seconds_left(end: float) -> float:
@@ -172,7 +172,7 @@ def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
     jobs = list(jobs)
     if more:
         return {f"{jobs[0].branch.prefix}*": f"{INCOMING}{encode_remote(name)}/*"}
-    return {job.branch.ref: job.places.incoming for job in jobs}
+    return {job.branch.ref: job.refs.incoming for job in jobs}
 
 
 def _find_new_namespaces(first: Branch, fetched: FetchResult, jobs: Iterable[_Job]) -> list[Branch]:
@@ -243,7 +243,7 @@ _LOST = "run baton sync on a machine that has it, then here again; git fsck list
 
 def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, *, dry_run: bool) -> _Job:
     branch, store = job.branch, job.branch.store
-    tips = BranchTips(store.tip(branch.ref), theirs, store.tip(job.places.seen))
+    tips = BranchTips(store.tip(branch.ref), theirs, store.tip(job.refs.seen))
     for commit in (tips.local, theirs):
         if commit is not None:
             branch.revision_at(commit)  # raises if this is not a namespace or has a newer layout
@@ -266,7 +266,7 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
         return job._replace(outcome=replace(outcome, error=error), push=None)
     if theirs is not None and theirs != tips.seen:
         _record_received(branch, tips, theirs, terms)
-        set_ref(store, job.places.seen, theirs, stamp)
+        set_ref(store, job.refs.seen, theirs, stamp)
     integration = integrate(branch, plan.accepted, tips, stamp)
     outcome = _compare_records(branch, tips.local, integration, terms, outcome)
     push = _plan_push(branch, plan, integration, theirs)
@@ -326,7 +326,7 @@ def _apply_answer(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
         return job
     if isinstance(answer, PushAccepted) and job.push.new is not None:
         sent = count_commits(job.branch.store, job.push.new, job.push.expected)
-        set_ref(job.branch.store, job.places.seen, job.push.new, stamp)
+        set_ref(job.branch.store, job.refs.seen, job.push.new, stamp)
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
     if isinstance(answer, PushRefused):
         lines = "".join(f"\n  {line}" for line in answer.server_lines)
@@ -342,12 +342,12 @@ def _finish_job(job: _Job) -> SyncOutcome:
     """Update the marker files of hooks, and return the outcome with the number of pending commits."""
     store, component = job.branch.store, job.branch.namespace.component
     try:
-        pending = count_commits(store, store.tip(job.branch.ref), store.tip(job.places.seen))
+        pending = count_commits(store, store.tip(job.branch.ref), store.tip(job.refs.seen))
     except BatonError as error:
         return replace(job.outcome, error=job.outcome.error or error)
     marks = HookMarkers(store.repository.common_dir)
     marks.synced.set(component)
     marks.unsent.clear(component)
-    if pending or store.tip(job.branch.ref) != store.tip(job.places.seen):  # a writer may have been faster
+    if pending or store.tip(job.branch.ref) != store.tip(job.refs.seen):  # a writer may have been faster
         marks.unsent.set(component)
     return replace(job.outcome, pending=pending)

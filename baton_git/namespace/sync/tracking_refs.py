@@ -49,9 +49,9 @@ def tracking_refs_of(branch: Branch, remote: str) -> TrackingRefs:
 def list_known_remotes(branch: Branch) -> list[str]:
     """Return the remotes that this namespace was ever synced with, sorted by name."""
     store, name = branch.store, branch.namespace.component
-    places = ((prefix, remote) for prefix in (REMOTES, INCOMING) for remote in store.ref_folders(prefix))
+    folders = ((prefix, remote) for prefix in (REMOTES, INCOMING) for remote in store.ref_folders(prefix))
     return sorted(
-        {_remote_of(remote) for prefix, remote in places if store.tip(f"{prefix}{remote}/{name}") is not None}
+        {_remote_of(remote) for prefix, remote in folders if store.tip(f"{prefix}{remote}/{name}") is not None}
     )
 
 
