@@ -32,10 +32,10 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
         warn: called for each folder that could not be listed.
     """
     root = Path(environment.get("CODEX_HOME") or home / ".codex")
-    places = (
-        find_files(root, place, "**", "rollout-*.jsonl", warn=warn) for place in ("sessions", "archived_sessions")
+    paths = (
+        find_files(root, folder, "**", "rollout-*.jsonl", warn=warn) for folder in ("sessions", "archived_sessions")
     )
-    for path in sort_newest_first(chain.from_iterable(places), warn):
+    for path in sort_newest_first(chain.from_iterable(paths), warn):
         settings = (read_session_start(BEGINNING, record) for record in read_first_records(path))
         start = next((setting for setting in settings if setting), None)
         named = _ID.search(path.stem)

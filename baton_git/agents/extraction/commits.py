@@ -95,8 +95,8 @@ def _parse_git_words(command: SimpleCommand) -> tuple[str, tuple[str, ...], str 
     while at < len(words) and words[at].startswith("-"):
         name, _, value = words[at].partition("=")
         if name in ("-C", "--work-tree", "--git-dir") and (value or at + 1 < len(words)):
-            place = value or words[at + 1]
-            folder = join_folder(folder, posixpath.dirname(place) or "." if name == "--git-dir" else place)
+            path = value or words[at + 1]
+            folder = join_folder(folder, posixpath.dirname(path) or "." if name == "--git-dir" else path)
             at += 0 if value else 1
         elif name in _WITH_VALUE and not value:
             at += 1
@@ -105,8 +105,8 @@ def _parse_git_words(command: SimpleCommand) -> tuple[str, tuple[str, ...], str 
 
 
 def _find_new_repository(rest: tuple[str, ...], folder: str | None) -> str | None:
-    places = [word for word in rest if not word.startswith("-") and "://" not in word]
-    return join_folder(folder, places[-1]) if places else folder
+    paths = [word for word in rest if not word.startswith("-") and "://" not in word]
+    return join_folder(folder, paths[-1]) if paths else folder
 
 
 def _parse_commit_command(script: ParsedScript, rest: tuple[str, ...], folder: str | None) -> CommitCommand:

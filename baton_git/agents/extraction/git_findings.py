@@ -70,9 +70,9 @@ def find_commits(repository: SessionRepository, span: SessionSpan) -> list[tuple
 def _parse_moves(output: str) -> Iterator[tuple[str, float, str, str]]:
     for line in output.splitlines():
         commit, _, rest = line.partition("\0")
-        place, _, rest = rest.partition("\0")
+        selector, _, rest = rest.partition("\0")
         action, _, subject = rest.partition("\0")
-        seconds = place.rpartition("{")[2].rstrip("}")
+        seconds = selector.rpartition("{")[2].rstrip("}")
         if seconds.isdecimal():
             yield commit, float(seconds), action, subject
 

@@ -115,8 +115,8 @@ def _add_commits(facts: dict[str, Any], repository: SessionRepository, extractio
 
 def _find_index(oldest_first: list[str], fact: dict[str, Any]) -> int:
     """Return the index of a fact's commit in this list of ids; -1 if the list does not contain it."""
-    places = (place for place, name in enumerate(oldest_first) if fact["hash"] and name.startswith(fact["hash"]))
-    return next(places, -1)
+    indexes = (index for index, name in enumerate(oldest_first) if fact["hash"] and name.startswith(fact["hash"]))
+    return next(indexes, -1)
 
 
 def _check_commits(repository: SessionRepository, extraction: Extraction, now: datetime) -> list[dict[str, Any]]:

@@ -17,17 +17,17 @@ event comes before every request to the model, and is rarely followed by a compr
 _EVENTS = {PROMPT: ("on_prompt_submit",), COMPACT: ("on_pre_compact",), STOP: ("on_stop", "on_after_agent")}
 
 
-def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mapping[str, str]) -> bool:
+def is_idle(payload: Payload, repository: RepositoryPaths | None, environment: Mapping[str, str]) -> bool:
     """Whether the hook has nothing to do; False when that is uncertain."""
     if payload.aside:
         return True
-    if place is None or environment.get("BATON_REPO"):
+    if repository is None or environment.get("BATON_REPO"):
         return False
-    if not may_hold_state(place):
+    if not may_hold_state(repository):
         return True
     if payload.kind == START:
         return False
-    session = HookSessionStore(place.common_dir).get(payload.agent, payload.session)
+    session = HookSessionStore(repository.common_dir).get(payload.agent, payload.session)
     return session is not None and not _is_due(payload, session)
 
 

@@ -49,9 +49,9 @@ def _find_at(folder: str) -> RepositoryPaths | None:
     return None
 
 
-def may_hold_state(place: RepositoryPaths) -> bool:
+def may_hold_state(repository: RepositoryPaths) -> bool:
     """Whether the repository may have a namespace; False only when it certainly has none."""
-    common = place.common_dir
+    common = repository.common_dir
     if os.path.isdir(os.path.join(common, "baton")) or os.path.isdir(os.path.join(common, "refs", "heads", "baton")):
         return True
     try:

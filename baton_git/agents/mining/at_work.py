@@ -47,8 +47,8 @@ def _list_running() -> dict[tuple[str, str], float]:
                 agent = _detect_agent(process.name(), process.cmdline())
                 if agent is None:
                     continue
-                place = (agent, os.path.realpath(process.cwd()))
-                running[place] = min(process.create_time(), running.get(place, process.create_time()))
+                key = (agent, os.path.realpath(process.cwd()))
+                running[key] = min(process.create_time(), running.get(key, process.create_time()))
         except (psutil.Error, OSError):
             continue
     return running

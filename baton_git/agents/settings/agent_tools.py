@@ -54,9 +54,9 @@ class AgentTools:
 
     def list_skills(self) -> dict[str, AddedText]:
         """Return the file of each skill, by skill name."""
-        folder = AGENTS[self.agent].hooks.skills
-        place = self.root / folder if folder else self.folder / "skills"
-        return {name: AddedText(place / name / "SKILL.md", self.memory, self.within) for name in SKILLS}
+        name_in_root = AGENTS[self.agent].hooks.skills
+        folder = self.root / name_in_root if name_in_root else self.folder / "skills"
+        return {name: AddedText(folder / name / "SKILL.md", self.memory, self.within) for name in SKILLS}
 
     def has_skills(self) -> bool:
         """Whether all skills are installed, by us or by the user; False if their files cannot be read."""

@@ -163,9 +163,9 @@ def _list_entries(event: str, listed: JsonValue) -> list[HookEntry]:
     for number, group in enumerate(listed.items):
         handlers = _list_handlers(group.value)
         ours = [_is_ours(handler.value.data) for handler in handlers]
-        for place, handler_item in enumerate(handlers):
-            if ours[place]:
-                entries.append(HookEntry(event, number, place, handler_item.value.data, all(ours)))
+        for index, handler_item in enumerate(handlers):
+            if ours[index]:
+                entries.append(HookEntry(event, number, index, handler_item.value.data, all(ours)))
     return entries
 
 
@@ -226,10 +226,10 @@ def _remove_item(text: str, comments: bool, path: tuple[str | int, ...]) -> str:
     root = parse(text, comments=comments)
     style = Style.of(text, root)
     while True:
-        place = InsertionPoint(text, _find_item(root, path[:-1]).value, style, is_root=len(path) == 1)
+        point = InsertionPoint(text, _find_item(root, path[:-1]).value, style, is_root=len(path) == 1)
         item = _find_item(root, path)
-        if len(path) == 1 or len(place.container.items) > 1 or not place.is_ours(item):
-            return place.remove(item)
+        if len(path) == 1 or len(point.container.items) > 1 or not point.is_ours(item):
+            return point.remove(item)
         path = path[:-1]
 
 
@@ -240,18 +240,18 @@ def _append_item(text: str, comments: bool, path: tuple[str, str], data: Mapping
     outer, inner = path
     table = root.member(outer)
     listed = table.value.member(inner) if table else None
-    place = InsertionPoint(
+    point = InsertionPoint(
         text, listed.value if listed else table.value if table else root, style, is_root=table is None
     )
-    spread = place.spread
+    spread = point.spread
     missing = [] if listed else [inner] if table else [outer, inner]
     step = style.unit if spread else ""
-    rendered = style.render(data, place.indent + step * len(missing), spread=spread)
+    rendered = style.render(data, point.indent + step * len(missing), spread=spread)
     for depth, name in reversed(list(enumerate(missing))):
         opener = "[" if name == inner else "{"
-        container = style.render_container(opener, rendered, place.indent + step * depth, spread=spread)
+        container = style.render_container(opener, rendered, point.indent + step * depth, spread=spread)
         rendered = _render_member(name, container, style, spread)
-    return place.append(rendered)
+    return point.append(rendered)
 
 
 def _render_member(name: str, value: str, style: Style, spread: bool) -> str:
@@ -288,12 +288,12 @@ def _set_member(text: str, outer: str, name: str, value: Any, comments: bool) ->
         return text
     style = Style.of(text, root)
     table = root.member(outer)
-    place = InsertionPoint(text, table.value if table else root, style, is_root=table is None)
-    indent = place.indent + (style.unit if table is None and place.spread else "")
-    spread = place.spread and not isinstance(value, str)
-    member = _render_member(name, style.render(value, indent, spread=spread), style, place.spread)
+    point = InsertionPoint(text, table.value if table else root, style, is_root=table is None)
+    indent = point.indent + (style.unit if table is None and point.spread else "")
+    spread = point.spread and not isinstance(value, str)
+    member = _render_member(name, style.render(value, indent, spread=spread), style, point.spread)
     if table is None:
         member = _render_member(
-            outer, style.render_container("{", member, place.indent, spread=place.spread), style, place.spread
+            outer, style.render_container("{", member, point.indent, spread=point.spread), style, point.spread
         )
-    return place.append(member)
+    return point.append(member)

@@ -255,10 +255,10 @@ def check_links(path: Path, within: Path | None) -> None:
     """
     if within is None:
         return
-    top, place = within.resolve(), resolve_target(path)
-    if not place.is_relative_to(top) or ".git" in place.relative_to(top).parts:
+    top, target = within.resolve(), resolve_target(path)
+    if not target.is_relative_to(top) or ".git" in target.relative_to(top).parts:
         raise InvalidArgument(
-            f"{show_path(path)} leads out of the repository, to {show_path(place)}",
+            f"{show_path(path)} leads out of the repository, to {show_path(target)}",
             hint="remove the symbolic link in the path, or run without --project",
         )
 
