@@ -15,8 +15,8 @@ from strategies import laws
 
 from baton_git.core import output
 from baton_git.core.diff import FieldChange, RecordChange
-from baton_git.interfaces.cli.revisions.change_lines import change_lines
-from baton_git.interfaces.cli.sharing.review import waiting_record_lines
+from baton_git.interfaces.cli.revisions.change_lines import format_changes
+from baton_git.interfaces.cli.sharing.review import format_waiting_record
 from baton_git.interfaces.http.logs import SafeFormatter
 from baton_git.namespace.review.queue import WaitingRecord
 from baton_git.systems.kairos import codec as kairos
@@ -93,8 +93,8 @@ def test_records_cannot_style_the_output_of_changes_and_reviews() -> None:
     gone = change._replace(action="archived")
     told = output.Styled("\n").join(
         [
-            *change_lines([change, gone]),
-            *waiting_record_lines(WaitingRecord("follow_up", PLANTED, (change, gone), frozenset())),
+            *format_changes([change, gone]),
+            *format_waiting_record(WaitingRecord("follow_up", PLANTED, (change, gone), frozenset())),
         ]
     )
     assert "\x1b[1m" in told

@@ -98,7 +98,7 @@ SECTIONS = {
 """The commands as `--help` lists them. A command in no section is not listed."""
 
 
-OF_COMMANDS = ("--repo", "--namespace", "-n", "--session", "--agent", "--json")
+COMMON_OPTIONS = ("--repo", "--namespace", "-n", "--session", "--agent", "--json")
 """Options of every command; if one is given before the command, the error says where it goes."""
 
 
@@ -106,7 +106,7 @@ class Commands(LazyGroup):
     """The commands of `baton`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0].partition("=")[0] in OF_COMMANDS:
+        if args and args[0].partition("=")[0] in COMMON_OPTIONS:
             ctx.fail(f"{args[0]} goes after the command: baton COMMAND {args[0]} …")
         if not args and not ctx.resilient_parsing and is_in_repository():
             args = ["dashboard"]
@@ -129,9 +129,9 @@ def baton() -> None:
     baton loop add "Deployed X" --expect "health is 200" --verify-http URL
     baton wrap --context "X is deployed; the docs are next"
 
-    Every command has --json, and --help with an example. For help on a topic:
-    baton help dates (or revisions, json, kinds, configuration, environment,
-    exit-codes).
+    Every command has --help with an example, and --json if it prints a result.
+    For help on a topic: baton help dates (or revisions, json, kinds,
+    configuration, environment, exit-codes).
     """
 
 

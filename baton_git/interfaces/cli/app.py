@@ -18,7 +18,7 @@ import click
 from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, StoreError
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun, one_line
-from baton_git.interfaces.cli.common_command import CommonCommand, offer_for
+from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
 from baton_git.interfaces.cli.printing import tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
@@ -208,16 +208,16 @@ def command(
             "--namespace",
             "-n",
             metavar="NS",
-            shell_complete=offer_for("namespace", ""),
+            shell_complete=find_completer("namespace", ""),
             help="The namespace. Default: BATON_NAMESPACE, git config baton.namespace, the folder's name, or the only "
             "namespace on the remotes of a clone.",
         )
-        @click.option("--session", metavar="ID", help=session_help, shell_complete=offer_for("session", ""))
+        @click.option("--session", metavar="ID", help=session_help, shell_complete=find_completer("session", ""))
         @click.option(
             "--agent",
             metavar="NAME",
             help="The acting agent. Default: BATON_AGENT.",
-            shell_complete=offer_for("agent", ""),
+            shell_complete=find_completer("agent", ""),
         )
         @JSON
         @functools.wraps(function)
@@ -289,6 +289,7 @@ class Family(click.Group):
 
 
 def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:
+    """Return a group of commands. Its help is `help_text`, and names the command that runs by default, if any."""
     default = _find_default([str(command.name) for command in commands])
     about = f"{help_text} Without a command, `{default}` runs." if default else help_text
     return Family(name, commands=list(commands), help=about, no_args_is_help=True)

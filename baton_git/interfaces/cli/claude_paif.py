@@ -42,14 +42,14 @@ def _fill_gravity(app: App, values: Values) -> Values:
     return fill_checked(app, values if agent is None else {**values, "agent": agent})
 
 
-def _restore(app: App, ws: Workspace, asked: RestoreAgent, values: Values) -> RestoredAgent:
+def _restore(app: App, ws: Workspace, verb_input: RestoreAgent, values: Values) -> RestoredAgent:
     """Restore an agent; an unknown agent gets an empty identity instead of an error, as in PAIF."""
     try:
-        return restore_agent(ws, app.now, asked)
+        return restore_agent(ws, app.now, verb_input)
     except NotFound:
-        agent = check_agent(asked.agent)
+        agent = check_agent(verb_input.agent)
         app.say(f"{flat(agent)} has no checkpoint yet; to save one: claude-paif checkpoint")
-        return RestoredAgent.of(Restored(make_empty_identity(agent), None, ws.branch.read()), app.now, asked)
+        return RestoredAgent.of(Restored(make_empty_identity(agent), None, ws.branch.read()), app.now, verb_input)
 
 
 def _paif_command(verb: Verb[Any, Any], addition: Addition) -> click.Command:

@@ -28,7 +28,7 @@ SOURCES = {
 """For each source of completions, the fields and parameters that are completed from it."""
 
 
-def offer_for(field: str, word: str) -> Callable[[click.Context, click.Parameter, str], list[Any]] | None:
+def find_completer(field: str, word: str) -> Callable[[click.Context, click.Parameter, str], list[Any]] | None:
     """Return the function that completes a field of a command; None if the field has no completions.
 
     Args:
@@ -51,7 +51,8 @@ class CommonCommand(click.Command):
     """A command with the options that every command has."""
 
     answer: type[BaseModel] | None = None
-    """Fields of the result, if the command has no arguments: the word after `--json` can then be one of them."""
+    """The model of the result, if the command only reads and needs no argument; else None. With a model, a single word
+    after `--json` that is the name of one of its fields selects that field."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_join_fields(args, self._is_field)))
@@ -109,11 +110,11 @@ def break_example(line: str, width: int) -> Iterator[str]:
     """Yield the lines of an example, broken with backslashes where it is longer than `width` characters."""
     indent = line[: len(line) - len(line.lstrip())]
     while len(line) > width and line.lstrip().startswith("baton "):
-        place = line.rfind(" ", len(indent) + 8, width - 2)
-        option = line.rfind(" --", len(indent) + 8, width - 2)
-        place = option if option > 0 else place
-        if place < 0 or line[:place].count('"') % 2 or line[:place].count("'") % 2:
+        position = line.rfind(" ", len(indent) + 8, width - 2)
+        option_position = line.rfind(" --", len(indent) + 8, width - 2)
+        position = option_position if option_position > 0 else position
+        if position < 0 or line[:position].count('"') % 2 or line[:position].count("'") % 2:
             break
-        yield f"{line[:place]} \\"
-        line = f"{indent}    {line[place + 1 :]}"
+        yield f"{line[:position]} \\"
+        line = f"{indent}    {line[position + 1 :]}"
     yield line

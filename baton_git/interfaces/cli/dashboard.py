@@ -14,7 +14,7 @@ from baton_git.core.output import Styled, one_line
 from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.records.ready import NEED_ROLES
-from baton_git.interfaces.cli.records.showing import event_columns
+from baton_git.interfaces.cli.records.showing import make_event_columns
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.rendering.widths import fit_terminal
@@ -58,7 +58,7 @@ def dashboard_command(app: App) -> None:
 def _tell_how_to_begin(app: App, missing: NotFound) -> None:
     parent = click.get_current_context().parent
     app.answer({}, parent.get_help() if parent is not None else "")
-    app.say(f"nothing is recorded here yet: {missing.hint}")
+    app.say(str(missing), *([missing.hint] if missing.hint else []))
 
 
 def _lines(
@@ -78,10 +78,10 @@ def _lines(
     yield ""
     yield from _need_lines(ready)
     yield ""
-    made = [change for change in changes if change.parents]
-    if made:
+    later = [change for change in changes if change.parents]
+    if later:
         yield _head("Newest changes")
-        yield render_table(made, event_columns(app, lambda change: change.subject), headings=False)
+        yield render_table(later, make_event_columns(app, lambda change: change.subject), headings=False)
         yield ""
     yield _describe_counts(ws)
     yield fit_terminal("baton list · show ID · ready · log · recall QUESTION · --help", 0)

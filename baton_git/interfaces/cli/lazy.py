@@ -16,7 +16,7 @@ class LazyGroup(click.Group):
 
     Args:
         table: the module and the help line of each command. If the module's `COMMANDS` has no command of this name, or
-            the module is empty, the command is derived from the verbs of this name and the module's `ADDITIONS`.
+            no module is named, the command is derived from the verbs of this name and the module's `ADDITIONS`.
         sections: the commands that `--help` lists under each title. A command in no section is not listed.
     """
 
@@ -63,15 +63,15 @@ def _derive_command(word: str, about: str, additions: Mapping[str, Any]) -> clic
     from baton_git.interfaces.cli.verb_command import verb_group  # commands in `COMMANDS` do not need it
     from baton_git.verbs.table import verbs_of
 
-    return verb_group(word, about, verbs_of(word), additions, [make_list(word)] if word in FAMILIES else [])
+    return verb_group(word, about, verbs_of(word), additions, [make_list_command(word)] if word in FAMILIES else [])
 
 
 FAMILIES = ("loop", "followup", "pattern", "decision", "handover")
 """Groups of commands for one kind of record whose command `list` is derived from the verb `list`."""
 
 
-def make_list(word: str) -> click.Command:
+def make_list_command(word: str) -> click.Command:
     """Return the command `list` of a group: `loop list` runs `list loop`."""
-    from baton_git.interfaces.cli.records.listing import make_family_list  # only groups of one kind need it
+    from baton_git.interfaces.cli.records.listing import make_family_list_command  # only groups of one kind need it
 
-    return make_family_list(word)
+    return make_family_list_command(word)

@@ -17,7 +17,7 @@ from baton_git.core.state import SHAPE, State
 from baton_git.core.verb import VerbFunction
 from baton_git.interfaces.cli.app import App, require_terminal
 from baton_git.interfaces.cli.printing import agrees
-from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
+from baton_git.interfaces.cli.revisions.change_lines import LINES, format_changes
 from baton_git.namespace.results import Preview
 from baton_git.namespace.workspace import Workspace
 
@@ -37,7 +37,7 @@ YES = click.option(
 def render_preview(app: App, preview: Preview) -> None:
     """Print what a change would do: the changed records to stdout, a summary to stderr."""
     files = [Styled(f"      {one_line(path, 120)}") for path in preview.files]
-    app.answer(preview.as_data(), LINES.join([*change_lines(preview.written.changes), *files]))
+    app.answer(preview.as_data(), LINES.join([*format_changes(preview.written.changes), *files]))
     extent = describe_extent(preview.written.changes, preview.files)
     app.say(f"{extent}; nothing was written (--dry-run)", *preview.notes)
 
@@ -52,22 +52,22 @@ def describe_extent(changes: Sequence[RecordChange], files: Sequence[str] = ()) 
     return f"{' and '.join(counts) or 'nothing'} would change{': ' if how else ''}{how}"
 
 
-def check_wide(app: App, ws: Workspace, verb: VerbFunction[Any, Any], asked: Any) -> None:
+def confirm_wide_change(app: App, ws: Workspace, verb: VerbFunction[Any, Any], verb_input: Any) -> None:
     """Ask for confirmation at a terminal if a verb would change many records; ask again if the state changed meanwhile.
 
     Raises:
         NotAllowed: the person did not confirm.
         UsageError: there is no terminal to ask at.
     """
-    while not asked.dry_run:
-        planned = verb(ws, app.now, asked.model_copy(update={"dry_run": True})).written
-        check_extent(app, planned.changes, planned.before.state)
+    while not verb_input.dry_run:
+        planned = verb(ws, app.now, verb_input.model_copy(update={"dry_run": True})).written
+        confirm_extent(app, planned.changes, planned.before.state)
         if ws.branch.store.tip(ws.branch.ref) == planned.before.commit:
             return
         app.say("the state was changed by somebody else in the meantime")
 
 
-def check_extent(app: App, changes: Sequence[RecordChange], state: State) -> None:
+def confirm_extent(app: App, changes: Sequence[RecordChange], state: State) -> None:
     """Ask for confirmation at a terminal if changes to `state` concern many records.
 
     Raises:
@@ -85,8 +85,8 @@ def check_extent(app: App, changes: Sequence[RecordChange], state: State) -> Non
 def is_wide(changes: Sequence[RecordChange], state: State) -> bool:
     """Return whether changes concern more than `WIDE` records, or all records of a namespace with several."""
     changed = _leave_out_sessions(changes)
-    there = sum(len(state.ids(kind)) for kind in KINDS if kind != Session.kind)
-    return len(changed) > WIDE or 1 < sum(change.action != "added" for change in changed) >= there
+    record_count = sum(len(state.ids(kind)) for kind in KINDS if kind != Session.kind)
+    return len(changed) > WIDE or 1 < sum(change.action != "added" for change in changed) >= record_count
 
 
 def _leave_out_sessions(changes: Sequence[RecordChange]) -> list[RecordChange]:

@@ -1,7 +1,7 @@
 """Shell completion of arguments and options: ids, namespaces, sessions, kinds, revisions, agents.
 
-This module is imported only for a completion, by the function that `offer_for` returns. It only reads, and after an
-error it returns no completions.
+This module is imported only for a completion, by the function that `find_completer` returns. It only reads, and after
+an error it returns no completions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.remote_selection import list_remote_names
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.listing import list_statuses
-from baton_git.verbs.records.stored import WITH_STATUS
+from baton_git.verbs.records.stored import WITH_STATUS, name_typed_plural
 from baton_git.verbs.sharing.review import load_review
 
 MOST = 100
@@ -78,7 +78,7 @@ def _offer(source: str, word: str, ctx: click.Context) -> Words:
 
 
 def _offer_kinds() -> Words:
-    yield from ((info.name(2).replace(" ", "-"), info.kind) for info in KINDS.values())
+    yield from ((name_typed_plural(kind), kind) for kind in KINDS)
 
 
 def _offer_agents() -> Words:

@@ -19,7 +19,7 @@ from baton_git.core.errors import BatonError, FieldHint, InvalidArgument
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
-from baton_git.interfaces.cli.common_command import CommonCommand, offer_for
+from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.results import Changed, Preview, WrittenResult
 from baton_git.namespace.workspace import Vouched, Workspace
@@ -74,7 +74,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         given = _join_flags(verb, {name: value for name, value in values.items() if value is not None and value != ()})
         fields = addition.fill(app, given) if addition.fill is not None else given
         own = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
-        asked = _parse(verb, own, app.now)
+        verb_input = _parse(verb, own, app.now)
         app = _know_fields(app, verb) if app.fields else app
         app = addition.acting(app) if addition.acting is not None else app
         with _open_workspace(app, verb) as ws, _name_options(verb):
@@ -82,7 +82,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
             with progress_line(addition.progress) as line:
                 ws = replace(ws, progress=line.advance) if addition.progress else ws
                 run = addition.run
-                result = run(app, ws, asked, fields) if run is not None else verb.run(ws, app.now, asked)
+                result = run(app, ws, verb_input, fields) if run is not None else verb.run(ws, app.now, verb_input)
         _remember_session(app, verb, result)
         if isinstance(result, Preview) and result.dry_run:
             _render_preview(app, result)
@@ -196,10 +196,10 @@ def _render_preview(app: App, result: Preview) -> None:
 
 def _parse(verb: Verb[Any, Any], values: Values, now: datetime) -> Input:
     try:
-        asked: Input = verb.parse(values, functools.partial(option_name, verb), now)
+        verb_input: Input = verb.parse(values, functools.partial(option_name, verb), now)
     except InvalidArgument as error:
         raise click.UsageError(str(error)) from None
-    return asked
+    return verb_input
 
 
 def _join_flags(verb: Verb[Any, Any], values: Values) -> Values:
@@ -245,7 +245,7 @@ def _parameters(verb: Verb[Any, Any]) -> list[Decorator]:
 def _argument(verb: Verb[Any, Any], name: str, info: FieldInfo) -> Decorator:
     option = verb.options.get(name, Option())
     metavar: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
-    metavar["shell_complete"] = offer_for(name, verb.name.split()[0])
+    metavar["shell_complete"] = find_completer(name, verb.name.split()[0])
     if _is_list(info.annotation) or option.is_joined:
         return click.argument(name, nargs=-1, type=_click_type(info), required=option.is_joined, **metavar)
     return click.argument(name, required=info.is_required(), type=_click_type(info), **metavar)
@@ -263,7 +263,7 @@ def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator
     names = option.names or (option_name(verb, name),)
     about = _help(info)
     type_ = _click_type(info)
-    offer = offer_for(name, verb.name.split()[0]) if type_ is click.STRING and name != "id" else None
+    offer = find_completer(name, verb.name.split()[0]) if type_ is click.STRING and name != "id" else None
     if _plain(info.annotation) is bool:
         return [click.option(*names, name, is_flag=True, default=None, help=about)]
     if _is_list(info.annotation):

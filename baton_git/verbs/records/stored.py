@@ -92,9 +92,9 @@ class StoredRecord(ResultPart):
     unreadable: UnreadableFile | None = Field(None, description="Why it is unreadable; the file is left as it is.")
 
 
-def _name_plural(kind: str) -> str:
-    """Return the plural of a kind as people type it, such as `open-loops`."""
-    return KINDS[kind].name(2).replace(" ", "-")
+def name_typed_plural(kind: str) -> str:
+    """Return the plural of a kind as people type it, such as `open-loops` or `turns`."""
+    return kind if kind.endswith("s") else KINDS[kind].name(2).replace(" ", "-")
 
 
 def check_kind(name: str) -> str:
@@ -106,8 +106,8 @@ def check_kind(name: str) -> str:
     kind = find_kind(name)
     if kind is None:
         near = suggest_kind(name)
-        meant = f"did you mean {_name_plural(near)}? " if near else ""
-        kinds = ", ".join(map(_name_plural, KINDS))
+        meant = f"did you mean {name_typed_plural(near)}? " if near else ""
+        kinds = ", ".join(map(name_typed_plural, KINDS))
         raise InvalidArgument(f"there is no kind of record {shorten(name)}", hint=f"{meant}the kinds are {kinds}")
     return kind
 

@@ -12,7 +12,7 @@ from transcript_sessions import GOAL, GREET, SESSIONS
 from baton_git.agents.extraction import Options
 from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.cli.records.handoff_text import narrative, render_sections
+from baton_git.interfaces.cli.records.handoff_text import render_sections, render_sentences
 from baton_git.interfaces.context.handoff import read_handoff_options
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 
@@ -133,14 +133,14 @@ def test_rendered_sections_contain_every_fact():
 
 
 def test_the_narrative_contains_every_fact():
-    assert narrative(FACTS).split("\n\n") == [
+    assert render_sentences(FACTS).split("\n\n") == [
         "The session was asked: Fix it", "It was working on Report, in_progress.", "Done: a.", "At work: b.",
         "Still to do: c.", "It committed abc1234 (Add); ? (Lost).", "It changed /r/a.py; /r/b [2J.py.",
         "Not committed:\n M a.py\n?? b", "Its last actions: Ran: make; Ran: ls.",
-        "Possible decisions (heuristic): No regex", "Unknown is git_commits: git is gone.",
+        "Possible decisions (heuristic): No regex", "Could not be determined: git_commits: git is gone.",
         "Not kept: 12 more of files_modified.",
     ]  # fmt: skip
-    assert narrative({}) == ""
+    assert render_sentences({}) == ""
 
 
 # --- the command

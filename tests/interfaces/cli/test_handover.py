@@ -59,7 +59,7 @@ def test_a_run_from_its_first_step_to_its_end(baton: Baton, git: Git, top: Path)
     assert "handover show --session" in baton("handover", "resume", "--session", "run-1", code=1).err
     shown = baton("handover", "show", "--session", "run-1")
     assert "slot: x" in shown.out
-    assert "it was completed on" in shown.err
+    assert "the run was completed on" in shown.err
 
 
 def test_the_text_of_a_resume_is_made_for_an_agent(baton: Baton) -> None:

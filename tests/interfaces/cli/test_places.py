@@ -373,5 +373,5 @@ def test_deleting_a_namespace_that_a_global_setting_names_says_so(baton, tmp_pat
     env = {"GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}
     baton("followup", "add", "x", env=env)
     deleted = baton("namespace", "delete", "work", "--yes", env=env)
-    assert "baton.namespace still names it: git config --show-origin baton.namespace prints where" in deleted.err
+    assert "baton.namespace still names it; to see where: git config --show-origin baton.namespace" in deleted.err
     assert "work was deleted" in deleted.err

@@ -12,7 +12,7 @@ from baton_git.interfaces.cli.rendering import widths
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.rendering.widths import count_columns, fit, fit_styled, wrap, wrap_after, wrap_styled
-from baton_git.interfaces.cli.sharing.review import waiting_record_lines
+from baton_git.interfaces.cli.sharing.review import format_waiting_record
 from baton_git.namespace.review.queue import WaitingRecord
 
 COLUMNS = [
@@ -112,7 +112,7 @@ def test_a_waiting_record_shows_its_fields_in_columns_and_its_id_once() -> None:
     )
     change = RecordChange("active_decision", "DEC-1", "added", "Use git", fields=fields)
     rule = RecordChange("rule", "PAT-1", "added")
-    lines = waiting_record_lines(WaitingRecord("active_decision", "DEC-1", (change, rule), frozenset()))
+    lines = format_waiting_record(WaitingRecord("active_decision", "DEC-1", (change, rule), frozenset()))
     assert "\n".join(lines).split("\n") == [
         "decision DEC-1",
         "  added",

@@ -197,7 +197,7 @@ def test_waiting_changes_are_announced_but_not_injected(baton: Baton, waiting: P
     assert "SECRET PLAN" not in json.dumps(begun)
     assert baton("list").err == f"{WAITING}\n"
     status = baton("status")
-    assert "2 commits from origin (baton sync shows why, baton review which)" in status.out
+    assert "2 commits from origin (reasons: baton sync; commits: baton review)" in status.out
     assert "SECRET PLAN" not in status.out
     assert baton("status", "--json").json["waiting"] == {"origin": 2}
     shown = baton("review")

@@ -129,7 +129,7 @@ def status_command(app: App, name: str) -> int | None:
     """Show for each agent CLI whether it will call baton here, and if not, why.
 
     Exit status: 0 no problem, 1 a problem, 5 something could not be checked. A CLI without baton's hooks is a problem
-    only if NAME names it.
+    only if you name it.
 
     \b
     baton agents status
@@ -363,9 +363,9 @@ def _list_findings(report: AgentReport | FileReport) -> list[dict[str, str]]:
 
 
 def _format_report(app: App, report: AgentReport) -> Iterator[str]:
-    there = f"{report.program} {report.version or ''}".strip() if report.program else "not on the PATH"
+    program = f"{report.program} {report.version or ''}".strip() if report.program else "not on the PATH"
     status = {"ok": "installed" if report.is_installed else "not installed"}.get(report.verdict, report.verdict)
-    yield wrap_after(f"{report.agent:<8}{status}  ", f"({there})")
+    yield wrap_after(f"{report.agent:<8}{status}  ", f"({program})")
     yield from (wrap_after(f"  {name:<9}", text) for name, text in _list_facts(app, report))
 
 

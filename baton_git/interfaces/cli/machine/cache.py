@@ -16,7 +16,7 @@ from baton_git.core.redaction import Redaction
 from baton_git.interfaces.cli.app import INPUT_FILE, JSON, SECONDS, App, flat, group, make_app, read_bytes
 from baton_git.interfaces.cli.common_command import CommonCommand
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED
-from baton_git.interfaces.cli.machine.cache_words import go_on, outcome_data, tell_rest
+from baton_git.interfaces.cli.machine.cache_words import describe_outcome, suggest_resolving, tell_details
 from baton_git.interfaces.context.git_config import read_user_config
 from baton_git.interfaces.context.process import read_token
 from baton_git.interfaces.context.settings import CommonOptions, Settings
@@ -53,11 +53,11 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
         @functools.wraps(function)
         def run_with_cache(json_fields: str | None, folder: Path | None, **rest: Any) -> Any:
             app = make_app(Settings(CommonOptions()), json_fields)
-            there = CacheFolder(folder or Path.home() / ".claude" / "loop" / "batons")
+            folder_cache = CacheFolder(folder or Path.home() / ".claude" / "loop" / "batons")
             if not asks:
-                return function(app, there, **rest)
+                return function(app, folder_cache, **rest)
             server = BatonServer(_find_server(rest.pop("url")), read_token(), rest.pop("timeout"))
-            return function(app, BatonCache(there, server), **rest)
+            return function(app, BatonCache(folder_cache, server), **rest)
 
         place = click.Path(path_type=Path, file_okay=False)
         options = [
@@ -129,7 +129,9 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
             f"       {_suggest_send(cache, namespace)}",
         )
     elif outcome.answer is not None and outcome.answer.baton is None and outcome.entry.copy is not None:
-        app.say("the server has no baton; the one in the cache was not removed", f"       {go_on(namespace)}")
+        app.say(
+            "the server has no baton; the one in the cache was not removed", f"       {suggest_resolving(namespace)}"
+        )
     elif outcome.refused is not None:
         app.say(
             f"baton: {outcome.refused}",
@@ -137,7 +139,7 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
         )
     elif outcome.sent:
         app.say("the document that waited in the cache was sent")
-    tell_rest(app, outcome)
+    tell_details(app, outcome)
 
 
 def _choose_answer(outcome: CacheOutcome) -> tuple[str, ServerAnswer]:
@@ -200,7 +202,7 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
         app.say(*(f"redacted: {redaction.kind} in {flat(redaction.path)}" for redaction in new))
 
     outcome = _keep_refused(lambda: write_baton(cache, namespace, baton, tell))
-    data = outcome_data(outcome)
+    data = describe_outcome(outcome)
     if redactions:
         data["redactions"] = [redaction._asdict() for redaction in redactions]
     app.answer_json(data)
@@ -208,7 +210,7 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
         app.say(
             f"baton: {outcome.offline}", "offline: the document waits in the local cache; the next command sends it"
         )
-    tell_rest(app, outcome)
+    tell_details(app, outcome)
     return CONFLICT if outcome.conflict else None
 
 
@@ -257,12 +259,12 @@ def send_command(
     else:
         outcomes = list(_send_all(cache, list(namespaces) or list_pending(cache)))
     elsewhere = [] if namespaces else list_pending_elsewhere(cache)
-    app.answer([outcome_data(outcome) for outcome in outcomes], "")
+    app.answer([describe_outcome(outcome) for outcome in outcomes], "")
     if not outcomes:
         app.say(f"no document waits for {cache.url}" if elsewhere else "no document waits to be sent")
     for outcome in outcomes:
         app.say(*_describe_sent(outcome, choice))
-        tell_rest(app, outcome)
+        tell_details(app, outcome)
     for name, url in elsewhere:
         app.say(f"{flat(name)}: the document waits for {flat(url)}", f"       {_suggest_send(cache, name)}")
     if any(outcome.conflict for outcome in outcomes):

@@ -12,7 +12,7 @@ from baton_git.interfaces.cli.app import App, flat
 from baton_git.systems.session_baton.caching import CacheConflict, CacheOutcome
 
 
-def outcome_data(outcome: CacheOutcome) -> dict[str, Any]:
+def describe_outcome(outcome: CacheOutcome) -> dict[str, Any]:
     """Return the outcome of a write as data for --json: the server's answer, and the state of the cache."""
     sync_state = outcome.entry.sync_state
     seen = sync_state.seen if outcome.conflict is None else outcome.conflict.theirs
@@ -41,15 +41,15 @@ def _describe_conflict(conflict: CacheConflict) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def tell_rest(app: App, outcome: CacheOutcome) -> None:
-    """Print the conflict, if any, and notes on archived records, contested fields, and files of the cache."""
+def tell_details(app: App, outcome: CacheOutcome) -> None:
+    """Print the conflict, if any, and notes on archived records, merged conflicts, and files of the cache."""
     if outcome.conflict is not None:
         app.say(*_conflict_lines(outcome.conflict))
     if outcome.answer is not None and outcome.answer.archived:
         app.say(f"archived, because the document does not contain them: {flat(', '.join(outcome.answer.archived))}")
     for key, conflict in outcome.contested:
         field = f"{flat(key.id or key.kind)} {flat(conflict.field)}"
-        app.say(f"contested: {field}: {_value(conflict.ours)} was chosen over {_value(conflict.theirs)}")
+        app.say(f"conflict: {field}: {_value(conflict.ours)} was chosen over {_value(conflict.theirs)}")
     for kept in dict.fromkeys(outcome.kept):
         app.say(f"kept: {kept.name} ({kept.why})")
     if not outcome.kept:
@@ -68,7 +68,7 @@ def _conflict_lines(conflict: CacheConflict) -> Iterator[str]:
         yield from (f"       {side}: {words}" for change in changes for words in _change_words(change))
     if not conflict.compared.here and not conflict.compared.there:
         yield f"       they differ in: {flat(', '.join(conflict.compared.sections))}"
-    yield f"       {go_on(conflict.namespace)}"
+    yield f"       {suggest_resolving(conflict.namespace)}"
 
 
 def _change_words(change: RecordChange) -> Iterator[str]:
@@ -88,5 +88,5 @@ def _value(side: tuple[Any, ...]) -> str:
     )
 
 
-def go_on(namespace: str) -> str:
+def suggest_resolving(namespace: str) -> str:
     return f"to resolve it: baton cache send {flat(namespace)} --merge (or --ours, --theirs)"

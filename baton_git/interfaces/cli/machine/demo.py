@@ -174,10 +174,10 @@ def demo_command(keep: bool, as_json: bool) -> None:
 
 
 def _stage(folder: Path, narrator: Narrator) -> Stage:
-    kept = {name: value for name, value in child_environment().items() if not name.startswith(("GIT_", "BATON_"))}
+    inherited = {name: value for name, value in child_environment().items() if not name.startswith(("GIT_", "BATON_"))}
     repository = folder / "shop"
     repository.mkdir()
-    environment = {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "XDG_DATA_HOME": str(folder / "data")}
+    environment = {**inherited, "GIT_CONFIG_GLOBAL": os.devnull, "XDG_DATA_HOME": str(folder / "data")}
     stage = Stage(repository, environment, narrator)
     stage.story("A repository with some code in it")
     stage.git("init", "-q", "-b", "main")

@@ -71,9 +71,9 @@ def doctor_command(
 ) -> int | None:
     """Check the installation: store, records, hooks, agent CLIs, remotes, clock, permissions.
 
-    Without --fix nothing is changed. Each repair is recorded in a journal, and --undo reverts the last one.
+    Only --fix and --undo change anything. Each repair is recorded in a journal, and --undo reverts the last one.
 
-    Exit status: 0 if there is no problem, 1 if there is one, 5 if none was found but a check could not be run.
+    Exit status: 1 if there is an error, else 5 if a check could not be run, else 0, even if there are warnings.
 
     \b
     baton doctor
@@ -94,7 +94,7 @@ def doctor_command(
             return _undo(app, examination, yes=yes)
         if report:
             diagnosis = Diagnosis.of(examine(examination, chosen))
-            write(write_report(examination, diagnosis, _name_surroundings(app, examination)))
+            write(write_report(examination, diagnosis, _list_private_texts(app, examination)))
             return STATUS[diagnosis.verdict]
         if fix:
             _fix_each(app, examination, chosen, yes=yes)
@@ -133,7 +133,7 @@ def open_examination(app: App) -> Iterator[Examination]:
             except BatonError as error:
                 opened = error
         is_broken = repository is None and opened is not None
-        yield Examination(app.now, store, prefix, opened, _look_at_machine(app, repository, is_broken=is_broken))
+        yield Examination(app.now, store, prefix, opened, _describe_machine(app, repository, is_broken=is_broken))
 
 
 def _find_repository(app: App) -> tuple[Repository | None, BatonError | None]:
@@ -144,11 +144,11 @@ def _find_repository(app: App) -> tuple[Repository | None, BatonError | None]:
         return None, error
 
 
-def _look_at_machine(app: App, repository: Repository | None, *, is_broken: bool) -> Machine:
+def _describe_machine(app: App, repository: Repository | None, *, is_broken: bool) -> Machine:
     health = ProgramHealth(outside_git(), own_command())
     of_agents = ProgramHealth(outside_git(), find_program("user"))
     top = repository.work_tree if repository is not None else None
-    agents = {} if is_broken else {name: _look_at_agent(app, name, of_agents) for name in AGENTS}
+    agents = {} if is_broken else {name: _describe_agent(app, name, of_agents) for name in AGENTS}
     return Machine(
         __version__, tuple(own_command()), outside_git(), Path.home(), data_home() / "baton", top, agents, health,
         _find_unknown_settings(repository) if repository is not None else {},
@@ -156,7 +156,8 @@ def _look_at_machine(app: App, repository: Repository | None, *, is_broken: bool
 
 
 def _find_unknown_settings(repository: Repository) -> Mapping[str, str]:
-    """Return the keys of the section `baton` in git's configuration that are not settings, see `Machine`."""
+    """Return each key of the section `baton` in git's configuration that is not a setting of baton, with the most
+    similar setting; the value is empty if none is similar."""
     git = LocalGit(repository.common_dir, outside_git())
     listed = git.ask(f"--git-dir={repository.git_dir}", "config", "--name-only", "--get-regexp", r"^baton\.") or ""
     known = {key.lower().removeprefix("baton."): key for key in SETTINGS}
@@ -165,7 +166,7 @@ def _find_unknown_settings(repository: Repository) -> Mapping[str, str]:
     return {f"baton.{name}": known[near[0]] if near else "" for name, near in close.items()}
 
 
-def _look_at_agent(app: App, name: str, health: ProgramHealth) -> AgentSetup:
+def _describe_agent(app: App, name: str, health: ProgramHealth) -> AgentSetup:
     inspection = build_inspection(app, name, health)
     wanted = {scope: build_wanted_hooks(name, scope, todo_tools=False) for scope in inspection.files}
     return AgentSetup(inspection, wanted, {scope: find_tools(app, name, scope) for scope in inspection.files})
@@ -280,7 +281,7 @@ def _format_finding(part: DoctorFinding) -> Iterator[str]:
             yield wrap_after(f"{'':{INDENT}}{name}: ", text)
 
 
-def _name_surroundings(app: App, examination: Examination) -> Mapping[str, str]:
+def _list_private_texts(app: App, examination: Examination) -> Mapping[str, str]:
     """Return the private texts that a report must not contain, each with its replacement."""
     names = {str(Path.home()): "~", os.uname().nodename: "<host>", app.settings.machine: "<host>"}
     for variable in ("USER", "LOGNAME"):

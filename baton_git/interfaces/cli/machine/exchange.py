@@ -15,7 +15,7 @@ from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.machine.imported_rules import confirm_rules
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.sessions.handover import RUN_HELP, file_text, tell_contested
+from baton_git.interfaces.cli.sessions.handover import RUN_HELP, format_handover_file, tell_contested
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.recordings import ExportedRecordings, ImportedRecording, ImportedRecordings
@@ -73,13 +73,13 @@ def _fill_run(app: App, values: Values) -> Values:
     return {**values, "session": app.settings.run}
 
 
-def _export_handover(app: App, ws: Workspace, asked: ExportHandover, values: Values) -> ExportedHandover | None:
+def _export_handover(app: App, ws: Workspace, verb_input: ExportHandover, values: Values) -> ExportedHandover | None:
     """Write the handover file; for `-`, print it and return None."""
-    if str(asked.file) != "-":
-        return export_handover(ws, app.now, asked)
-    run = find_run(ws, asked.session, asked.at).handover
+    if str(verb_input.file) != "-":
+        return export_handover(ws, app.now, verb_input)
+    run = find_run(ws, verb_input.session, verb_input.at).handover
     text = kairos.dumps(run.as_data()).decode()
-    app.answer(ExportedHandover(SESSION_ID=run.id, path="-", text=text).as_data(), file_text(run))
+    app.answer(ExportedHandover(SESSION_ID=run.id, path="-", text=text).as_data(), format_handover_file(run))
     return None
 
 
@@ -106,7 +106,11 @@ def _describe_recording(recording: ImportedRecording) -> str:
         return _describe_refusal(recording.id, recording.why)
     if recording.revision is None:
         return f"{recording.id}: nothing new"
-    news = f"{recording.added} new" if recording.added else "its latest snapshot is the latest again"
+    news = (
+        f"{recording.added} new"
+        if recording.added
+        else "the latest snapshot of the file is the latest of the session again"
+    )
     return f"{recording.id}: {news} (revision {recording.revision})"
 
 
@@ -121,9 +125,9 @@ def _render_recordings_export(app: App, result: ExportedRecordings) -> int | Non
 # --- session-baton
 
 
-def _import_batons(app: App, ws: Workspace, asked: ImportBatons, values: Values) -> None:
+def _import_batons(app: App, ws: Workspace, verb_input: ImportBatons, values: Values) -> None:
     """Import batons, print the result for each, and ask a person to confirm the rules that a person approved there."""
-    result = import_session_baton(ws, app.now, asked)
+    result = import_session_baton(ws, app.now, verb_input)
     status = _render_batons_import(app, result)
     for baton in result.batons:
         if baton.approved:
@@ -141,8 +145,9 @@ def _render_batons_import(app: App, result: ImportedBatons) -> int | None:
         app.say(f"{baton.namespace}:")
         filled = Counter(field.path.rpartition(".")[2] for field in baton.result.filled)
         if filled:
-            app.say(f"filled in: {', '.join(f'{name} of {number}' for name, number in filled.items())}")
-        app.say(*(flat(f"does not fit: {row.path}: {row.why}") for row in baton.quarantined))
+            counts = [f"{name} in {count_noun(number, 'record')}" for name, number in filled.items()]
+            app.say(f"filled in: {', '.join(counts)}")
+        app.say(*(flat(f"invalid: {row.path}: {row.why}") for row in baton.quarantined))
         if baton.quarantined:
             app.say(f"quarantined: {len(baton.quarantined)}; see: baton import quarantine -n {flat(baton.namespace)}")
         app.tell_write(baton.result.written)

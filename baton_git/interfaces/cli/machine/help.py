@@ -58,8 +58,8 @@ its list have them, they are printed as a list of objects. a.b is the field b
 of the object a. A field that an item does not have is null. An unknown field
 is an error, and the error names the known ones.
 
-The word after --json is a list of fields only if it contains a comma; any
-other word is an argument of the command.
+Write a single field with =, as above: without it, a word after --json can
+also be an argument of the command. A list with a comma needs no =.
 
 With --json an error is an object with error, message, hint (what to do) and
 the data of the error. docs/reference/verbs.md describes the result of each
@@ -76,8 +76,8 @@ EXIT_CODES = """Exit codes
   70   a bug in baton; the message names a file with a bug report
   130  interrupted
 
-sync and wrap exit with 3 while conflicts are open, although they have done
-their work. boot, hooks, conflicts and resolve still exit with 0.
+sync and wrap do their work and exit with 3 while conflicts are open. boot,
+hooks, conflicts and resolve exit with 0 even then.
 """
 ENVIRONMENT = """Environment variables
 
@@ -129,7 +129,7 @@ def _describe_kinds() -> str:
         Column("ids", lambda info: f"{info.prefix}-…" if info.prefix else ""),
         Column("folder", lambda info: info.folder),
     ]
-    about = "A command accepts any of these names, as in baton list loops.\n"
+    about = "A command accepts any of these names, with a hyphen instead of a space:\nbaton list open-loops\n"
     return f"Kinds of records\n\n{about}\n{render_table(list(KINDS.values()), columns)}\n"
 
 
@@ -149,11 +149,11 @@ def describe_topic(name: str) -> str:
 def _offer_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the completions of the next word: topics and commands, or the commands of the group before it."""
     group: click.Command | None = ctx.find_root().command
-    given = ctx.params.get("words") or ()
-    for word in given:
+    words = ctx.params.get("words") or ()
+    for word in words:
         group = group.get_command(ctx, word) if isinstance(group, click.Group) else None
     names = group.list_commands(ctx) if isinstance(group, click.Group) else []
-    return [CompletionItem(name) for name in [*names, *(() if given else TOPICS)] if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in [*names, *(() if words else TOPICS)] if name.startswith(incomplete)]
 
 
 @click.command("help")
@@ -183,13 +183,13 @@ def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
         click.UsageError: there is no such command or topic.
     """
     ctx, command = root, root.command
-    for place, word in enumerate(words):
+    for position, word in enumerate(words):
         group = command if isinstance(command, click.Group) else None
         names = group.list_commands(ctx) if group is not None else []
         if group is None or word not in names:
-            near = find_near_names(word, [*names, *(TOPICS if not place else ())], 3)
+            near = find_near_names(word, [*names, *(TOPICS if not position else ())], 3)
             hint = f" Did you mean {' or '.join(near)}?" if near else " To list the commands: baton help"
-            raise click.UsageError(f"there is no command or topic {' '.join(words[: place + 1])!r}.{hint}")
+            raise click.UsageError(f"there is no command or topic {' '.join(words[: position + 1])!r}.{hint}")
         command = group.get_command(ctx, word) or command
         ctx = click.Context(command, info_name=word, parent=ctx, **command.context_settings)
     return command.get_help(ctx)

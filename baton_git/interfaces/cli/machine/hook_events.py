@@ -58,12 +58,12 @@ def run_command(app: App, event: str, arguments: tuple[str, ...]) -> int | None:
 
 
 def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
-    """Run the checks of open loops whose result may have changed because of the event. Git does not wait for them."""
+    """Run those checks of open loops whose result may have changed because of the event. Git does not wait for them."""
     repository = app.settings.repository
     methods, agent = (BY_COMMITS, "server") if event == "post-receive" else (CODE_METHODS, "git-hook")
-    with _limit_time(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as wanted:
+    with _limit_time(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as is_needed:
         end = time.monotonic() + SECONDS
-        for namespace in list_due_namespaces(repository) if wanted else ():
+        for namespace in list_due_namespaces(repository) if is_needed else ():
             with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace() as ws:
                 written = verify_due(ws, app.now, count_seconds_left(end), methods, agent=agent)
                 if written is not None and written.changes:
@@ -71,17 +71,17 @@ def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
                     app.say(f"{app.now.isoformat(timespec='seconds')} {event} {namespace}: {subject}")
 
 
-def _push_along(app: App, _: str, arguments: tuple[str, ...]) -> None:
-    """Push the namespaces with commits that the remote lacks, except namespaces that the user is pushing.
+def _push_namespaces(app: App, _: str, arguments: tuple[str, ...]) -> None:
+    """Push the namespaces with commits that the remote lacks, except those that the user's own push contains.
 
     A failure does not stop the user's push.
     """
     lines = sys.stdin.read()
     with _limit_time(PUSH_SECONDS + 0.5, f"baton: namespaces were not pushed: no answer within {PUSH_SECONDS:g} s"):
         end = time.monotonic() + PUSH_SECONDS
-        themselves = parse_pushed_components(lines, app.lenient.settings.prefix)
+        pushed_by_user = parse_pushed_components(lines, app.lenient.settings.prefix)
         for namespace in list_unsent_namespaces(app.settings.repository):
-            if namespace.component not in themselves:
+            if namespace.component not in pushed_by_user:
                 with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace() as ws:
                     problem = push_along(ws, app.now, arguments[0] if arguments else "origin", count_seconds_left(end))
                     app.say(*([f"baton: {flat(problem)}"] if problem else []))
@@ -107,7 +107,7 @@ def _check_push(app: App, *_: Any) -> int | None:
 
 
 _RUN: dict[str, Callable[[App, str, tuple[str, ...]], int | None]] = {
-    "pre-push": _push_along,
+    "pre-push": _push_namespaces,
     "pre-receive": _check_push,
 }
 

@@ -17,13 +17,13 @@ from baton_git.interfaces.context.process import outside_git, own_command
 
 
 @command("install", short_help="Install or update the git hooks.")
-@click.option("--server", is_flag=True, help="Also check pushes to this repository, as in a bare repository.")
+@click.option("--server", is_flag=True, help="Also validate pushes to this repository, as in a bare repository.")
 def install_command(app: App, server: bool) -> None:
     """Install or update the git hooks; existing hooks are kept, and run first.
 
-    After a commit, merge, checkout or rewrite, they run checks of open loops in the background whose result may have
-    changed. On a push, they push the namespace too. In a bare repository, they refuse invalid pushes, and run checks
-    after valid ones.
+    After a commit, merge, checkout or rewrite, they run in the background those checks of open loops whose result may
+    have changed. When you push, they push the namespace too. In a bare repository, they refuse invalid pushes, and run
+    checks after valid ones.
 
     \b
     baton hooks install
@@ -84,7 +84,7 @@ def _tell_report(app: App, place: HookLocation, report: HookReport, done: str) -
 
 hooks = group(
     "hooks",
-    "Install git hooks that run checks after commits, push the namespace along, and check pushes.",
+    "Install git hooks that run checks after commits, push the namespace when you push, and validate pushes.",
     [install_command, status_command, uninstall_command, run_command],
 )
 

@@ -1,4 +1,4 @@
-"""Ask a person to confirm the rules that a person approved according to an imported baton, all at once."""
+"""Ask a person to confirm, all at once, the rules that a person approved according to an imported document."""
 
 from __future__ import annotations
 

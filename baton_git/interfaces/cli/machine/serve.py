@@ -26,7 +26,7 @@ DATABASE = "BATON_DB_PATH"
 HOST, PORT = "127.0.0.1", 9101
 """The address and port of session-baton."""
 LONG = 16
-"""Number of characters below which a token could be guessed."""
+"""Minimum number of characters of a token; for a shorter one, which could be guessed, a warning is printed."""
 LEAVE_SECONDS = 2
 """Seconds that running requests have to finish when the server stops."""
 

@@ -67,14 +67,14 @@ def check_command(app: App, file: str) -> None:
     \b
     baton workflow check .baton/workflows/release.yaml
     """
-    made = parse_workflow(read_text(file), name=Path(file).stem, where=terminal_line(file))
+    workflow = parse_workflow(read_text(file), name=Path(file).stem, where=terminal_line(file))
     data = {
-        "name": made.name,
-        "events": sorted({trigger.event for trigger in made.triggers}),
-        "warnings": list(made.warnings),
+        "name": workflow.name,
+        "events": sorted({trigger.event for trigger in workflow.triggers}),
+        "warnings": list(workflow.warnings),
     }
-    app.answer(data, f"{made.name}: {count_noun(len(made.triggers), 'trigger')}")
-    app.say(*(flat(warning) for warning in made.warnings))
+    app.answer(data, f"{workflow.name}: {count_noun(len(workflow.triggers), 'trigger')}")
+    app.say(*(flat(warning) for warning in workflow.warnings))
 
 
 @command("show", short_help="Print the file of a workflow.")

@@ -11,7 +11,7 @@ from baton_git.core.output import shell_line, terminal_line
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
-from baton_git.interfaces.cli.common_command import CommonCommand, offer_for
+from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.verb_command import Addition
@@ -51,7 +51,7 @@ class _WithDashes(CommonCommand):
 @command("trust", cls=_WithDashes)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ID | -- COMMAND…]")
 @click.option(
-    "--from", "remote", metavar="REMOTE", shell_complete=offer_for("remote", "trust"),
+    "--from", "remote", metavar="REMOTE", shell_complete=find_completer("remote", "trust"),
     help="Approve this remote. The approval ends when its URL changes.",
 )  # fmt: skip
 @click.option("--yes", is_flag=True, help="Approve without asking; required without a terminal.")
@@ -63,10 +63,10 @@ def trust_command(
     """Approve a check, a command or a remote, for this repository on this machine.
 
     A command, and a check that was written elsewhere, run here only after you approve them. ID approves the check of
-    that open loop, and -- COMMAND a command with exactly these arguments. --from accepts the checks and the people's
-    confirmations that come from a remote; its commands still need an approval.
+    that open loop, and -- COMMAND a command with exactly these arguments. --from accepts the checks from a remote, and
+    the confirmations that people gave there; its commands still need an approval.
 
-    The command shows what would be approved, and asks at a terminal. Without a terminal, it needs --yes.
+    Except for -- COMMAND, baton trust asks for confirmation at a terminal. Without a terminal, it needs --yes.
 
     \b
     baton trust OL-7k3f9q
@@ -147,7 +147,7 @@ def _confirm_approval(app: App, subject: str, *, yes: bool, typed: bool = False)
 
     Args:
         yes: whether `--yes` is given.
-        typed: whether the whole of it was typed as arguments, so that a person at a terminal need not be asked.
+        typed: whether the arguments contain all of what is approved, so that a person at a terminal is not asked.
 
     Returns:
         Whether it is confirmed.
@@ -161,7 +161,8 @@ def _confirm_approval(app: App, subject: str, *, yes: bool, typed: bool = False)
         return True
     if not at_terminal():
         raise NeedsHuman(
-            "there is no terminal for the confirmation, so nothing was approved", hint="check it, then add --yes"
+            "there is no terminal for the confirmation, so nothing was approved",
+            hint="read what would be approved, then add --yes",
         )
     return typed or agrees("Approve?")
 

@@ -14,26 +14,26 @@ from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.verbs.work_items.decisions import NewDecision, add_decision
 
 
-def _ask_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> Workspace:
+def _ask_person(app: App, ws: Workspace, verb_input: NewDecision, values: Values) -> Workspace:
     """Ask a person to vouch for a decision with the tier human_confirmed: at a terminal, or by a signature."""
     if values.get("sign"):
-        if asked.tier != "human_confirmed":
+        if verb_input.tier != "human_confirmed":
             raise click.UsageError("--sign goes with --tier human_confirmed")
         return replace(app.sign_as_person(ws), confirmed=Vouched(app.person, "signature"))
-    if asked.tier != "human_confirmed":
+    if verb_input.tier != "human_confirmed":
         return ws
     ws = replace(ws, confirmed=None)
     if not app.can_ask_person():
         return ws
-    app.say(f"Decision: {flat(asked.what)}", f"Reason: {flat(asked.why)}")
-    app.say(*(f"Evidence: {flat(text)}" for text in asked.evidence))
-    app.say(*(f"Rejected: {flat(text)}" for text in asked.rejected), "")
+    app.say(f"Decision: {flat(verb_input.what)}", f"Reason: {flat(verb_input.why)}")
+    app.say(*(f"Evidence: {flat(text)}" for text in verb_input.evidence))
+    app.say(*(f"Rejected: {flat(text)}" for text in verb_input.rejected), "")
     typed = ask("Type yes to confirm that you vouch for it")
     return replace(ws, confirmed=Vouched(app.person, "terminal")) if typed.strip().lower() == "yes" else ws
 
 
-def _add_with_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> Changed:
-    return add_decision(_ask_person(app, ws, asked, values), app.now, asked)
+def _add_with_person(app: App, ws: Workspace, verb_input: NewDecision, values: Values) -> Changed:
+    return add_decision(_ask_person(app, ws, verb_input, values), app.now, verb_input)
 
 
 ADDITIONS = {

@@ -36,12 +36,12 @@ def _fill_document(app: App, values: Values) -> Values:
     return {**values, "baton": strict_json.loads(text, where=file), "source": file}
 
 
-def _print_written(app: App, ws: Workspace, asked: NewDocument, values: Values) -> None:
+def _print_written(app: App, ws: Workspace, verb_input: NewDocument, values: Values) -> None:
     """Write a document; if its expected revision is no longer the newest, print the current state and exit with 3."""
     from baton_git.systems.session_baton.written_documents import write  # imports merging, which a read does not need
 
     try:
-        result = write(ws, app.now, asked)
+        result = write(ws, app.now, verb_input)
     except Stale as error:
         app.answer_json(describe_conflict(error.namespace, error.expected, read_document(ws)))
         app.say(f"baton: {error}", f"       {error.hint}")

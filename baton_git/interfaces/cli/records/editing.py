@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from baton_git.core.kinds import KINDS
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App, at_terminal
-from baton_git.interfaces.cli.common_command import offer_for
+from baton_git.interfaces.cli.common_command import find_completer
 from baton_git.interfaces.cli.records.editor import edit_in_editor
 from baton_git.interfaces.cli.revisions.rollback import run_with_person
 from baton_git.interfaces.cli.verb_command import Addition, Values
@@ -44,7 +44,7 @@ def _make_option(name: str, by_kind: dict[str, FieldInfo]) -> Any:
     type_ = click.INT if int in (annotation, *get_args(annotation)) else click.STRING
     return click.option(
         f"--{name.replace('_', '-')}", name, type=type_, multiple=is_list,
-        metavar="NUMBER" if type_ is click.INT else "TEXT", shell_complete=offer_for(name, "edit"),
+        metavar="NUMBER" if type_ is click.INT else "TEXT", shell_complete=find_completer(name, "edit"),
         help=f"{_describe_field(by_kind)}{' Repeatable.' if is_list else ''}",
     )  # fmt: skip
 
@@ -80,11 +80,11 @@ def _fill_fields(app: App, values: Values) -> Values:
     return {name: value for name, value in values.items() if name not in FIELDS} | {"fields": fields}
 
 
-def _edit(app: App, ws: Workspace, asked: EditRecord, values: Values) -> Result | None:
+def _edit(app: App, ws: Workspace, verb_input: EditRecord, values: Values) -> Result | None:
     edit = run_with_person(edit_record)
-    if asked.fields:
-        return edit(app, ws, asked, values)
-    return edit_in_editor(app, ws, asked, lambda filled: edit(app, ws, filled, values))
+    if verb_input.fields:
+        return edit(app, ws, verb_input, values)
+    return edit_in_editor(app, ws, verb_input, lambda filled: edit(app, ws, filled, values))
 
 
 ADDITIONS = {

@@ -24,10 +24,12 @@ from baton_git.verbs.records.editing import EDITABLE, EditRecord, find_live
 
 Result = TypeVar("Result")
 NOTE = "#!"
-"""The beginning of lines that baton adds to the text; they are removed before it is parsed."""
+"""The beginning of lines that baton adds to the text. They are comments in TOML."""
 
 
-def edit_in_editor(app: App, ws: Workspace, asked: EditRecord, edit: Callable[[EditRecord], Result]) -> Result | None:
+def edit_in_editor(
+    app: App, ws: Workspace, verb_input: EditRecord, edit: Callable[[EditRecord], Result]
+) -> Result | None:
     """Open a record in the editor, and call `edit` with the changed fields.
 
     Returns:
@@ -37,7 +39,7 @@ def edit_in_editor(app: App, ws: Workspace, asked: EditRecord, edit: Callable[[E
         StoreError: there is no editor, or it fails.
         BatonError: the text is invalid, and the person does not edit it again; the hint names the file with the text.
     """
-    key = find_live(ws, asked)
+    key = find_live(ws, verb_input)
     record = ws.branch.read().state.get(EDITABLE[key.kind], key.id)
     seen = {name: value for name, value in record.as_data().items() if name != "id"}
     path = _write_draft(app, key, _make_notes(key, list(seen)) + toml.dumps(seen).decode())
@@ -45,7 +47,7 @@ def edit_in_editor(app: App, ws: Workspace, asked: EditRecord, edit: Callable[[E
         _run_editor(app, path)
         try:
             fields = _find_changes(seen, path)
-            result = edit(asked.model_copy(update={"fields": fields, "seen": seen})) if fields else None
+            result = edit(verb_input.model_copy(update={"fields": fields, "seen": seen})) if fields else None
         except (InvalidDocument, InvalidArgument, NotAllowed, Unsettled) as error:
             _ask_again(app, path, error)
             continue
@@ -80,7 +82,9 @@ def _run_editor(app: App, path: Path) -> None:
         raise StoreError("no editor is configured", hint="set EDITOR, or name the fields: baton edit ID --reason TEXT")
     done = subprocess.run(["sh", "-c", f'{editor} "$@"', editor, str(path)], check=False)  # noqa: S603, S607  as git does
     if done.returncode != 0:
-        raise StoreError(f"the editor failed ({one_line(editor, 60)}: {done.returncode}), so nothing was changed")
+        raise StoreError(
+            f"the editor {one_line(editor, 60)} failed with exit status {done.returncode}, so nothing was changed"
+        )
 
 
 def _find_changes(seen: dict[str, Any], path: Path) -> dict[str, Any]:

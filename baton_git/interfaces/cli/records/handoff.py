@@ -47,8 +47,8 @@ def _drop_auto_agent(app: App) -> App:
     return replace(app, settings=replace(app.settings, options=options._replace(agent=None)))
 
 
-def _extract(app: App, ws: Workspace, asked: ExtractHandoff, values: Values) -> ExtractedHandoff:
-    return extract_with_settings(app, ws, asked, asked.cli, values.get("config"))
+def _extract(app: App, ws: Workspace, verb_input: ExtractHandoff, values: Values) -> ExtractedHandoff:
+    return extract_with_settings(app, ws, verb_input, verb_input.cli, values.get("config"))
 
 
 def _render_extracted(app: App, result: ExtractedHandoff) -> None:
@@ -64,10 +64,10 @@ def _fill_latest(app: App, values: Values) -> Values:
     return {name: value for name, value in values.items() if value != LATEST or name not in ("id", "transcript")}
 
 
-def _print_shown(app: App, ws: Workspace, asked: ShowHandoff, values: Values) -> None:
+def _print_shown(app: App, ws: Workspace, verb_input: ShowHandoff, values: Values) -> None:
     """Print a handoff, as text in the format that `--format` names."""
-    handoff = show_handoff(ws, app.now, asked).handoff
-    app.answer(handoff, _page(parse(Handoff, handoff), values["format_"]))
+    handoff = show_handoff(ws, app.now, verb_input).handoff
+    app.answer(handoff, _format_handoff(parse(Handoff, handoff), values["format_"]))
 
 
 def _render_list(app: App, result: HandoffList) -> None:
@@ -79,11 +79,11 @@ def _render_list(app: App, result: HandoffList) -> None:
     app.answer(result.as_data(), render_table(result.handoffs, columns))
 
 
-def _page(found: Handoff, format_: str) -> str:
-    origin = (("at", found.extracted_at), ("by", found.trigger), ("on", found.machine), ("in", found.worktree))
-    head = f"{flat(found.id)}  " + ", ".join(f"{word} {flat(text)}" for word, text in origin if text)
-    facts = Facts.model_dump(found.facts, mode="json")
-    notes = f"### Notes\n{found.notes}" if found.notes else ""
+def _format_handoff(handoff: Handoff, format_: str) -> str:
+    origin = (("at", handoff.extracted_at), ("by", handoff.trigger), ("on", handoff.machine), ("in", handoff.worktree))
+    head = f"{flat(handoff.id)}  " + ", ".join(f"{word} {flat(text)}" for word, text in origin if text)
+    facts = Facts.model_dump(handoff.facts, mode="json")
+    notes = f"### Notes\n{handoff.notes}" if handoff.notes else ""
     return "\n\n".join(part for part in (head, FORMATS[format_](facts), notes) if part)
 
 

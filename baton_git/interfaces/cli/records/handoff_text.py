@@ -26,14 +26,14 @@ def render_sections(facts: Facts) -> str:
         ("Open Questions", [f"- {flat(question)}" for question in _of(facts, "open_questions")]),
         ("Next Steps", [f"- {flat(step)}" for step in _of(facts, "next_steps")]),
         (
-            "Errors That Stayed",
+            "Unresolved Errors",
             [f"- `{flat(error['command'])}`: {flat(error['text'])}" for error in _of(facts, "errors")],
         ),
         ("Files Being Modified", [f"- {flat(path)}" for path in _of(facts, "files_modified")]),
         ("Original Goal", facts.get("initial_goal", "").splitlines()),
         ("Recent Activity", [f"- {flat(activity)}" for activity in _of(facts, "recent_activity")]),
         (
-            "Perhaps Decided (heuristic)",
+            "Possible Decisions (heuristic)",
             [f"- {flat(decision['text'])} ({flat(decision['kind'])})" for decision in _of(facts, "key_decisions")],
         ),
         ("Unknown", [f"- {name}: {flat(why)}" for name, why in facts.get("unknown", {}).items()]),
@@ -62,7 +62,7 @@ def _commit(commit: Facts) -> Iterator[str]:
     yield from (f"      {flat(line)}" for line in (commit.get("stat") or "").splitlines())
 
 
-def narrative(facts: Facts) -> str:
+def render_sentences(facts: Facts) -> str:
     """Return the facts as sentences, a paragraph for each kind of fact."""
     return "\n\n".join(_sentences(facts))
 
@@ -93,7 +93,7 @@ def _sentences(facts: Facts) -> Iterator[str]:
         ("Not committed:\n{}", [facts["git_status"]] if facts.get("git_status") else []),
         ("Its last actions: {}.", _of(facts, "recent_activity")),
         ("Possible decisions (heuristic): {}", [decision["text"] for decision in _of(facts, "key_decisions")]),
-        ("Unknown is {}.", [f"{name}: {why}" for name, why in facts.get("unknown", {}).items()]),
+        ("Could not be determined: {}.", [f"{name}: {why}" for name, why in facts.get("unknown", {}).items()]),
         ("Not kept: {}.", [f"{number} more of {name}" for name, number in facts.get("left_out", {}).items()]),
     )
     for words, items in lists:
@@ -101,4 +101,4 @@ def _sentences(facts: Facts) -> Iterator[str]:
             yield words.format("; ".join(item if item == facts.get("git_status") else flat(item) for item in items))
 
 
-FORMATS = {"structured": render_sections, "narrative": narrative}
+FORMATS = {"structured": render_sections, "narrative": render_sentences}

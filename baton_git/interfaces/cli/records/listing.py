@@ -78,16 +78,16 @@ def _render_records(app: App, result: ListedRecords) -> None:
     else:
         app.say("no record matches")
     if result.next is not None:
-        app.say(f"there are more records: baton list --after {result.next}, or --limit with a higher number")
+        app.say(f"there are more records; to list them, add --after {result.next}, or a higher --limit")
 
 
-def _list_records(app: App, ws: Workspace, asked: RecordFilter, values: Values) -> ListedRecords:
-    """List the records; also print to stderr how many commits of each remote wait, because their changes are not
-    listed."""
+def _list_records(app: App, ws: Workspace, verb_input: RecordFilter, values: Values) -> ListedRecords:
+    """List the records. Also print to stderr how many commits of each remote wait, because the list does not contain
+    their changes."""
     if not app.json:
         for remote, commits in count_waiting_commits(ws):
             app.say(flat(describe_waiting(ws.branch, remote, commits)))
-    return list_records.verb.run(ws, app.now, asked)
+    return list_records.verb.run(ws, app.now, verb_input)
 
 
 def _make_tables(app: App, records: list[StoredRecord]) -> Styled:
@@ -124,7 +124,7 @@ LISTING = Addition(
 ADDITIONS = {"list": LISTING}
 
 
-def make_family_list(word: str) -> click.Command:
+def make_family_list_command(word: str) -> click.Command:
     """Return the command that lists the records of one kind, such as `baton loop list`."""
     kind = find_kind(word)
     assert kind is not None
@@ -132,8 +132,8 @@ def make_family_list(word: str) -> click.Command:
     options = {**declared.options, "kind": Option(hidden=True)}
     examples = (f"baton {word} list", f"baton {word} list --sort newest --since 2026-06-17")
 
-    def run(ws: Workspace, now: datetime, asked: RecordFilter) -> ListedRecords:
-        return declared.run(ws, now, asked)
+    def run(ws: Workspace, now: datetime, verb_input: RecordFilter) -> ListedRecords:
+        return declared.run(ws, now, verb_input)
 
     run.__doc__ = f"List the {KINDS[kind].name(2)}, including unreadable ones."
     family = declared._replace(name=f"{word} list", run=run, positional=(), options=options, examples=examples)

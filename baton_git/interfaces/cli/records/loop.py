@@ -15,8 +15,9 @@ from baton_git.namespace.results import Changed
 from baton_git.verbs.verification.checks import CheckResults
 
 WORDED_METHODS = ("http", "file_exists", "process_running", "port_open", "git_commit", "manual", "command")
+"""The check methods whose options are declared in `CHECKS`."""
 PLAIN_METHODS = tuple(method for method in CHECK_METHODS if method not in WORDED_METHODS)
-"""The check methods without an option written here; `--verify-METHOD` is generated from the registry."""
+"""All other check methods. Their options `--verify-METHOD` are generated from the registry."""
 
 
 CHECKS = (
@@ -88,17 +89,17 @@ def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, An
         *({"method": method, CHECK_METHODS[method]: options[f"verify_{method}"]} for method in PLAIN_METHODS),
     ]
     chosen = [{name: value for name, value in spec.items() if value is not None} for spec in specs]
-    asked = [
+    chosen_specs = [
         spec for spec, full in zip(chosen, specs, strict=True) if full[CHECK_METHODS[str(full["method"])]] is not None
     ]
-    if len(asked) > 1:
+    if len(chosen_specs) > 1:
         raise click.UsageError("give one --verify-… option, not several")
     _check_goes_with(options, "status", "verify_http")
     _check_goes_with(options, "branch", "verify_commit")
-    if not asked:
+    if not chosen_specs:
         _check_goes_with(options, "timeout", "verify")
         return {}
-    return asked[0] | ({"timeout_seconds": options["timeout"]} if options["timeout"] else {})
+    return chosen_specs[0] | ({"timeout_seconds": options["timeout"]} if options["timeout"] else {})
 
 
 def _check_goes_with(options: dict[str, Any], option: str, other: str) -> None:

@@ -15,18 +15,18 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.work_items.patterns import GraduatePattern, graduate_pattern
 
 
-def _graduate_with_person(app: App, ws: Workspace, asked: GraduatePattern, values: Values) -> Changed:
+def _graduate_with_person(app: App, ws: Workspace, verb_input: GraduatePattern, values: Values) -> Changed:
     """Ask a person to confirm the rule, by typing the pattern's id at a terminal or by a signature, and create it."""
     sign = bool(values.get("sign"))
     work = app.sign_as_person(ws) if sign else ws
-    confirmed = _ask_for_id(app, ws, asked.id, asked.rule, sign=sign)
-    return graduate_pattern(replace(work, confirmed=confirmed), app.now, asked)
+    confirmed = _ask_for_id(app, ws, verb_input.id, verb_input.rule, sign=sign)
+    return graduate_pattern(replace(work, confirmed=confirmed), app.now, verb_input)
 
 
 def _ask_for_id(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bool) -> Confirmed | None:
     """Show the rule, and return a person's confirmation: by signature if `sign`, else by typing the pattern's id.
 
-    Returns None if there is no terminal, if another text is typed, or if the pattern cannot become a rule.
+    Return None if there is no terminal, if another text is typed, or if the pattern cannot become a rule.
     """
     pattern = ws.branch.read().state.find(Pattern, id_)
     text = rule or pattern.proposed_rule

@@ -18,11 +18,11 @@ def render_answer(app: App, result: RecallResult) -> None:
         app.say("nothing matches the question")
 
 
-def _recall(app: App, ws: Workspace, asked: RecallQuestion, values: dict[str, Any]) -> RecallResult:
+def _recall(app: App, ws: Workspace, verb_input: RecallQuestion, values: dict[str, Any]) -> RecallResult:
     note = read_new_transcripts(app, ws)
     if note:
         app.say(flat(note))
-    return recall(ws, app.now, asked)
+    return recall(ws, app.now, verb_input)
 
 
 ADDITIONS = {"recall": Addition(run=_recall, render=render_answer)}

@@ -15,7 +15,7 @@ from baton_git.core.output import Styled, terminal_line
 from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.cli.common_command import offer_for
+from baton_git.interfaces.cli.common_command import find_completer
 from baton_git.interfaces.cli.records.listing import describe_status, status_role
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
@@ -34,27 +34,27 @@ EMPTY: tuple[Any, ...] = (None, "", [], {}, ())
 REVISION = "revision or record"
 
 
-def _show(app: App, ws: Workspace, asked: OneRevision, values: Values) -> Result:
+def _show(app: App, ws: Workspace, verb_input: OneRevision, values: Values) -> Result:
     """Show the revision or record that the text names. A revision takes precedence over the beginning of an id.
 
     Raises:
         Ambiguous: the text names a revision and is the id of a record.
         NotFound: the text names neither.
     """
-    text, at = asked.revision, values.get("at")
+    text, at = verb_input.revision, values.get("at")
     if at is not None:
         return show_record(ws, app.now, text, at=at)
-    version = ws.branch.read()
-    if version.commit is None:
-        return show(ws, app.now, asked)
-    records, revision = find_exact(version.state, text), _find_revision(ws, text)
+    tip = ws.branch.read()
+    if tip.commit is None:
+        return show(ws, app.now, verb_input)
+    records, revision = find_exact(tip.state, text), _find_revision(ws, text)
     if records and revision:
         names = [revision, *(f"{key.kind}/{key.id}" for key in records)]
         raise Ambiguous(REVISION, text, names, hint="name the record as KIND/ID, or the commit by its id")
     if revision:
-        return show(ws, app.now, asked)
+        return show(ws, app.now, verb_input)
     try:
-        find_record(version.state, text)
+        find_record(tip.state, text)
     except NotFound:
         raise NotFound(REVISION, text, hint="baton list shows the records, baton log the revisions") from None
     return show_record(ws, app.now, text)
@@ -93,7 +93,7 @@ def _record_lines(app: App, result: ShownRecord) -> Iterator[str]:
     yield from _field_lines(app, result)
     yield from _source_lines(app, result)
     if result.history:
-        *columns, what = event_columns(app)
+        *columns, what = make_event_columns(app)
         yield ""
         yield render_table(result.history, [*columns, what._replace(wraps=True)], headings=False)
     if result.earlier:
@@ -171,7 +171,7 @@ def _describe_maker(event: RecordEvent) -> str:
     return f"session {event.session}{agent}{machine}"
 
 
-def event_columns(app: App, text: Callable[[Any], str] = lambda event: event.text) -> list[Column]:
+def make_event_columns(app: App, text: Callable[[Any], str] = lambda event: event.text) -> list[Column]:
     """Return the columns of a table of commits: revision, time, author, and the text that `text` returns."""
 
     def who(event: Any) -> str:
@@ -199,7 +199,10 @@ def _paint(text: str, role: Role) -> str:
 
 
 AT = click.option(
-    "--at", metavar="REV|TIME", shell_complete=offer_for("at", "show"), help="Show the record as it was then."
+    "--at",
+    metavar="REV|TIME",
+    shell_complete=find_completer("at", "show"),
+    help="Show the record as it was at this revision or time.",
 )
 ADDITIONS = {
     "show": Addition(

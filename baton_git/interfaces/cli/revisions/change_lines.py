@@ -20,7 +20,7 @@ LONGEST = 1000
 """Maximum number of characters of a title or a reason in a commit's subject."""
 
 
-def change_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
+def format_changes(changes: Sequence[RecordChange]) -> Iterator[Styled]:
     """Yield a line for each changed field, `OL-7k3f9q  status: open → verified`, or for a whole record, such as an
     added one.
 
@@ -41,10 +41,10 @@ def _whole_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
             reason = f" ({one_line(change.reason, 60)})" if change.reason else ""
             yield name + style(f"{change.action}{reason}", COLOURS[change.action]) + about
         for field in change.fields if change.action in ("changed", "archived") else ():
-            yield name + field_line(field)
+            yield name + format_field_change(field)
 
 
-def field_line(change: FieldChange) -> Styled:
+def format_field_change(change: FieldChange) -> Styled:
     """Return the change of a field: `status: open → verified`; for lists, the added and removed items."""
     before, after = change.before, change.after
     name = Styled(f"{terminal_line(change.field)}: ")
@@ -70,7 +70,7 @@ def _value(side: tuple[Any, ...]) -> str:
     return one_line(side[0] if isinstance(side[0], str) else json.dumps(side[0], ensure_ascii=False), 120) or "''"
 
 
-def whole_subject(shown: Shown) -> str:
+def expand_subject(shown: Shown) -> str:
     """Return the subject of a commit, with the full text of titles and reasons that the subject abbreviates."""
     subject = shown.entry.subject
     for change in shown.changes:

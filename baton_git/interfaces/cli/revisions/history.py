@@ -16,7 +16,7 @@ from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.widths import fit_styled, fit_terminal, terminal_width, wrap_styled
-from baton_git.interfaces.cli.revisions.change_lines import INDENT, LINES, change_lines, whole_subject
+from baton_git.interfaces.cli.revisions.change_lines import INDENT, LINES, expand_subject, format_changes
 from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
@@ -25,7 +25,7 @@ from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, T
 from baton_git.verbs.sessions.lineage import find_sessions
 
 
-def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> None:
+def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -> None:
     """Print the log while it is read, on a terminal only its 30 newest commits; or print the graph of sessions."""
     if values.get("graph"):
         sessions = find_sessions(ws.branch.read().state)
@@ -34,31 +34,35 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
         else:
             app.say("there is no session yet; the graph shows sessions, baton log shows commits")
         return
-    wanted = asked.filter_for(ws)
+    wanted = verb_input.filter_for(ws)
     limit = values.get("limit") or (30 if sys.stdout.isatty() else None)
     commits = read_known_log(ws, wanted, limit, ws.branch.read())
     if app.json:
         app.answer_json([CommitResult.of(shown).as_data() for shown in commits])
         return
-    if asked.ops and (operations := list(commits)):
+    if verb_input.ops and (operations := list(commits)):
         write(render_operations(operations, app.now))
         return
-    number = _print_commits(asked, commits, oneline=bool(values.get("oneline")))
+    number = _print_commits(verb_input, commits, oneline=bool(values.get("oneline")))
     if not number and ws.branch.read().commit is None:
-        app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here (baton log -n NAMESPACE)")
+        app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here; to name another: baton log -n NAMESPACE")
     elif not number:
-        app.say("no operation matches" if asked.ops else "no commit matches")
+        app.say("no operation matches" if verb_input.ops else "no commit matches")
 
 
-def _print_commits(asked: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
+def _print_commits(verb_input: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
     """Print commits, on a terminal through the pager, elsewhere while they are read; return their number."""
     number = 0
     waiting: list[str] = []
     print_now = waiting.append if sys.stdout.isatty() else write
     for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is returned
-        rejected = [id_ for id_ in shown.entry.rejected_ids() if asked.record in (None, id_)]
-        line = fit_styled(heading(shown if asked.record is None else _narrow(shown, rejected)), terminal_width())
-        print_now(line if oneline else LINES.join([line, *change_lines(shown.changes), *_rejected_lines(rejected), ""]))
+        rejected = [id_ for id_ in shown.entry.rejected_ids() if verb_input.record in (None, id_)]
+        line = fit_styled(
+            format_heading(shown if verb_input.record is None else _narrow(shown, rejected)), terminal_width()
+        )
+        print_now(
+            line if oneline else LINES.join([line, *format_changes(shown.changes), *_rejected_lines(rejected), ""])
+        )
     if waiting:
         write_paged(LINES.join(waiting))
     return number
@@ -78,14 +82,14 @@ def _rejected_lines(rejected: Sequence[str]) -> list[str]:
     return [terminal_line(f"      {_describe_rejection(id_)}") for id_ in rejected]
 
 
-def heading(shown: Shown) -> Styled:
+def format_heading(shown: Shown) -> Styled:
     entry = shown.entry
     revision = style(f"{'' if entry.revision is None else entry.revision:>4}", YELLOW)
     who = " ".join(part for part in (entry.session, f"({entry.agent})" if entry.agent else "") if part)
     who = who or (entry.author.partition(" <")[0] if entry.parents and entry.op != "merge" else "")
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M") if entry.parents else " " * len("2026-06-17 12:30")
     about = [revision, entry.commit[:10], when, *([style(one_line(who, 40), CYAN)] if who else ())]
-    return Styled("  ").join([*about, whole_subject(shown)])
+    return Styled("  ").join([*about, expand_subject(shown)])
 
 
 def _graph(sessions: Sequence[Session], now: datetime) -> str:
@@ -95,13 +99,13 @@ def _graph(sessions: Sequence[Session], now: datetime) -> str:
     children: dict[str, list[Session]] = {session.id: [] for session in sessions}
     roots: list[Session] = []
     for session in sessions:
-        followed = session.parent if session.parent in parents and not _circular(session.id, parents) else None
+        followed = session.parent if session.parent in parents and not _is_circular(session.id, parents) else None
         (children[followed] if followed is not None else roots).append(session)
     lines: list[str] = []
     waiting = [(session, "", "") for session in reversed(roots)]
     while waiting:
         session, first, rest = waiting.pop()
-        lines.append(f"{first}● {fit_terminal(session_line(session, now), len(first) + 2)}")
+        lines.append(f"{first}● {fit_terminal(format_session(session, now), len(first) + 2)}")
         after = children[session.id]
         for number, child in reversed(list(enumerate(after))):
             last = number == len(after) - 1
@@ -110,7 +114,7 @@ def _graph(sessions: Sequence[Session], now: datetime) -> str:
     return "\n".join(lines)
 
 
-def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
+def _is_circular(id_: str, parents: Mapping[str, str | None]) -> bool:
     """Return whether a session is among its own ancestors, which an imported document may claim."""
     seen = {id_}
     parent = parents[id_]
@@ -122,7 +126,7 @@ def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
     return False
 
 
-def session_line(session: Session, now: datetime) -> str:
+def format_session(session: Session, now: datetime) -> str:
     """Return a session on one line: id, agent, machine, start, whether it has ended, and summary."""
     who = f"{f'  {session.agent}' if session.agent else ''}{f'@{session.machine}' if session.machine else ''}"
     until = f"ended {describe_age(session.ended, now)}" if session.ended else session.status
@@ -141,14 +145,14 @@ def render_commit(app: App, result: CommitResult) -> None:
         f"time     {entry.time.astimezone().isoformat()}",
         *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
     ]
-    first = wrap_styled(heading(shown), terminal_width(), INDENT)
-    changes = [*change_lines(shown.changes), *_rejected_lines(entry.rejected_ids())]
+    first = wrap_styled(format_heading(shown), terminal_width(), INDENT)
+    changes = [*format_changes(shown.changes), *_rejected_lines(entry.rejected_ids())]
     app.answer(result.as_data(), LINES.join([first, *facts, "", *changes]))
 
 
-def _compare_all(app: App, ws: Workspace, asked: TwoRevisions, values: Values) -> DiffResult:
+def _compare_all(app: App, ws: Workspace, verb_input: TwoRevisions, values: Values) -> DiffResult:
     """Return all changes at once, not in pages as other interfaces do."""
-    return DiffResult.of(compare(ws, asked.a, asked.b))
+    return DiffResult.of(compare(ws, verb_input.a, verb_input.b))
 
 
 def _render_diff(app: App, result: DiffResult) -> None:
@@ -156,7 +160,7 @@ def _render_diff(app: App, result: DiffResult) -> None:
     if app.json:
         app.answer_json(result.as_data())
     elif compared.changes:
-        write_paged(LINES.join(change_lines(compared.changes)))
+        write_paged(LINES.join(format_changes(compared.changes)))
     if not compared.changes:
         app.say(f"revisions {compared.before.number} and {compared.after.number} have the same records")
 

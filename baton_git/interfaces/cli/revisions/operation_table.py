@@ -11,7 +11,7 @@ from baton_git.core.output import Styled, one_line
 from baton_git.core.state import SHAPE
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.revisions.change_lines import whole_subject
+from baton_git.interfaces.cli.revisions.change_lines import expand_subject
 from baton_git.verbs.revisions.history import Shown
 from baton_git.verbs.revisions.operations import is_undo
 
@@ -31,7 +31,7 @@ def render_operations(operations: Sequence[Shown], now: datetime) -> Styled:
         Column("records", _count_records, right=True),
         Column("who", _describe_author),
         Column("", _describe_undoing, Role.WARNING),
-        Column("what", whole_subject),
+        Column("what", expand_subject),
     ]
     return render_table(operations, columns)
 

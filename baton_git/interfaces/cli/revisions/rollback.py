@@ -9,7 +9,7 @@ from typing import Any
 from baton_git.core.errors import NeedsHuman
 from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, flat
-from baton_git.interfaces.cli.previewing import YES, check_wide
+from baton_git.interfaces.cli.previewing import YES, confirm_wide_change
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Vouched, Workspace
@@ -22,11 +22,11 @@ def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, A
     It asks before a change of many records, and for a confirmation that only a person may give.
     """
 
-    def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
+    def run(app: App, ws: Workspace, verb_input: Any, values: Values) -> Result:
         if "dry_run" in verb.verb.input_model.model_fields and not values.get("yes"):
-            check_wide(app, ws, verb, asked)
+            confirm_wide_change(app, ws, verb, verb_input)
         try:
-            return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is
+            return verb(ws, app.now, verb_input)  # type: ignore[no-any-return]  # a result of whatever verb it is
         except NeedsHuman as error:
             if not app.can_ask_person():
                 raise
@@ -34,7 +34,7 @@ def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, A
             if ask("Type yes to confirm").strip().lower() != "yes":
                 raise
         confirmed = replace(ws, confirmed=Vouched(app.person, "terminal"))
-        return verb(confirmed, app.now, asked)  # type: ignore[no-any-return]
+        return verb(confirmed, app.now, verb_input)  # type: ignore[no-any-return]
 
     return run
 

@@ -76,10 +76,10 @@ class _PrintingRun(HandoverRunner):
         tell(self.app, imported)
 
 
-def _run_step(app: App, ws: Workspace, asked: StepHandover, values: Values) -> SteppedHandover:
+def _run_step(app: App, ws: Workspace, verb_input: StepHandover, values: Values) -> SteppedHandover:
     """Record a step of a run; on a conflict print the current state of the run (with --json it is in the error)."""
     try:
-        return _PrintingRun(app, ws, values).step(asked)
+        return _PrintingRun(app, ws, values).step(verb_input)
     except StepConflict as error:
         if error.current is not None and not app.json:
             app.answer(None, _text(error.current))
@@ -120,9 +120,9 @@ def _render_resumed(app: App, result: ResumedHandover) -> None:
 
 def _render_shown(app: App, result: HandoverRun) -> None:
     """Print the handover file of a run."""
-    app.answer(result.as_data(), file_text(result.record))
+    app.answer(result.as_data(), format_handover_file(result.record))
     if result.ended is not None:
-        app.say(f"it was {flat(result.ended.outcome)} on {flat(result.ended.at)}")
+        app.say(f"the run was {flat(result.ended.outcome)} on {flat(result.ended.at)}")
 
 
 def _render_list(app: App, result: Handovers) -> None:
@@ -151,7 +151,7 @@ def _show_value(value: Any) -> str:
     return "-" if value is None else terminal_line(kairos.format_value(value))
 
 
-def file_text(run: Handover) -> str:
+def format_handover_file(run: Handover) -> str:
     """Return the handover file of a run as text; characters that are unsafe in a terminal are escaped as in JSON."""
     return kairos.dump_for_terminal(run.as_data()).removesuffix("\n")
 
@@ -177,16 +177,19 @@ ADDITIONS = {
         render=_render_changed,
     ),
     "handover resume": Addition(
-        [FILE], fill=_fill_run, run=lambda app, ws, asked, values: _PrintingRun(app, ws, values).resume(asked),
+        [FILE], fill=_fill_run,
+        run=lambda app, ws, verb_input, values: _PrintingRun(app, ws, values).resume(verb_input),
         acting=_beside_run, session_help=RUN_HELP, render=_render_resumed,
     ),
     "handover clear": Addition(
-        [FILE], fill=_fill_run, run=lambda app, ws, asked, values: _PrintingRun(app, ws, values).clear(asked),
+        [FILE], fill=_fill_run,
+        run=lambda app, ws, verb_input, values: _PrintingRun(app, ws, values).clear(verb_input),
         acting=_beside_run, session_help=RUN_HELP, render=_render_changed,
     ),
     "handover list": Addition(render=_render_list),
     "handover show": Addition(
-        [FILE], fill=_fill_run, run=lambda app, ws, asked, values: _PrintingRun(app, ws, values).show(asked),
+        [FILE], fill=_fill_run,
+        run=lambda app, ws, verb_input, values: _PrintingRun(app, ws, values).show(verb_input),
         acting=_beside_run, session_help=RUN_HELP, render=_render_shown,
     ),
 }  # fmt: skip

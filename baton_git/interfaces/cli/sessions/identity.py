@@ -12,7 +12,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, StoreError
 from baton_git.core.records.base import parse
 from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN, report_error
-from baton_git.interfaces.cli.lazy import make_list
+from baton_git.interfaces.cli.lazy import make_list_command
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
 from baton_git.interfaces.context.paif import fill_agent
 from baton_git.systems.paif.identity_verbs import CheckedIdentity, ShownIdentity
@@ -149,6 +149,6 @@ COMMANDS = {
     "identity": group(
         "identity",
         "Set an agent's identity, and check whether texts drift from it.",
-        [make_list("identity"), *DERIVED.values()],
+        [make_list_command("identity"), *DERIVED.values()],
     )
 }

@@ -32,7 +32,11 @@ def _render_init(app: App, result: InitResult) -> None:
         app.settings.repository_config.set("merge.baton.name", "records of baton")
         app.settings.repository_config.set("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
     app.answer(result.as_data(), result.namespace)
-    app.say(f"{'created' if result.created else 'there is already'} {result.ref} in {result.repository}")
+    app.say(
+        f"created {result.ref} in {result.repository}"
+        if result.created
+        else f"{result.ref} already exists in {result.repository}"
+    )
     if app.settings.options.namespace and not app.settings.is_own_store:
         app.say("commands here use this namespace from now on (git config baton.namespace)")
     if result.created:
@@ -104,12 +108,12 @@ def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]
     yield from (("gone", f"{_session_line(session, app.now)}; its process is gone") for session in status.gone[:5])
     for remote in status.waiting:
         waits = f"{count_noun(remote.commits, 'commit')} from {remote.remote}"
-        yield "waiting", f"{waits} (baton sync shows why, baton review which)"
+        yield "waiting", f"{waits} (reasons: baton sync; commits: baton review)"
     for remote_name, number in status.pending.items():
-        yield "pending", f"{count_noun(number, 'commit')} for {remote_name} (baton sync)"
+        yield "pending", f"{count_noun(number, 'commit')} to push to {remote_name} (baton sync)"
     if status.quarantined:
-        rows = count_noun(status.quarantined, "imported row")
-        yield "quarantined", f"{rows} that did not fit (baton import quarantine)"
+        rows = count_noun(status.quarantined, "invalid imported row")
+        yield "quarantined", f"{rows} (baton import quarantine)"
     elif status.quarantined is None:
         yield "quarantined", "unknown: the quarantine cannot be read (baton doctor)"
 

@@ -101,7 +101,8 @@ def loop_run(
 
     git config baton.claudeArguments (or codexArguments, geminiArguments) sets further options of the agent CLI.
 
-    Exit status: 0 the task is done, 130 you interrupted it, 1 something else ended the loop.
+    Exit status: 0 the task is done, 130 Ctrl-C ended the loop (128 plus the number of another signal), 1 something
+    else ended it.
 
     \b
     baton loop-run "Make the tests in tests/parser pass" --max-iterations 5

@@ -33,15 +33,15 @@ def _fill(app: App, values: Values) -> Values:
     return fill_home(app, {**values, **project, **({"agent": agent} if agent else {})})
 
 
-def _without_agent(app: App) -> App:
+def _drop_agent(app: App) -> App:
     """Return the `App` without the agent of --agent, which selects transcripts and is not the acting agent."""
     return replace(app, settings=replace(app.settings, options=app.settings.options._replace(agent=None)))
 
 
-def _run(app: App, ws: Workspace, asked: Mine, values: Values) -> MineResult:
+def _run(app: App, ws: Workspace, verb_input: Mine, values: Values) -> MineResult:
     is_new = ws.branch.read().commit is None
     with progress_line("reading transcripts (bytes)") as line:
-        result = mine(replace(ws, progress=line.advance), app.now, asked)
+        result = mine(replace(ws, progress=line.advance), app.now, verb_input)
     if is_new and result.commit is not None:
         app.tell_new_namespace(result.namespace)
     return result
@@ -50,9 +50,9 @@ def _run(app: App, ws: Workspace, asked: Mine, values: Values) -> MineResult:
 def offer_mining(app: App) -> None:
     """If transcripts of earlier sessions exist, offer to import them: ask at a terminal, else print the command."""
     with app.workspace() as ws:
-        asked = Mine(**fill_home(app, {}))
+        verb_input = Mine(**fill_home(app, {}))
         try:
-            number = count_new(ws, app.now, asked)
+            number = count_new(ws, app.now, verb_input)
         except BatonError as error:
             app.say(f"baton: transcripts of earlier sessions: {flat(str(error))}")
             return
@@ -62,7 +62,7 @@ def offer_mining(app: App) -> None:
         if app.json or not at_terminal():
             app.say(f"{sessions} of this repository left transcripts on this machine; to import them: baton mine")
         elif agrees(f"{sessions} of this repository left transcripts on this machine. Import them?"):
-            app.say(*_describe(_run(app, ws, asked, {})))
+            app.say(*_describe(_run(app, ws, verb_input, {})))
 
 
 def _render(app: App, result: MineResult) -> None:
@@ -83,9 +83,9 @@ def _describe(result: MineResult) -> Iterator[str]:
     counts = {
         "already imported": result.known, "still active": result.at_work, "without prompts or actions": result.empty,
         "of other projects": result.elsewhere,
-        "of deleted or unknown folders (to import those of one: baton mine --project PATH)": result.unclear,
+        "of deleted or unknown folders (to import those of one folder: baton mine --project PATH)": result.unclear,
     }  # fmt: skip
-    yield from (f"  {count} {what}" for what, count in counts.items() if count)
+    yield from (f"  {count} {description}" for description, count in counts.items() if count)
     folders = result.unclear_folders
     yield from (f"    {flat(folder)}" for folder in folders[:FOLDERS_SHOWN])
     if len(folders) > FOLDERS_SHOWN:
@@ -104,6 +104,6 @@ def _describe(result: MineResult) -> Iterator[str]:
 ADDITIONS = {
     "mine": Addition(
         about="With --agent, only the transcripts of one agent CLI are imported: claude, codex or gemini.",
-        fill=_fill, run=_run, acting=_without_agent, render=_render,
+        fill=_fill, run=_run, acting=_drop_agent, render=_render,
     )
 }  # fmt: skip

@@ -22,7 +22,7 @@ from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_bytes
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.sessions.spawned import list_spawned, mark_of, marks_of_spawned, render_stopped
+from baton_git.interfaces.cli.sessions.spawned import find_mark, find_spawned_marks, list_spawned, render_stopped
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.machine_view import fill_surroundings
 from baton_git.namespace.workspace import Workspace
@@ -50,53 +50,53 @@ from baton_git.systems.ecc.target_verbs import (
 from baton_git.verbs.sessions.lineage import Lineage
 
 
-def _list_sessions(app: App, ws: Workspace, asked: ListTargets, values: Values) -> None:
+def _list_sessions(app: App, ws: Workspace, verb_input: ListTargets, values: Values) -> None:
     """List the sessions that adapters can open, with marks for those that baton started.
 
     With --recorded, list only recorded sessions; with --spawned, only those that baton started.
     """
     if values.get("recorded") and values.get("spawned"):
         raise click.UsageError("give --recorded or --spawned, not both")
-    if values.get("spawned") and asked.adapter is not None:
+    if values.get("spawned") and verb_input.adapter is not None:
         raise click.UsageError("give --spawned or --adapter, not both")
     if values.get("spawned"):
-        list_spawned(app, ws, asked.limit)
+        list_spawned(app, ws, verb_input.limit)
     elif values.get("recorded"):
-        kept = [snapshot for snapshot in list_recorded(ws) if asked.adapter in (None, snapshot.snapshot.adapterId)]
-        kept = kept[: asked.limit]
+        kept = [snapshot for snapshot in list_recorded(ws) if verb_input.adapter in (None, snapshot.snapshot.adapterId)]
+        kept = kept[: verb_input.limit]
         summaries = [summarize_snapshot(snapshot).model_dump() for snapshot in kept]
         app.answer(summaries, _make_recorded_table(app, kept))
     else:
         with _redirect_stdout():
-            result = list_targets(ws, app.now, asked)
-        marks = marks_of_spawned(app, ws)
-        data = [{**session.model_dump(), **mark_of(marks, session.target)} for session in result.sessions]
+            result = list_targets(ws, app.now, verb_input)
+        marks = find_spawned_marks(app, ws)
+        data = [{**session.model_dump(), **find_mark(marks, session.target)} for session in result.sessions]
         app.answer(data, _make_offered_table(app, result.sessions, marks))
         _warn(app, result)
 
 
-def _inspect(app: App, ws: Workspace, asked: InspectTarget, values: Values) -> None:
-    """Print a snapshot; also write it to a file or record it, if asked."""
-    result = _open_target(app, ws, asked)
+def _inspect(app: App, ws: Workspace, verb_input: InspectTarget, values: Values) -> None:
+    """Print a snapshot; with --write also write it to a file, and with --record also record it."""
+    result = _open_target(app, ws, verb_input)
     text = json_text(result.snapshot)
     if "file" in values:
         write_all({values["file"]: f"{text}\n".encode()})
     write(text)
-    is_kept_already = asked.target.startswith(RECORDED)
+    is_kept_already = verb_input.target.startswith(RECORDED)
     if values.get("record", app.settings.records_snapshots and not is_kept_already):
         app.tell_write(record_latest(ws, app.now, parse_snapshot(result.snapshot)).written)
 
 
-def _list_adapters(app: App, ws: Workspace, asked: NoInput, values: Values) -> None:
+def _list_adapters(app: App, ws: Workspace, verb_input: NoInput, values: Values) -> None:
     with _redirect_stdout():
-        result = list_session_adapters(ws, app.now, asked)
+        result = list_session_adapters(ws, app.now, verb_input)
     app.answer({"adapters": result.as_data()["adapters"]}, render_table(result.adapters, ADAPTER_COLUMNS))
     _warn(app, result)
 
 
-def _open_target(app: App, ws: Workspace, asked: InspectTarget) -> InspectedTarget:
+def _open_target(app: App, ws: Workspace, verb_input: InspectTarget) -> InspectedTarget:
     with _redirect_stdout():
-        result = inspect_target(ws, app.now, asked)
+        result = inspect_target(ws, app.now, verb_input)
     _warn(app, result)
     return result
 
@@ -123,7 +123,7 @@ def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], marks: Mapp
     """Return a table of sessions that can be opened, with the id and status of those that baton started."""
 
     def mark(session: OfferedTarget) -> str:
-        marked = mark_of(marks, session.target)
+        marked = find_mark(marks, session.target)
         return f"{marked['spawned']} {marked['status']}" if marked else ""
 
     columns = [
@@ -159,12 +159,12 @@ def _fill_snapshot(app: App, values: Values) -> Values:
         return {"snapshot": _read(file).as_data()}
     if target is None:
         raise click.UsageError("give a TARGET, or --file with a snapshot")
-    asked = InspectTarget(
+    verb_input = InspectTarget(
         target=target, adapter=values.get("adapter"), target_type=values.get("target_type"),
         around=fill_surroundings(app, {})["around"],
     )  # fmt: skip
     with app.workspace() as ws:
-        return {"snapshot": _open_target(app, ws, asked).snapshot}
+        return {"snapshot": _open_target(app, ws, verb_input).snapshot}
 
 
 def _render_recorded(app: App, result: RecordedSnapshot) -> None:
@@ -231,10 +231,12 @@ LISTS = (
 )
 COPIES = (
     click.option(
-        "--write", "file", metavar="FILE", type=click.Path(path_type=Path), help="Also write it to this file."
+        "--write", "file", metavar="FILE", type=click.Path(path_type=Path), help="Also write the snapshot to this file."
     ),
     click.option(
-        "--record/--no-record", default=None, help="Also record it. Default: git config baton.recordSnapshots."
+        "--record/--no-record",
+        default=None,
+        help="Also record the snapshot. Default: git config baton.recordSnapshots.",
     ),
 )
 MARKED = (

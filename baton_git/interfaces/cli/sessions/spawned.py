@@ -31,7 +31,7 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
         app.say("no workflow or loop has started a session here")
 
 
-def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
+def find_spawned_marks(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
     """Return the records of the sessions that baton started here. The keys are the ids that the agent CLIs assigned."""
     records = open_spawned_sessions(ws)
     end_unwatched_sessions(records, iso(app.now))
@@ -40,7 +40,7 @@ def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
     return {session.session: session for session in sessions if session.session}
 
 
-def mark_of(marks: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
+def find_mark(marks: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
     """Return the id and the status of the session that `target` (`claude:ID`) names.
 
     Return an empty dictionary if baton did not start that session here.

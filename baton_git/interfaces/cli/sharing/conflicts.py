@@ -104,13 +104,13 @@ def merge_driver_command(app: App, base: str, ours: str, theirs: str, path: str)
     baton merge-driver base.tmp ours.tmp theirs.tmp open_loops/OL-1.toml
     """
     with Store(app.settings.repository) as store:
-        done = merge_file(store, path, *(read_bytes(one) for one in (base, ours, theirs)))
-    _write(Path(ours), done.text)
-    for name, text in done.other_files.items():
+        merged = merge_file(store, path, *(read_bytes(file) for file in (base, ours, theirs)))
+    _write(Path(ours), merged.text)
+    for name, text in merged.other_files.items():
         _write(Path(name), text)
         app.say(f"baton: {path}: the merge also wrote {name}; to finish the merge: git add -A, git commit")
-    app.answer({"path": path, "beside": sorted(done.other_files)}, "")
-    return 1 if done.other_files else 0
+    app.answer({"path": path, "beside": sorted(merged.other_files)}, "")
+    return 1 if merged.other_files else 0
 
 
 def _write(path: Path, text: bytes) -> None:

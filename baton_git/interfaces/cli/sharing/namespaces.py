@@ -51,27 +51,27 @@ def _confirm(question: str, done: str) -> None:
         raise NotAllowed(f"not confirmed, so nothing was {done}")
 
 
-def _rename(app: App, ws: Workspace, asked: RenameNamespace, values: Values) -> RenamedNamespace:
+def _rename(app: App, ws: Workspace, verb_input: RenameNamespace, values: Values) -> RenamedNamespace:
     """Rename a namespace, also in the setting that named it. A person confirms a rename on a remote."""
-    if asked.remote and not asked.dry_run and not values.get("yes"):
-        preview = rename_namespace(ws, app.now, asked.model_copy(update={"dry_run": True}))
-        _confirm(f"Rename {preview.namespace} to {preview.new_name} on {asked.remote} too?", "renamed")
-    renamed = rename_namespace(ws, app.now, asked)
-    if not asked.dry_run and app.settings.config.get(NAME_SETTING) == renamed.namespace:
+    if verb_input.remote and not verb_input.dry_run and not values.get("yes"):
+        preview = rename_namespace(ws, app.now, verb_input.model_copy(update={"dry_run": True}))
+        _confirm(f"Rename {preview.namespace} to {preview.new_name} on {verb_input.remote} too?", "renamed")
+    renamed = rename_namespace(ws, app.now, verb_input)
+    if not verb_input.dry_run and app.settings.config.get(NAME_SETTING) == renamed.namespace:
         app.settings.repository_config.set(NAME_SETTING, renamed.new_name)
     return renamed
 
 
-def _delete(app: App, ws: Workspace, asked: DeleteNamespace, values: Values) -> DeletedNamespace:
+def _delete(app: App, ws: Workspace, verb_input: DeleteNamespace, values: Values) -> DeletedNamespace:
     """Delete a namespace that a person confirmed, and the setting of the repository that named it."""
-    if not asked.dry_run and not values.get("yes"):
-        preview = delete_namespace(ws, app.now, asked.model_copy(update={"dry_run": True}))
-        where = f" here and on {asked.remote}" if asked.remote else ""
+    if not verb_input.dry_run and not values.get("yes"):
+        preview = delete_namespace(ws, app.now, verb_input.model_copy(update={"dry_run": True}))
+        where = f" here and on {verb_input.remote}" if verb_input.remote else ""
         _confirm(f"Delete {preview.namespace}{where} ({_size(preview)})?", "deleted")
-    deleted = delete_namespace(ws, app.now, asked)
-    is_named = not asked.dry_run and app.settings.config.get(NAME_SETTING) == deleted.namespace
+    deleted = delete_namespace(ws, app.now, verb_input)
+    is_named = not verb_input.dry_run and app.settings.config.get(NAME_SETTING) == deleted.namespace
     if is_named and not app.settings.repository_config.unset(NAME_SETTING):
-        app.say(f"{NAME_SETTING} still names it: git config --show-origin {NAME_SETTING} prints where")
+        app.say(f"{NAME_SETTING} still names it; to see where: git config --show-origin {NAME_SETTING}")
     return deleted
 
 
@@ -122,7 +122,7 @@ def _describe_due(row: NamespaceSummary) -> str:
         f"{count_noun(number, 'commit')} of {remote} wait for a review" for remote, number in row.waiting.items()
     ]
     return ", ".join(
-        [*waiting, *(f"{count_noun(number, 'commit')} for {name}" for name, number in row.pending.items())]
+        [*waiting, *(f"{count_noun(number, 'commit')} to push to {name}" for name, number in row.pending.items())]
     )
 
 

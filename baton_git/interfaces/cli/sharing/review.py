@@ -12,7 +12,7 @@ from baton_git.core.errors import NeedsHuman
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.output import Styled
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
-from baton_git.interfaces.cli.common_command import offer_for
+from baton_git.interfaces.cli.common_command import find_completer
 from baton_git.interfaces.cli.printing import ask, choose
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
@@ -21,7 +21,7 @@ from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, ReviewRe
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.review import decide, load_review, make_decided, make_waiting
 
-REMOTES, WAITING = offer_for("remote", "review"), offer_for("accept", "review")
+REMOTES, WAITING = find_completer("remote", "review"), find_completer("accept", "review")
 
 
 @command("review")
@@ -63,26 +63,26 @@ def review_command(
     if set(accept) & set(reject):
         raise click.UsageError(f"{', '.join(sorted(set(accept) & set(reject)))} cannot be both accepted and rejected")
     with app.workspace() as ws:
-        name, found = load_review(ws, remote)
-        if found is None:
-            app.answer(make_waiting(name, found).as_data(), "")
+        name, queue = load_review(ws, remote)
+        if queue is None:
+            app.answer(make_waiting(name, queue).as_data(), "")
             app.say(f"nothing from {name} waits for a review")
         elif accept or reject or accept_all or reject_all:
-            choice = ReviewChoice(None if accept_all else accept, None if reject_all else reject, found.theirs)
-            _render_decided(app, name, _decide(app, ws, name, found, choice))
+            choice = ReviewChoice(None if accept_all else accept, None if reject_all else reject, queue.theirs)
+            _render_decided(app, name, _decide(app, ws, name, queue, choice))
         elif at_terminal() and not app.json:
             ws.branch.check_settings()
-            _ask(app, ws, name, found)
+            _ask(app, ws, name, queue)
         else:
             app.answer(
-                make_waiting(name, found).as_data(),
-                join([line for item in found.items for line in waiting_record_lines(item)], "\n"),
+                make_waiting(name, queue).as_data(),
+                join([line for item in queue.items for line in format_waiting_record(item)], "\n"),
             )
             app.say("to decide, add --accept ID, --reject ID, --accept-all or --reject-all")
 
 
-def waiting_record_lines(item: WaitingRecord) -> list[Styled]:
-    """Describe a waiting record and its changes, safe for a terminal."""
+def format_waiting_record(item: WaitingRecord) -> list[Styled]:
+    """Return lines that describe a waiting record and its changes, safe for a terminal."""
     info = ALL_KINDS.get(item.kind)
     name = f"{info.title if info else item.kind} {item.id}" if item.kind != item.id else item.id
     lines = [paint(flat(name), Role.HEADING, styled=shows_styles())]
@@ -119,7 +119,7 @@ FIELD_COLUMNS = (
 )
 
 
-def _decide(app: App, ws: Workspace, name: str, found: ReviewQueue, choice: ReviewChoice) -> ReviewResult:
+def _decide(app: App, ws: Workspace, name: str, queue: ReviewQueue, choice: ReviewChoice) -> ReviewResult:
     """Carry out a decision; ask a person at the terminal to confirm each record that would become a rule.
 
     Raises:
@@ -130,28 +130,30 @@ def _decide(app: App, ws: Workspace, name: str, found: ReviewQueue, choice: Revi
         try:
             return decide(ws, app.now, name, choice, confirmed=confirmed)
         except NeedsHuman as error:
-            item = next((item for item in found.items if item.id == error.data.get("record")), None)
+            item = next((item for item in queue.items if item.id == error.data.get("record")), None)
             if item is None or item.id in confirmed or not app.can_ask_person():
                 raise
-            app.say("", *waiting_record_lines(item), f"{flat(item.id)} would become a rule that every session follows.")
+            app.say(
+                "", *format_waiting_record(item), f"{flat(item.id)} would become a rule that every session follows."
+            )
             typed = ask(f"Type {flat(item.id)} to confirm")
             if typed.strip() != item.id:
                 raise
             confirmed.add(item.id)
 
 
-def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
+def _ask(app: App, ws: Workspace, name: str, queue: ReviewQueue) -> None:
     """Ask about each record (accept, reject, skip it, or quit the questions), and carry out the decisions."""
-    take: list[str] = []
-    refuse: list[str] = []
-    for item in found.items:
-        app.say("", *waiting_record_lines(item))
+    accepted: list[str] = []
+    rejected: list[str] = []
+    for item in queue.items:
+        app.say("", *format_waiting_record(item))
         answer = choose("accept, reject, skip or quit", "arsq")
         if answer == "q":
             break
-        (take if answer == "a" else refuse if answer == "r" else []).append(item.id)
-    if take or refuse:
-        _render_decided(app, name, _decide(app, ws, name, found, ReviewChoice(take, refuse, found.theirs)))
+        (accepted if answer == "a" else rejected if answer == "r" else []).append(item.id)
+    if accepted or rejected:
+        _render_decided(app, name, _decide(app, ws, name, queue, ReviewChoice(accepted, rejected, queue.theirs)))
     else:
         app.say("nothing was decided")
 

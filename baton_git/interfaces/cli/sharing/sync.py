@@ -11,10 +11,10 @@ from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun
 from baton_git.interfaces.cli.app import SECONDS, App, command, flat
-from baton_git.interfaces.cli.common_command import offer_for
-from baton_git.interfaces.cli.previewing import YES, check_extent
+from baton_git.interfaces.cli.common_command import find_completer
+from baton_git.interfaces.cli.previewing import YES, confirm_extent
 from baton_git.interfaces.cli.printing import progress_line
-from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
+from baton_git.interfaces.cli.revisions.change_lines import LINES, format_changes
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
@@ -24,9 +24,14 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 
 
 @command("sync")
-@click.argument("remote", required=False, shell_complete=offer_for("remote", "sync"))
+@click.argument("remote", required=False, shell_complete=find_completer("remote", "sync"))
 @click.option(
-    "--remote", "-r", "named", metavar="REMOTE", help="The same as REMOTE.", shell_complete=offer_for("remote", "sync")
+    "--remote",
+    "-r",
+    "named",
+    metavar="REMOTE",
+    help="The same as REMOTE.",
+    shell_complete=find_completer("remote", "sync"),
 )
 @click.option("--all", "everything", is_flag=True, help="Sync all namespaces of this repository and of the remote.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and which records would change here.")
@@ -69,11 +74,11 @@ def sync_command(
         options = SyncOptions(timeout, everything=everything, dry_run=dry_run)
         if settle is not None and not (dry_run or yes):
             planned = sync(ws, app.now, remote or named, replace(options, dry_run=True), settle=settle)
-            check_extent(app, _list_changes(planned), ws.branch.read().state)
+            confirm_extent(app, _list_changes(planned), ws.branch.read().state)
         done = sync(ws, app.now, remote or named, options, settle=settle)
         is_here = ws.branch.store.tip(ws.branch.ref) is not None
         open_conflicts = [] if dry_run else _list_conflicts(ws, done)
-    app.answer(done.as_data(), LINES.join(change_lines(_list_changes(done))))
+    app.answer(done.as_data(), LINES.join(format_changes(_list_changes(done))))
     lines = (
         _describe_plan(done)
         if dry_run
