@@ -41,12 +41,14 @@ from baton_git.systems.session_baton.importers import parse_object
 _URL_HELP = "The server. Default: BATON_URL, or git config --global baton.url."
 
 
-def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable[[Callable[..., Any]], click.Command]:
+def _cache_command(
+    name: str, short_help: str, *, uses_server: bool = True
+) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that declares a command on the cache.
 
     Args:
-        asks: whether the command uses the server. If so, its function gets the `App` and the `BatonCache`, else the
-            `App` and the `CacheFolder`.
+        uses_server: whether the command uses the server. If so, its function gets the `App` and the `BatonCache`, else
+            the `App` and the `CacheFolder`.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -54,7 +56,7 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
         def run_with_cache(json_fields: str | None, folder: Path | None, **rest: Any) -> Any:
             app = make_app(Settings(CommonOptions()), json_fields)
             folder_cache = CacheFolder(folder or Path.home() / ".claude" / "loop" / "batons")
-            if not asks:
+            if not uses_server:
                 return function(app, folder_cache, **rest)
             server = BatonServer(_find_server(rest.pop("url")), read_token(), rest.pop("timeout"))
             return function(app, BatonCache(folder_cache, server), **rest)
@@ -64,7 +66,7 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
             click.option("--folder", type=place, help="The cache. Default: ~/.claude/loop/batons."),
             JSON,
         ]
-        if asks:
+        if uses_server:
             options += [
                 click.option("--url", metavar="URL", help=_URL_HELP),
                 click.option(
@@ -94,9 +96,9 @@ def _find_server(named: str | None) -> ServerAddress:
 @_cache_command("read", "Print a server's document, and store it in the cache.")
 @click.argument("namespace", metavar="NS")
 def read_command(app: App, cache: BatonCache, namespace: str) -> None:
-    """Print the baton of a session-baton server, and store it in the local cache.
+    """Print the document of a namespace from a session-baton server, and store it in the local cache.
 
-    A document that waits in the cache is sent first. If the server is unreachable, the cached baton is printed, or
+    A document that waits in the cache is sent first. If the server is unreachable, the cached document is printed, or
     null, and the exit status is 0, so that a session can start without the server. The same happens if the server
     refuses the waiting document; --json then has the reason in `refused`. In --json, `source` is server, cache or none.
 
@@ -123,19 +125,23 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
         if outcome.entry.sync_state.local is not None and _describe_owner(cache, outcome):
             app.say(f"       {_suggest_send(cache, namespace)}")
     elif _describe_owner(cache, outcome):
-        words = "the server's baton, not stored in the cache" if source == "server" else "baton from the local cache"
+        printed = (
+            "the server's document, not stored in the cache"
+            if source == "server"
+            else "the document from the local cache"
+        )
         app.say(
-            f"{words}: the cache has a document that waits for {outcome.entry.sync_state.url}",
+            f"{printed}: the cache has a document that waits for {outcome.entry.sync_state.url}",
             f"       {_suggest_send(cache, namespace)}",
         )
     elif outcome.answer is not None and outcome.answer.baton is None and outcome.entry.copy is not None:
         app.say(
-            "the server has no baton; the one in the cache was not removed", f"       {suggest_resolving(namespace)}"
+            "the server has no document; the one in the cache was not removed", f"       {suggest_resolving(namespace)}"
         )
     elif outcome.refused is not None:
         app.say(
             f"baton: {outcome.refused}",
-            f"the server refused the document that waits in the cache; this is the baton of the {source}",
+            f"the server refused the document that waits in the cache; this is the document of the {source}",
         )
     elif outcome.sent:
         app.say("the document that waited in the cache was sent")
@@ -161,15 +167,15 @@ def _suggest_send(cache: BatonCache, namespace: str) -> str:
 
 
 def _describe_owner(cache: BatonCache, outcome: CacheOutcome) -> str:
-    """Return ` of URL` if the cached baton is of another server; else an empty text."""
+    """Return ` of URL` if the cached document is of another server; else an empty text."""
     url = outcome.entry.sync_state.url
     return f" of {url}" if url not in ("", cache.url) else ""
 
 
 def _describe_offline(source: str, answer: ServerAnswer) -> str:
     if source == "none":
-        return "there is no baton in the local cache either"
-    return f"baton from the local cache (updated_at {flat(answer.updated_at or 'unknown')})"
+        return "there is no document in the local cache either"
+    return f"the document from the local cache (updated_at {flat(answer.updated_at or 'unknown')})"
 
 
 @_cache_command("write", "Write a document to a server and to the cache.")
@@ -187,8 +193,8 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
     """Write a whole document to a session-baton server and to the local cache.
 
     If the server is unreachable, the document waits in the cache (`pending_upload`, exit status 0), and the next read,
-    write or send sends it. If somebody else has written since it was read, this is a conflict: both versions are
-    compared, none is replaced, and the exit status is 3. Secrets are removed before anything is stored or sent.
+    write or send sends it. If the server's document has changed since it was read, this is a conflict: both versions
+    are compared, none is replaced, and the exit status is 3. Secrets are removed before anything is stored or sent.
 
     \b
     baton cache write project:x --file baton.json --url http://127.0.0.1:9101
@@ -297,7 +303,7 @@ def _describe_sent(outcome: CacheOutcome, choice: str | None) -> list[str]:
     return [f"{name}: {'sent' if outcome.sent else 'no document waits'}"]
 
 
-@_cache_command("status", "List the documents in the local cache.", asks=False)
+@_cache_command("status", "List the documents in the local cache.", uses_server=False)
 def status_command(app: App, folder: CacheFolder) -> None:
     """List the documents in the local cache and their status: synced, waiting to be sent, or in conflict.
 

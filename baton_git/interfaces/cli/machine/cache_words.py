@@ -49,7 +49,7 @@ def tell_details(app: App, outcome: CacheOutcome) -> None:
         app.say(f"archived, because the document does not contain them: {flat(', '.join(outcome.answer.archived))}")
     for key, conflict in outcome.contested:
         field = f"{flat(key.id or key.kind)} {flat(conflict.field)}"
-        app.say(f"conflict: {field}: {_value(conflict.ours)} was chosen over {_value(conflict.theirs)}")
+        app.say(f"merged: {field}: {_value(conflict.ours)} was chosen over {_value(conflict.theirs)}")
     for kept in dict.fromkeys(outcome.kept):
         app.say(f"kept: {kept.name} ({kept.why})")
     if not outcome.kept:
@@ -63,7 +63,7 @@ def tell_details(app: App, outcome: CacheOutcome) -> None:
 
 def _conflict_lines(conflict: CacheConflict) -> Iterator[str]:
     name = flat(conflict.namespace)
-    yield f"baton: conflict: the server has a newer baton of {name}; yours was not sent, and waits in the cache"
+    yield f"baton: conflict: the server has a newer document of {name}; yours was not sent, and waits in the cache"
     for side, changes in (("here", conflict.compared.here), ("server", conflict.compared.there)):
         yield from (f"       {side}: {words}" for change in changes for words in _change_words(change))
     if not conflict.compared.here and not conflict.compared.there:

@@ -133,13 +133,13 @@ def test_offline_the_cache_is_read_and_reported(cache, wire, folder):
     assert done.json["baton"] == a_baton("here")
     assert done.json["updated_at"] == time
     assert done.json["source"] == "cache"
-    assert f"offline: baton from the local cache (updated_at {time})" in done.err
+    assert f"offline: the document from the local cache (updated_at {time})" in done.err
 
 
 def test_without_server_and_cache_the_start_of_a_session_is_not_held_up(cache, folder):
     done = cache("read", "work", "--json", url=NOWHERE)
     assert done.json == {"baton": None, "namespace": "work", "updated_at": None, "source": "none", "status": "nothing"}
-    assert "no baton in the local cache either" in done.err
+    assert "no document in the local cache either" in done.err
 
 
 def test_a_write_whose_answer_got_lost_is_recognised_and_not_a_conflict(cache, wire):
@@ -296,7 +296,7 @@ def test_merge_reports_the_chosen_values(cache, wire, folder):
     wire.put("work", theirs)
     cache("write", "work", url=wire.url, doc=a_baton("base", a_loop(1, action="Ours")), code=3)
     done = cache("send", "work", "--merge", url=wire.url)
-    assert "contested: OL-001 action: 'Ours' was chosen over 'Theirs'" in done.err
+    assert "merged: OL-001 action: 'Ours' was chosen over 'Theirs'" in done.err
     assert wire.get("work")["open_loops"][0]["action"] == "Ours"
     assert theirs in kept(folder)
 
