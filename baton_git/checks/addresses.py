@@ -155,7 +155,7 @@ def _get_addresses(host: str, port: int) -> Sequence[str] | AddressRefused:
     return list(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
 
-def first_reached(addresses: Sequence[str], connect: Callable[[str], Reached]) -> Reached:
+def connect_to_first(addresses: Sequence[str], connect: Callable[[str], Reached]) -> Reached:
     """Return the result of `connect` for the first address that accepts a connection.
 
     A name such as `localhost` often has two addresses, and a server may listen on only one of them.

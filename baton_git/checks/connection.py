@@ -14,7 +14,7 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 from urllib3.response import BaseHTTPResponse
 from urllib3.util import Url
 
-from baton_git.checks.addresses import CheckDeadline, first_reached, resolve
+from baton_git.checks.addresses import CheckDeadline, connect_to_first, resolve
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -64,7 +64,7 @@ def open_response(
         HTTPException, urllib3.exceptions.HTTPError: the response is not HTTP.
     """
     addresses = resolve(endpoint.host, endpoint.port, deadline, allow_private=allow_private)
-    connection = first_reached(addresses, partial(_connect, endpoint, deadline))
+    connection = connect_to_first(addresses, partial(_connect, endpoint, deadline))
     headers = {**request.headers, "Host": endpoint.netloc, "Connection": "close", "User-Agent": "baton-git"}
     with contextlib.closing(connection), _hang_up_at(deadline, connection.sock):
         connection.request(request.method, request.target, request.body, headers, preload_content=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from functools import partial
 
-from baton_git.checks.addresses import AddressRefused, CheckDeadline, first_reached, resolve
+from baton_git.checks.addresses import AddressRefused, CheckDeadline, connect_to_first, resolve
 from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown, no_answer
 from baton_git.checks.specification import CheckSpec, World
 
@@ -22,7 +22,7 @@ def check(spec: CheckSpec, world: World) -> Outcome:
     deadline = CheckDeadline.after(spec.timeout_seconds)
     try:
         addresses = resolve(host, spec.port, deadline, allow_private=world.allow_private_hosts)
-        first_reached(addresses, partial(_knock, spec.port, deadline))
+        connect_to_first(addresses, partial(_knock, spec.port, deadline))
     except TimeoutError:
         return no_answer(spec.timeout_seconds)
     except ConnectionRefusedError:

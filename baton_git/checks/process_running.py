@@ -35,10 +35,10 @@ def _living() -> Iterator[set[str]]:
     for process in psutil.process_iter(["name", "cmdline", "status"]):
         if process.pid == os.getpid() or process.info["status"] == psutil.STATUS_ZOMBIE:
             continue
-        yield {process.info["name"], *names_of(process.info["cmdline"] or [])}
+        yield {process.info["name"], *list_names(process.info["cmdline"] or [])}
 
 
-def names_of(argv: Sequence[str]) -> Iterator[str]:
+def list_names(argv: Sequence[str]) -> Iterator[str]:
     """Yield the names for a command line: the program and, for an interpreter, the script (or `-m` module)."""
     if not argv:
         return

@@ -41,7 +41,7 @@ class CheckSpec(NamedTuple):
     timeout_seconds: float = 5.0
 
 
-def nothing_approved(argv: Argv) -> str | None:
+def refuse_all(argv: Argv) -> str | None:
     """Refuse every command: the default for `World.refusal`."""
     return "not approved on this machine"
 
@@ -61,7 +61,7 @@ class World:
     """
 
     folder: Path | None = None
-    refusal: Callable[[Argv], str | None] = nothing_approved
+    refusal: Callable[[Argv], str | None] = refuse_all
     allow_private_hosts: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     find_commit: Callable[[str, str | None], str | None] | None = None

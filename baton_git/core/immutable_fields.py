@@ -28,7 +28,7 @@ def fixed_fields(model: type[Part]) -> tuple[str, ...]:
     return tuple(name for name in model.model_fields if isinstance(merge_rule(model, name), Fixed))
 
 
-def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Breach]:
+def find_breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Breach]:
     """Yield the immutable fields that differ between two entries of one key."""
     if not isinstance(before, Record) or isinstance(after, Unreadable):
         return
@@ -44,13 +44,13 @@ def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Br
 def refuse_changes(before: State, after: State) -> None:
     """Raise NotAllowed if an edit of `after` changes an immutable field of a record of `before`."""
     for key in after.edits:
-        for breach in breaches(key, before.entry(key), after.entry(key)):
+        for breach in find_breaches(key, before.entry(key), after.entry(key)):
             raise NotAllowed(f"{key.display_name}: {breach.field} {WHY}", hint="create a new record instead")
 
 
 def restore_fixed(before: State, after: State) -> tuple[State, set[Key]]:
     """Return the later state with its immutable fields restored, and the keys of the restored records."""
-    broken = {key for key in after.edits if any(breaches(key, before.entry(key), after.entry(key)))}
+    broken = {key for key in after.edits if any(find_breaches(key, before.entry(key), after.entry(key)))}
     edits = {key: _restore_entry(before.entry(key), after.entry(key)) for key in broken}
     return State(after.source, {**after.edits, **edits}), broken
 
@@ -58,4 +58,4 @@ def restore_fixed(before: State, after: State) -> tuple[State, set[Key]]:
 def _restore_entry(before: Entry | None, after: Entry | None) -> Entry | None:
     if not isinstance(before, Record) or not isinstance(after, Record):
         return before
-    return after.replace(**{breach.field: breach.kept for breach in breaches(Key(""), before, after)})
+    return after.replace(**{breach.field: breach.kept for breach in find_breaches(Key(""), before, after)})

@@ -395,7 +395,7 @@ def hold_claims(
         evidence: whether to hold back new results of probes.
         judge: decides the tier of stored records.
     """
-    holds = _holds(base, claim, tier_of, judge)
+    holds = _find_holds(base, claim, tier_of, judge)
     if not evidence:
         holds = [hold for hold in holds if hold.field != "last_check"]
     if not holds:
@@ -409,21 +409,25 @@ def hold_claims(
     return type(claim).model_validate(data), holds
 
 
-def _holds(base: Record | None, claim: Record, tier_of: Callable[[str], str | None], judge: Judge) -> list[HeldClaim]:
-    holds = _tier_holds(base, claim)
+def _find_holds(
+    base: Record | None, claim: Record, tier_of: Callable[[str], str | None], judge: Judge
+) -> list[HeldClaim]:
+    """Return the changes that `hold_claims` holds back, with evidence."""
+    holds = _hold_tier(base, claim)
     if isinstance(claim, OpenLoop):
-        holds += _evidence_holds(base if isinstance(base, OpenLoop) else None, claim)
+        holds += _hold_evidence(base if isinstance(base, OpenLoop) else None, claim)
     if isinstance(claim, Pattern):
-        holds += _pattern_holds(base if isinstance(base, Pattern) else None, claim)
+        holds += _hold_graduation(base if isinstance(base, Pattern) else None, claim)
     if isinstance(claim, ActiveDecision):
         tier = str(holds[0].kept) if holds else claim.source_tier
         if base is not None:
             tier = judge.tier(key_of(base), tier)
-        holds += _decision_holds(base if isinstance(base, ActiveDecision) else None, claim, tier, tier_of)
+        holds += _hold_decision_status(base if isinstance(base, ActiveDecision) else None, claim, tier, tier_of)
     return holds
 
 
-def _tier_holds(base: Record | None, claim: Record) -> list[HeldClaim]:
+def _hold_tier(base: Record | None, claim: Record) -> list[HeldClaim]:
+    """Hold back a tier that is lowered, or raised to `human_confirmed`."""
     before, after = getattr(base, "source_tier", None), getattr(claim, "source_tier", None)
     if before == after or after is None:
         return []
@@ -438,7 +442,7 @@ def _tier_holds(base: Record | None, claim: Record) -> list[HeldClaim]:
     return []
 
 
-def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[HeldClaim]:
+def _hold_evidence(base: OpenLoop | None, claim: OpenLoop) -> list[HeldClaim]:
     """Hold back a new probe result. A document may repeat the stored one, or state a person's result."""
     before = base.last_check if base else None
     if claim.last_check is None or claim.last_check.by != "probe" or claim.last_check == before:
@@ -447,7 +451,8 @@ def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[HeldClaim]:
     return [HeldClaim(claim.id, "last_check", claim.last_check.as_data(), kept, "no probe on this machine reported it")]
 
 
-def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:
+def _hold_graduation(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:
+    """Hold back a graduation or its end, a new status of a dismissed pattern, and a change of `graduated_to`."""
     was_graduated = base is not None and base.status == "graduated"
     is_graduated = claim.status == "graduated"
     holds = []
@@ -463,7 +468,7 @@ def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:
     return holds
 
 
-def _decision_holds(
+def _hold_decision_status(
     base: ActiveDecision | None, claim: ActiveDecision, tier: str, tier_of: Callable[[str], str | None]
 ) -> list[HeldClaim]:
     """Hold back a forbidden change of status. `tier` is the tier of the claim without an unauthorised raise."""

@@ -7,7 +7,7 @@ from itertools import count
 from typing import NamedTuple
 
 from baton_git.core.layout import OLDER_ROOTS, ROOT_FILES, differing_paths, key_at, paths_below
-from baton_git.core.merge import NEWEST_RULES, ContestedValue, conflict, merge_lines
+from baton_git.core.merge import NEWEST_RULES, ContestedValue, make_conflict, merge_lines
 from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Edit, Folder, TreeEntry
 
@@ -106,7 +106,7 @@ def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -
         contested = ContestedValue(
             "", _describe_side(was, path), _describe_side(kept, path), _describe_side(gone, path), "ours"
         )
-        return MergedFiles({path: kept}, (conflict(KIND, path, contested),))
+        return MergedFiles({path: kept}, (make_conflict(KIND, path, contested),))
     lines = _merge_by_lines(path, sides, roots)
     if lines is not None:
         return MergedFiles({path: lines}, ())
@@ -115,7 +115,7 @@ def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -
     contested = ContestedValue(
         "", _describe_side(was, path), _describe_side(first, path), _describe_side(second, second_path), "ours"
     )
-    return MergedFiles({path: first, second_path: second}, (conflict(KIND, path, contested),))
+    return MergedFiles({path: first, second_path: second}, (make_conflict(KIND, path, contested),))
 
 
 def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.kinds import ALL_KINDS, SINGLETONS
-from baton_git.core.merge import NEWEST_RULES, RULES, Decision, apply, decide, with_conflicts
+from baton_git.core.merge import NEWEST_RULES, RULES, Decision, add_conflicts, apply, decide
 from baton_git.core.merge.decisions import entry_values
 from baton_git.core.names import Oid
 from baton_git.core.output import one_line
@@ -125,7 +125,7 @@ def merge_trees(
     states = [State(layout.TreeSource(root)) for root in roots]
     decisions = decide(*states, rules=rules)
     files = merge_files(*roots, rules=rules)
-    merged = with_conflicts(_restore_immutable(states[0], states[1], apply(states[1], decisions)), files.conflicts)
+    merged = add_conflicts(_restore_immutable(states[0], states[1], apply(states[1], decisions)), files.conflicts)
     conflicts = tuple(_new_conflicts(states[1], merged))
     edits = {**_edits(merged, states[2], roots), **files.edits}
     return MergedTree(draft.tree(ours, edits), tuple(decisions), conflicts)

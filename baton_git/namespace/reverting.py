@@ -7,9 +7,17 @@ from typing import NamedTuple
 
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import state_of
-from baton_git.core.merge import Decision, apply, are_two, decide, same, take_off_entries, without_counts
+from baton_git.core.merge import (
+    Decision,
+    apply,
+    are_different_records,
+    clear_counts,
+    decide,
+    remove_reverted_entries,
+    same,
+)
 from baton_git.core.merge.decisions import frame_json
-from baton_git.core.merge.id_assignment import with_id
+from baton_git.core.merge.id_assignment import replace_id
 from baton_git.core.names import Oid
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, merge_rule, parse
@@ -114,10 +122,18 @@ def _with_ids(before: State, after: State, decisions: Sequence[Decision]) -> Sta
     for decision in decisions:
         if decision.action == "rekey" and decision.to is not None and after.entry(decision.to) is None:
             named, entry = before.entry(decision.to), after.entry(decision.key)
-            if isinstance(named, Part) and isinstance(entry, Part) and not are_two(decision.key.kind, named, entry):
+            if (
+                isinstance(named, Part)
+                and isinstance(entry, Part)
+                and not are_different_records(decision.key.kind, named, entry)
+            ):
                 after = State(
                     after.source,
-                    {**after.edits, decision.key: None, decision.to: with_id(entry, decision.to.id, decision.key.id)},
+                    {
+                        **after.edits,
+                        decision.key: None,
+                        decision.to: replace_id(entry, decision.to.id, decision.key.id),
+                    },
                 )
     return after
 
@@ -197,7 +213,7 @@ def _take_off_entries(decision: Decision, before: State, state: State, after: St
     records = [side for side in sides if isinstance(side, Record)]
     if decision.action != "merge" or not isinstance(decision.result, Record) or len(records) < len(sides):
         return decision
-    return decision._replace(result=take_off_entries(decision.result, *records))
+    return decision._replace(result=remove_reverted_entries(decision.result, *records))
 
 
 def _keep_changed(state: State, before: State, after: State) -> State:
@@ -207,9 +223,11 @@ def _keep_changed(state: State, before: State, after: State) -> State:
     or created again since stay as they are.
     """
     kept = {
-        key: without_counts(entry)
+        key: clear_counts(entry)
         for key, entry in _list_removed(before, after)
-        if isinstance(now := state.entry(key), Record) and not same(now, entry) and not are_two(key.kind, now, entry)
+        if isinstance(now := state.entry(key), Record)
+        and not same(now, entry)
+        and not are_different_records(key.kind, now, entry)
     }
     already_added = {key: None for key, _ in _list_removed(after, before) if isinstance(state.entry(key), Record)}
     gone = {key: before.entry(key) for key in before.differing(after) if _is_gone(state, before, key)}

@@ -5,7 +5,7 @@ import ipaddress
 import pytest
 from looped_cases import for_each
 
-from baton_git.checks.addresses import AddressRefused, CheckDeadline, first_reached, refusal, resolve
+from baton_git.checks.addresses import AddressRefused, CheckDeadline, connect_to_first, refusal, resolve
 
 NEVER = [
     "169.254.169.254",
@@ -101,8 +101,8 @@ def test_a_refusal_counts_only_when_all_refuse():
             return "reached"
         raise OSError("no route") if address == "lost" else ConnectionRefusedError
 
-    assert first_reached(["refusing", "up"], connect) == "reached"
+    assert connect_to_first(["refusing", "up"], connect) == "reached"
     with pytest.raises(OSError, match="no route"):
-        first_reached(["refusing", "lost"], connect)
+        connect_to_first(["refusing", "lost"], connect)
     with pytest.raises(ConnectionRefusedError):
-        first_reached(["refusing", "refusing"], connect)
+        connect_to_first(["refusing", "refusing"], connect)

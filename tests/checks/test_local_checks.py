@@ -11,7 +11,7 @@ from looped_cases import for_each
 
 from baton_git.checks.all_checks import PROBES
 from baton_git.checks.outcome import Failed, Passed, Unknown
-from baton_git.checks.process_running import names_of
+from baton_git.checks.process_running import list_names
 from baton_git.checks.specification import CheckSpec, World
 from baton_git.core.errors import NotARepository
 
@@ -133,7 +133,7 @@ def test_no_process_name_is_unknown():
     ],
 )
 def test_the_parts_of_a_command_line_that_identify_it(argv, names):
-    assert set(names_of(argv)) == names
+    assert set(list_names(argv)) == names
 
 
 def test_an_open_port_passes_and_a_closed_one_fails():

@@ -11,7 +11,7 @@ from looped_cases import for_each
 from planted import HEX, PROSE, SECRETS, some
 from secret_corpus import secrets
 
-from baton_git.core.redaction import Redaction, holds_secret, redact, redact_text
+from baton_git.core.redaction import Redaction, find_secret_kind, redact, redact_text
 from baton_git.core.redaction.rules import CommandLines, compile_rule, find_rows, list_rows
 
 ROWS = [pair for table in list_rows() for pair in table]
@@ -230,8 +230,8 @@ def test_redacting_twice_is_redacting_once(document):
 
 
 def test_only_names_with_secrets_are_reported():
-    assert holds_secret("session-AKIA" + "A1" * 8) == "aws access key"
-    assert holds_secret("OL-7k3f9q") is None
+    assert find_secret_kind("session-AKIA" + "A1" * 8) == "aws access key"
+    assert find_secret_kind("OL-7k3f9q") is None
 
 
 # --- the signs
@@ -271,7 +271,7 @@ HARMLESS = (
 @settings(max_examples=60, deadline=None)
 @given(HARMLESS)
 def test_ids_dates_and_statuses_have_no_secrets(text):
-    assert holds_secret(text) is None
+    assert find_secret_kind(text) is None
 
 
 def test_harmless_text_needs_few_regular_expressions():

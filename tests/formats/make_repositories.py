@@ -25,7 +25,7 @@ from runner import make_stream, write_file
 
 from baton_git.core import layout
 from baton_git.core.merge import fields
-from baton_git.core.merge.applying import conflict
+from baton_git.core.merge.applying import make_conflict
 from baton_git.core.merge.combining import Value
 from baton_git.core.merge.decisions import ContestedValue
 from baton_git.core.names import Oid
@@ -233,7 +233,7 @@ def list_modes() -> Iterator[GoldenRepository]:
 def make_conflict_twice() -> GoldenRepository:
     """Return a repository with conflicts at the paths of those that the merge makes: one readable, and one not."""
     values = [("FU-1", "the release comes first", "nobody has time"), ("FU-2", "no time", "no money")]
-    ids = [conflict("follow_up", id_, ContestedValue("reason", (), (a,), (b,), "ours")).id for id_, a, b in values]
+    ids = [make_conflict("follow_up", id_, ContestedValue("reason", (), (a,), (b,), "ours")).id for id_, a, b in values]
     older = '# settled soon\nrecord_kind = "follow_up"\nrecord_id = "FU-9"\nfield = "reason"\nours = "a"\ntheirs = "b"\nwinner = "ours"\nnote = "kept?"\n'
     base = {
         **follow_up("FU-1", 1), **follow_up("FU-2", 1), f"conflicts/{ids[0]}.toml": f'id = "{ids[0]}"\n{older}',

@@ -6,13 +6,13 @@ so that no value is lost. Without a preferred side, winners are chosen by value:
 result.
 """
 
-from baton_git.core.merge.applying import apply, conflict, conflicts_of, with_conflicts
+from baton_git.core.merge.applying import add_conflicts, apply, list_conflicts, make_conflict
 from baton_git.core.merge.deciding import decide
 from baton_git.core.merge.decisions import NEWEST_RULES, RULES, ContestedValue, Decision, Prefer
 from baton_git.core.merge.fields import merge_fields
-from baton_git.core.merge.lineages import are_two, same
+from baton_git.core.merge.lineages import are_different_records, same
 from baton_git.core.merge.lines import merge_lines
-from baton_git.core.merge.recordings import take_off_entries, without_counts
+from baton_git.core.merge.recordings import clear_counts, remove_reverted_entries
 
 __all__ = [
     "NEWEST_RULES",
@@ -20,15 +20,15 @@ __all__ = [
     "ContestedValue",
     "Decision",
     "Prefer",
+    "add_conflicts",
     "apply",
-    "are_two",
-    "conflict",
-    "conflicts_of",
+    "are_different_records",
+    "clear_counts",
     "decide",
+    "list_conflicts",
+    "make_conflict",
     "merge_fields",
     "merge_lines",
+    "remove_reverted_entries",
     "same",
-    "take_off_entries",
-    "with_conflicts",
-    "without_counts",
 ]

@@ -25,10 +25,10 @@ def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool 
         if decision.result is not None and decision.action != "keep"
     }
     state = State(ours.source, {**ours.edits, **edits}) if edits else ours
-    return with_conflicts(state, conflicts_of(decisions)) if record_conflicts else state
+    return add_conflicts(state, list_conflicts(decisions)) if record_conflicts else state
 
 
-def with_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
+def add_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
     """Return the state with the conflicts. A conflict whose id belongs to an unreadable file gets another id."""
     for conflict in conflicts:
         while isinstance(state.entry(Key(Conflict.kind, conflict.id)), Unreadable):
@@ -37,14 +37,14 @@ def with_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
     return state
 
 
-def conflicts_of(decisions: Sequence[Decision]) -> Iterator[Conflict]:
+def list_conflicts(decisions: Sequence[Decision]) -> Iterator[Conflict]:
     """Yield the conflicts that `apply` records; their ids derive from the record, the field and both values."""
     for decision in decisions:
         if decision.key.kind not in _QUIET:
-            yield from (conflict(decision.key.kind, decision.key.id, value) for value in decision.contested)
+            yield from (make_conflict(decision.key.kind, decision.key.id, value) for value in decision.contested)
 
 
-def conflict(kind: str, id_: str, value: ContestedValue) -> Conflict:
+def make_conflict(kind: str, id_: str, value: ContestedValue) -> Conflict:
     """Return the conflict record of one contested value."""
     sides = sorted(canonical_json(side) for side in (value.ours, value.theirs))
     name = digest([kind, id_, value.field, *sides], 8)

@@ -20,8 +20,8 @@ from baton_git.core.merge.decisions import (
 )
 from baton_git.core.merge.fields import merge_fields
 from baton_git.core.merge.graduation import graduation_winner
-from baton_git.core.merge.id_assignment import Placement, assign_ids, with_id
-from baton_git.core.merge.lineages import MergeSide, are_two, compare_side, identical, same
+from baton_git.core.merge.id_assignment import Placement, assign_ids, replace_id
+from baton_git.core.merge.lineages import MergeSide, are_different_records, compare_side, identical, same
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, parse
 from baton_git.core.records.rule import Rule
@@ -46,7 +46,7 @@ def decide(
     if not their_side.changed:
         return []
     merger = _Merger(base, compare_side(base, ours), their_side, prefer, rules)
-    return list(assign_ids(ours, theirs, merger.with_rules(list(merger.placements())), prefer))
+    return list(assign_ids(ours, theirs, merger.place_rules(list(merger.placements())), prefer))
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class _Merger:
 
     def placements(self) -> Iterator[Placement]:
         """Yield a placement for every record that theirs changed, or that ours moved to a key that theirs changed."""
-        moved = {key for key, place in self.ours.moves.items() if place in self.theirs.changed}
+        moved = {key for key, new_key in self.ours.moves.items() if new_key in self.theirs.changed}
         for key in sorted(self.theirs.changed | moved):
             if self._is_theirs_alone(key):
                 yield Placement(key, self.theirs.state.entry(key), key, "take", key)
@@ -74,19 +74,19 @@ class _Merger:
 
     def _merge_known(self, key: Key, was: Entry) -> Placement:
         """Return the placement of a record that exists in the base."""
-        here, there = self.ours.place(key), self.theirs.place(key)
+        here, there = self.ours.current_key(key), self.theirs.current_key(key)
         ours, theirs = self.ours.state.entry(here), self.theirs.state.entry(there)
         ours_unchanged, theirs_unchanged = here == key and same(ours, was), there == key and same(theirs, was)
         if theirs_unchanged and (not ours_unchanged or identical(theirs, was)):
             return Placement(key, ours, here, "keep", here)
         if ours_unchanged and (not theirs_unchanged or identical(ours, was)):
             return Placement(key, theirs, there, "take", here)
-        places = [place for place in (here, there) if place != key]
+        new_keys = [new_key for new_key in (here, there) if new_key != key]
         if same(ours, theirs):
-            return _keep_alike(key, ours, theirs)._replace(to=min(places, default=key), here=here)
+            return _keep_alike(key, ours, theirs)._replace(to=min(new_keys, default=key), here=here)
         placement = self._merge_both(key, was, ours, theirs)
         closed = isinstance(placement.entry, Archived)
-        to = min((place for place in places if place.archived == closed), default=key)
+        to = min((new_key for new_key in new_keys if new_key.archived == closed), default=key)
         return _place_at(to, placement._replace(here=here))
 
     def _merge_added(self, key: Key, was: Entry | None) -> Iterator[Placement]:
@@ -98,7 +98,7 @@ class _Merger:
             yield _keep_alike(key, ours, theirs)._replace(is_new=True)
         elif ours is None:
             yield Placement(key, theirs, key, "take", None, is_new=True)
-        elif isinstance(ours, Part) and isinstance(theirs, Part) and are_two(key.kind, ours, theirs):
+        elif isinstance(ours, Part) and isinstance(theirs, Part) and are_different_records(key.kind, ours, theirs):
             yield Placement(key, ours, key, "keep", key, is_new=True)
             yield Placement(key, theirs, key, "take", None, is_new=True)
         else:
@@ -146,7 +146,7 @@ class _Merger:
             )
         return ContestedValue("", entry_values(was), first, second, winner)
 
-    def with_rules(self, placements: list[Placement]) -> list[Placement]:
+    def place_rules(self, placements: list[Placement]) -> list[Placement]:
         """Return the placements with each rule taken from the side whose graduation of the pattern wins."""
         keys = {key for key in (*self.ours.changed, *self.theirs.changed) if key.kind == Rule.kind and not key.archived}
         rules = [
@@ -161,12 +161,12 @@ class _Merger:
         if same(our_rule, their_rule):
             return None
         key = Key(Pattern.kind, rule.id)
-        here, there = (side.state.entry(side.place(key)) for side in (self.ours, self.theirs))
+        here, there = (side.state.entry(side.current_key(key)) for side in (self.ours, self.theirs))
         base = self.base.entry(key)
         if (
             not isinstance(here, Part)
             or not isinstance(there, Part)
-            or (base is None and are_two(key.kind, here, there))
+            or (base is None and are_different_records(key.kind, here, there))
         ):
             return None
         before = record_data(base) if isinstance(base, Part) else {}
@@ -188,7 +188,7 @@ def _keep_alike(key: Key, ours: Entry | None, theirs: Entry | None) -> Placement
 
 def _place_at(to: Key, placement: Placement) -> Placement:
     """Return the placement at `to`. The entry's id becomes that of the key; a differing id is not a conflict."""
-    entry = placement.entry if to.archived or placement.entry is None else with_id(placement.entry, to.id, "")
+    entry = placement.entry if to.archived or placement.entry is None else replace_id(placement.entry, to.id, "")
     return placement._replace(
         to=to, entry=entry, contested=tuple(value for value in placement.contested if value.field != "id")
     )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from baton_git.core.merge.combining import Value, combine_values
 from baton_git.core.merge.decisions import NEWEST_RULES, ContestedValue, Prefer, canonical_json, ordered_json
 from baton_git.core.merge.graduation import gate_graduation
-from baton_git.core.merge.recordings import Own, counted_before, own_counts
+from baton_git.core.merge.recordings import Own, count_separately, count_shared
 from baton_git.core.records.base import Part, alike, merge_rule
 from baton_git.core.records.merge_rules import (
     CHANGED_SIDE,
@@ -44,7 +44,7 @@ def merge_fields(
         prefer: the side that wins conflicts; None: decide by value, so that swapping the sides changes nothing.
         rules: the version of the merge rules.
     """
-    own = own_counts(model, ours, theirs) if base is None else None
+    own = count_separately(model, ours, theirs) if base is None else None
     return _merge_table(_Terms(prefer, base is None, own, rules), model, base or {}, ours, theirs)
 
 
@@ -54,7 +54,7 @@ class _Terms(NamedTuple):
     Attributes:
         prefer: the side that wins conflicts, or None.
         has_no_base: whether both sides created the record.
-        own: how often each side counted on its own, if both have copies of one record (see `own_counts`), else None.
+        own: how often each side counted on its own, if both have copies of one record, else None.
         rules: the version of the merge rules.
     """
 
@@ -194,7 +194,7 @@ def _merge_counter(model: type[Part], name: str, sides: Sides, terms: _Terms) ->
     default = model.model_fields[name].get_default()
     base, ours, theirs = (side or (default,) for side in sides)
     if terms.has_no_base:
-        base = (counted_before(terms.own, ours[0], theirs[0]),)
+        base = (count_shared(terms.own, ours[0], theirs[0]),)
     if theirs == base:
         return ours
     return theirs if ours == base else combine_values(Counter(), base, ours, theirs)

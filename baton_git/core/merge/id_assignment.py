@@ -87,13 +87,13 @@ def _assign_new_id(ours: State, theirs: State, placement: Placement, taken: Key)
     to, entry = taken, placement.entry
     for length in (6, 12, 24, 64):
         to = taken._replace(id=derive_id(taken.id, digest(data, length)))
-        entry = with_id(placement.entry, to.id, taken.id)
+        entry = replace_id(placement.entry, to.id, taken.id)
         if all(present is None or identical(present, entry) for present in (ours.entry(to), theirs.entry(to))):
             break
     return placement._replace(entry=entry, to=to, action="rekey")
 
 
-def with_id(entry: Entry, id_: str, before: str) -> Entry:
+def replace_id(entry: Entry, id_: str, before: str) -> Entry:
     """Return the entry with another id; an archived entry records its previous id `before`."""
     if isinstance(entry, Archived):
         return entry.replace(record={**entry.record, "id": id_}, was=before)

@@ -32,7 +32,7 @@ class MergeSide:
     moves: dict[Key, Key]
     arrived: frozenset[Key]
 
-    def place(self, key: Key) -> Key:
+    def current_key(self, key: Key) -> Key:
         """Return the key on this side of the record that has `key` in the base."""
         return self.moves.get(key, key)
 
@@ -47,61 +47,69 @@ def compare_side(base: State, state: State) -> MergeSide:
     """Return the changes of one side since the base, with the records that moved to another key."""
     changed = base.differing(state)
     moves: dict[Key, Key] = {}
-    for key, candidates in sorted(_candidates(base, state, changed).items()):
+    for key, candidates in sorted(_find_candidates(base, state, changed).items()):
         was = base.entry(key)
-        free = [place for place in sorted(candidates) if place not in moves.values()]
-        place = _place(key, was, state, free) if isinstance(was, Part) else None
-        if place is not None:
-            moves[key] = place
+        free = [candidate for candidate in sorted(candidates) if candidate not in moves.values()]
+        new_key = _find_new_key(key, was, state, free) if isinstance(was, Part) else None
+        if new_key is not None:
+            moves[key] = new_key
     return MergeSide(state, changed, moves, frozenset(moves.values()))
 
 
-def _candidates(base: State, state: State, changed: Iterable[Key]) -> dict[Key, list[Key]]:
+def _find_candidates(base: State, state: State, changed: Iterable[Key]) -> dict[Key, list[Key]]:
     """Map the keys of changed records to the new keys that they may have moved to."""
     changed = set(changed)
     candidates: dict[Key, list[Key]] = {}
-    for place in changed:
-        for key in _origins(place, state):
-            if key in changed and base.entry(place) is None:
-                candidates.setdefault(key, []).append(place)
+    for new_key in changed:
+        for key in _list_origins(new_key, state):
+            if key in changed and base.entry(new_key) is None:
+                candidates.setdefault(key, []).append(new_key)
     return candidates
 
 
-def _origins(place: Key, state: State) -> Iterator[Key]:
-    """Yield the keys that the entry at `place` may have had before."""
-    entry = state.entry(place) if place.archived else None
+def _list_origins(key: Key, state: State) -> Iterator[Key]:
+    """Yield the keys that the entry at `key` may have had before."""
+    entry = state.entry(key) if key.archived else None
     if isinstance(entry, Archived):
-        yield Key(place.kind, str(entry.record.get("id")))
-    renamed = _RENAMED.fullmatch(place.id)
+        yield Key(key.kind, str(entry.record.get("id")))
+    renamed = _RENAMED.fullmatch(key.id)
     if renamed:
-        yield place._replace(id=renamed[1])
-        if place.archived:
-            yield Key(place.kind, renamed[1])
+        yield key._replace(id=renamed[1])
+        if key.archived:
+            yield Key(key.kind, renamed[1])
 
 
-def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
-    """Return the key in `places` that a record moved to, or None if it did not move.
+def _find_new_key(key: Key, was: Part, state: State, candidates: list[Key]) -> Key | None:
+    """Return the key in `candidates` that a record moved to, or None if it did not move.
 
-    What is at `key` now decides where the record moved to:
+    The entry at `key` now decides where the record moved to:
 
     - the same record, unchanged: it did not move;
-    - nothing: the first place with the same subject or, if there is none, the first closed place;
-    - a record with another subject: the first place with the same subject as before;
-    - anything else: the first closed place with the same subject.
+    - no entry: the first candidate with the same subject or, if there is none, the first closed one;
+    - a record with another subject: the first candidate with the same subject as before;
+    - any other entry: the first closed candidate with the same subject.
 
-    A live record's closed places are those in the archive whose ids were not assigned by a merge.
+    For a live record, the closed candidates are those in the archive whose ids were not assigned by a merge.
     """
     now = state.entry(key)
     if same(now, was):
         return None
-    entries = ((place, state.entry(place)) for place in places)
-    about_it = [place for place, entry in entries if isinstance(entry, Part) and not are_two(key.kind, was, entry)]
-    closed = [place for place in places if place.archived and not key.archived and not _RENAMED.fullmatch(place.id)]
+    entries = ((candidate, state.entry(candidate)) for candidate in candidates)
+    same_subject = [
+        candidate
+        for candidate, entry in entries
+        if isinstance(entry, Part) and not are_different_records(key.kind, was, entry)
+    ]
+    closed = [
+        candidate
+        for candidate in candidates
+        if candidate.archived and not key.archived and not _RENAMED.fullmatch(candidate.id)
+    ]
     if now is None:
-        return next(iter((*about_it, *closed)), None)
-    if isinstance(now, Part) and are_two(key.kind, was, now):
-        return next(iter(about_it), None)
-    return next((place for place in about_it if place in closed), None)
+        return next(iter((*same_subject, *closed)), None)
+    if isinstance(now, Part) and are_different_records(key.kind, was, now):
+        return next(iter(same_subject), None)
+    return next((candidate for candidate in same_subject if candidate in closed), None)
 
 
 def same(left: Entry | None, right: Entry | None) -> bool:
@@ -116,7 +124,7 @@ def identical(left: Entry | None, right: Entry | None) -> bool:
     )
 
 
-def are_two(kind: str, ours: Part, theirs: Part) -> bool:
+def are_different_records(kind: str, ours: Part, theirs: Part) -> bool:
     """Whether two records with the same id are different records: their subjects differ.
 
     Records that never change (`made_once`) are different if anything differs.

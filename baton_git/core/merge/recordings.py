@@ -22,7 +22,7 @@ class Own(NamedTuple):
     theirs: int
 
 
-def own_counts(model: type[Part], ours: Table, theirs: Table) -> Own | None:
+def count_separately(model: type[Part], ours: Table, theirs: Table) -> Own | None:
     """Return how often each copy of one record counted on its own; None for separate records, whose counts are added.
 
     Copies of one record (for example, two imports of the same document) begin at the same time and, if both have
@@ -44,32 +44,32 @@ def _since(entries: Sequence[str], others: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda entry: entry not in others, reversed(entries)))
 
 
-def counted_before(own: Own | None, ours: int, theirs: int) -> int:
+def count_shared(own: Own | None, ours: int, theirs: int) -> int:
     """Return the shared count of two copies of one record; 0 for two separate records (`own` is None)."""
     return 0 if own is None else max(0, min(ours - own.ours, theirs - own.theirs))
 
 
-def without_counts(record: AnyRecord) -> AnyRecord:
+def clear_counts(record: AnyRecord) -> AnyRecord:
     """Return the record with its counters at 0 and its lists of recent entries empty."""
-    return parse(type(record), _without_counts(type(record), record.as_data()))
+    return parse(type(record), _clear_counts(type(record), record.as_data()))
 
 
-def _without_counts(model: type[Part], data: Table) -> dict[str, Any]:
-    return {name: _without_count(merge_rule(model, name), value) for name, value in data.items()}
+def _clear_counts(model: type[Part], data: Table) -> dict[str, Any]:
+    return {name: _clear_count(merge_rule(model, name), value) for name, value in data.items()}
 
 
-def _without_count(rule: MergeRule, value: Any) -> Any:
+def _clear_count(rule: MergeRule, value: Any) -> Any:
     match rule:
         case Counter():
             return 0
         case Recent():
             return []
         case Fields(model) if isinstance(value, Mapping):
-            return _without_counts(model, value)
+            return _clear_counts(model, value)
     return value
 
 
-def take_off_entries(merged: AnyRecord, before: Record, now: Record, after: Record) -> AnyRecord:
+def remove_reverted_entries(merged: AnyRecord, before: Record, now: Record, after: Record) -> AnyRecord:
     """Return the merged record with the recent lists of `now`, less the entries that `after` removed from `before`."""
     model = type(merged)
     limits = {name: rule.limit for name in model.model_fields if isinstance(rule := merge_rule(model, name), Recent)}

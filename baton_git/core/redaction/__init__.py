@@ -28,7 +28,7 @@ from baton_git.core.redaction.assigned import KIND as _KEYWORD
 from baton_git.core.redaction.assigned import is_assigned
 from baton_git.core.redaction.finding import Span, find_spans
 
-__all__ = ["Redaction", "holds_secret", "redact", "redact_text"]
+__all__ = ["Redaction", "find_secret_kind", "redact", "redact_text"]
 
 _ROUNDS = 6
 _REMEMBERED = 4096
@@ -78,7 +78,7 @@ def _redact_again(text: str) -> tuple[str, tuple[str, ...]]:
     return _redact_remembered(text) if len(text) <= _REMEMBERED else redact_text(text)
 
 
-def holds_secret(text: str) -> str | None:
+def find_secret_kind(text: str) -> str | None:
     """Return the kind of the first secret in `text`, or None. For ids and names, which cannot be redacted."""
     return next((span.kind for span in find_spans(text)), None)
 

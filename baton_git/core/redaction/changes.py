@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.core.records.base import Part
-from baton_git.core.redaction import Redaction, holds_secret, redact
+from baton_git.core.redaction import Redaction, find_secret_kind, redact
 from baton_git.core.state import Entry, Key, State, name_kind
 
 Redactions = tuple[tuple[Key, Redaction], ...]
@@ -56,7 +56,7 @@ def _collect(value: object, into: set[str]) -> None:
             _collect(item, into)
 
 
-_secret_of_name = lru_cache(maxsize=4096)(holds_secret)
+_secret_of_name = lru_cache(maxsize=4096)(find_secret_kind)
 """Cached, because the same ids and sessions are checked repeatedly."""
 
 

@@ -58,7 +58,7 @@ def _find_rule_claims(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
 
 
 def _find_immutable_claims(key: Key, before: Entry | None, after: Entry | None) -> Iterator[HeldClaim]:
-    for breach in immutable_fields.breaches(key, before, after):
+    for breach in immutable_fields.find_breaches(key, before, after):
         yield HeldClaim(key.id, breach.field, breach.claimed, breach.kept, f"{breach.field} {immutable_fields.WHY}")
 
 

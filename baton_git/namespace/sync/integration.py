@@ -116,7 +116,7 @@ def _find_problems(before: State, after: State) -> Iterator[str]:
     """Describe the records that became unreadable and the immutable fields that changed."""
     yield from (f"{record.path}: cannot be read: {record.why}" for record in find_new_unreadable(before, after))
     for key in sorted(before.differing(after)):
-        for breach in immutable_fields.breaches(key, before.entry(key), after.entry(key)):
+        for breach in immutable_fields.find_breaches(key, before.entry(key), after.entry(key)):
             yield f"{key.display_name}: {breach.field} {immutable_fields.WHY}, but was changed"
 
 
