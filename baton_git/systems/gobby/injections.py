@@ -9,7 +9,7 @@ from typing import Any
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.live_sessions import list_running
 from baton_git.core.brief import LINE, Rank, Section, short_session
-from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.output import one_line
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.git.hooks.shipped import find_shipped
@@ -164,7 +164,9 @@ def _render_by_project(ws: Workspace, file: str, names: Mapping[str, Any], probl
     if ws.folder is None:
         return None
     try:
-        template = read_project_file(ws.folder, f"{TEMPLATES}/{file}", MAX_TEMPLATE)
+        template = read_project_file(ws.folder, f"{TEMPLATES}/{file}", MAX_TEMPLATE + 1)
+        if len(template) > MAX_TEMPLATE:
+            raise InvalidArgument(f"it has more than {MAX_TEMPLATE:,} bytes")
         return render(template.decode("utf-8", "replace"), names, MAX_TEXT)
     except NotFound:
         return None  # most projects have none

@@ -61,6 +61,13 @@ def test_the_template_of_the_project_is_used(place, top, open_workspace):
     assert problems == []
 
 
+def test_a_template_that_is_too_long_is_not_cut_but_ignored(place, top, open_workspace):
+    place.write_text("é" * 32_769)
+    problems: list[str] = []
+    assert lines(open_workspace(folder=top), problems) == ["| - Fix it"]
+    assert problems == [f"{NAME} is ignored: it has more than 65,536 bytes"]
+
+
 @pytest.mark.parametrize("linked", [".baton", ".baton/templates", NAME])
 @pytest.mark.parametrize("inside", [True, False])
 def test_links_are_not_followed_for_reading(top, tmp_path, open_workspace, linked, inside):
