@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import json
 import queue
 import subprocess
@@ -74,7 +75,8 @@ class Implementation:
 
     def stop(self) -> None:
         """End the process."""
-        if self._process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):  # part of a request may wait for a process that has exited
+            assert self._process.stdin is not None
             self._process.stdin.close()
         try:
             self._process.wait(5)
