@@ -1,1 +1,1 @@
-"""Parse input, call a verb, render its result. Only here are the environment, the home directory and the clock read."""
+"""Parse input, call a verb, render its result. No other part reads the environment, the home directory or the clock."""

@@ -202,7 +202,8 @@ def command(
             "--repo",
             metavar="PATH",
             type=click.Path(readable=False),
-            help="The repository. Default: BATON_REPO, the one that contains this folder, or your own store.",
+            help="The repository. Default: BATON_REPO, the one that contains this folder, or else your own store in "
+            "~/.local/share/baton.",
         )
         @click.option(
             "--namespace",

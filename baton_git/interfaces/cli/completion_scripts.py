@@ -9,7 +9,7 @@ BASH = r"""%(complete_func)s() {
     local -a words=()
     COMPREPLY=()
 
-    # bash breaks words at the characters of COMP_WORDBREAKS, ":" and "=" among them: join what no space separates
+    # bash splits words at the characters of COMP_WORDBREAKS, such as ":" and "=": join parts that no space separates
     for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
         if (( ${#words[@]} )) && [[ -n $word && $rest == "$word"* ]]; then
             words[${#words[@]}-1]+=$word
@@ -20,7 +20,7 @@ BASH = r"""%(complete_func)s() {
         rest=${rest#"$word"}
     done
 
-    # the part of the last word that bash does not replace; of --option=value, only what belongs to the value
+    # the beginning of the last word that bash keeps, without "--option=": it is removed from each completion
     last=${words[${#words[@]}-1]}
     part=${COMP_WORDS[COMP_CWORD]}
     [[ $part == *[!:=]* ]] || part=

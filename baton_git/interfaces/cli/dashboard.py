@@ -78,7 +78,7 @@ def _lines(
     yield ""
     yield from _need_lines(ready)
     yield ""
-    later = [change for change in changes if change.parents]
+    later = [change for change in changes if change.parents]  # the first commit of a namespace changes no record
     if later:
         yield _head("Newest changes")
         yield render_table(later, make_event_columns(app, lambda change: change.subject), headings=False)

@@ -71,10 +71,12 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     """Return the command of a verb."""
 
     def call(app: App, **values: Any) -> int | None:
-        given = _join_flags(verb, {name: value for name, value in values.items() if value is not None and value != ()})
-        fields = addition.fill(app, given) if addition.fill is not None else given
-        own = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
-        verb_input = _parse(verb, own, app.now)
+        command_line_values = _join_flags(
+            verb, {name: value for name, value in values.items() if value is not None and value != ()}
+        )
+        fields = addition.fill(app, command_line_values) if addition.fill is not None else command_line_values
+        input_values = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
+        verb_input = _parse(verb, input_values, app.now)
         app = _know_fields(app, verb) if app.fields else app
         app = addition.acting(app) if addition.acting is not None else app
         with _open_workspace(app, verb) as ws, _name_options(verb):
@@ -99,11 +101,11 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         if verb.standalone
         else functools.partial(command, session_help=addition.session_help, may_create=verb.may_create)
     )
-    made = declare(verb.name.split()[-1], **settings)(wrapped)
-    takes_words = any(verb.input_model.model_fields[name].is_required() for name in verb.positional)
-    if isinstance(made, CommonCommand) and verb.effect == READS and not takes_words:
-        made.answer = verb.result_model
-    return made
+    click_command = declare(verb.name.split()[-1], **settings)(wrapped)
+    needs_argument = any(verb.input_model.model_fields[name].is_required() for name in verb.positional)
+    if isinstance(click_command, CommonCommand) and verb.effect == READS and not needs_argument:
+        click_command.answer = verb.result_model
+    return click_command
 
 
 def _know_fields(app: App, verb: Verb[Any, Any]) -> App:

@@ -383,6 +383,7 @@ def test_wrong_words_and_values_are_usage_errors_and_an_unknown_record_is_a_fail
     baton("loop", "add", "Deployed", "--expect", "it answers", "--id", "OL-deployed")
     assert "there is no kind of record 'foo'" in baton("list", "foo", code=2).err
     assert "did you mean decisions? the kinds are open-loops, " in baton("list", "decison", code=2).err
+    assert "did you mean turns? " in baton("list", "turnz", code=2).err
     assert "For example: baton diff 12" in baton("diff", code=2).err
     assert "ttl_days" in baton("edit", "OL-deployed", "--ttl-days", "-1", code=2).err
     assert "did you mean OL-deployed?" in baton("log", "--record", "OL-deplyed", code=1).err

@@ -46,14 +46,14 @@ def ask_for_extras() -> Extras:
     return frozenset(KNOWN) if at_terminal() and agrees(question, default=True) else frozenset()
 
 
-def servers_for_hooks(
+def select_servers(
     app: App, tools: AgentTools, file: SettingsFile, extras: Extras, program: Sequence[str]
 ) -> dict[str, Any]:
     """Return the MCP servers to install in the same file as the hooks, by name."""
     if "mcp" not in extras or not tools.is_server_with_hooks:
         return {}
     if file.find_server(SERVER) is not None:
-        app.say(_own_server(tools, file.path))
+        app.say(_describe_own_server(tools, file.path))
         return {}
     return {SERVER: make_server(program)}
 
@@ -87,7 +87,7 @@ def _install(app: App, tools: AgentTools, extras: Extras, program: Sequence[str]
         return
     added = tools.install_server(program)
     if added is None:
-        app.say(_own_server(tools, path))
+        app.say(_describe_own_server(tools, path))
     elif added:
         app.say(f"{tools.agent}: MCP server in {flat(str(path))}")
         yield path
@@ -104,5 +104,5 @@ def uninstall_tools(app: App, tools: Mapping[str, AgentTools]) -> list[Path] | N
     return taken
 
 
-def _own_server(tools: AgentTools, path: Path) -> str:
+def _describe_own_server(tools: AgentTools, path: Path) -> str:
     return f"{tools.agent}: {flat(str(path))} has your own MCP server named {SERVER}, which was not changed"

@@ -33,7 +33,7 @@ from baton_git.interfaces.cli.machine.agent_extras import (
     Extras,
     ask_for_extras,
     install_tools,
-    servers_for_hooks,
+    select_servers,
     uninstall_tools,
 )
 from baton_git.interfaces.cli.rendering.styles import join
@@ -70,7 +70,7 @@ def install_command(
         raise click.UsageError("--trust is only for codex: other CLIs do not ask to trust hooks")
     if todo_tools and name != "all" and not AGENTS[name].todo_variables:
         raise click.UsageError("--todo-tools is only for claude: other CLIs have no such setting")
-    codex = _codex(app) if trust else None
+    codex = _open_codex(app) if trust else None
     scope: Scope = "project" if project else "user"
     files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
     extras = extras if extras is not None else ask_for_extras()
@@ -78,7 +78,7 @@ def install_command(
     tools = {agent: find_tools(app, agent, scope) for agent in files}
 
     def install(agent: str, file: SettingsFile) -> bool:
-        servers = servers_for_hooks(app, tools[agent], file, extras, find_program(scope))
+        servers = select_servers(app, tools[agent], file, extras, find_program(scope))
         return file.install(replace(wanted[agent], servers=servers))
 
     done, failed = _change_each(app, files, install)
@@ -178,12 +178,17 @@ def _open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
     own = scope == "user"
     top = None if own else _work_tree(app)
     folder = user_folder(settings, Path.home(), os.environ) if top is None else top / settings.folder
-    return SettingsFile(folder / settings.file, _memory(), settings.comments, top)
+    return SettingsFile(folder / settings.file, _find_notes_folder(), settings.comments, top)
 
 
 def find_tools(app: App, agent: str, scope: Scope) -> AgentTools:
+    """Return the skills and the MCP server of an agent CLI in the home directory or in the work tree.
+
+    Raises:
+        InvalidArgument: the scope is `project`, and there is no work tree here.
+    """
     root = Path.home() if scope == "user" else _work_tree(app)
-    return AgentTools.of(agent, scope, root, os.environ, _memory())
+    return AgentTools.of(agent, scope, root, os.environ, _find_notes_folder())
 
 
 def _work_tree(app: App) -> Path:
@@ -205,13 +210,14 @@ def find_repository(app: App) -> Repository | None:
     return None if app.settings.is_own_store else app.settings.repository
 
 
-def _memory() -> Path:
+def _find_notes_folder() -> Path:
     named = os.environ.get("XDG_STATE_HOME", "")
     home = Path(named) if named.startswith("/") else Path.home() / ".local" / "state"
     return home / "baton" / "agents"
 
 
 def build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
+    """Return the entries that `baton agents install` writes to the settings of an agent CLI."""
     settings = AGENTS[agent].hooks
     env = AGENTS[agent].todo_variables if todo_tools else {}
     return WantedHooks(settings.make_groups(make_hook_line(agent, find_program(scope))), env, settings.comments)
@@ -254,7 +260,7 @@ def _change_each(app: App, files: dict[str, SettingsFile], do: Any) -> tuple[dic
 # --- Codex
 
 
-def _codex(app: App) -> Codex:
+def _open_codex(app: App) -> Codex:
     program = shutil.which("codex")
     if program is None:
         raise NotFound("program", "codex", hint="baton asks codex which hooks to trust; install it first")
@@ -290,7 +296,7 @@ def _find_trusted(app: App, file: SettingsFile | None) -> list[str]:
 
 def _forget_trust(app: App, keys: list[str]) -> None:
     try:
-        _codex(app).forget(keys)
+        _open_codex(app).forget(keys)
     except BatonError as error:
         app.say(f"codex: the trust in the removed hooks could not be deleted, which is harmless: {flat(str(error))}")
 
@@ -323,6 +329,7 @@ def _describe_changes(files: dict[str, SettingsFile], done: dict[str, bool]) -> 
 
 
 def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspection:
+    """Return the inspection of an agent CLI, of the user's settings and of those in the work tree, if there is one."""
     settings = AGENTS[agent].hooks
     files: dict[Scope, SettingsFile] = {"user": _open_settings(app, agent, "user")}
     repository = find_repository(app)
@@ -333,7 +340,7 @@ def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspect
     programs = {scope: tuple(find_program(scope)) for scope in files}
     own = user_folder(settings, Path.home(), os.environ)
     roots: dict[Scope, Path] = {"user": Path.home(), **({"project": top} if top is not None else {})}
-    tools = tuple(AgentTools.of(agent, scope, root, os.environ, _memory()) for scope, root in roots.items())
+    tools = tuple(AgentTools.of(agent, scope, root, os.environ, _find_notes_folder()) for scope, root in roots.items())
     return HookInspection(
         agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered, tools
     )

@@ -15,7 +15,7 @@ from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.machine.imported_rules import confirm_rules
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.sessions.handover import RUN_HELP, format_handover_file, tell_contested
+from baton_git.interfaces.cli.sessions.handover import RUN_HELP, format_handover_file, tell_run_conflicts
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.recordings import ExportedRecordings, ImportedRecording, ImportedRecordings
@@ -65,7 +65,7 @@ def _render_paif_export(app: App, result: ExportedPaif) -> None:
 def _render_handover_import(app: App, result: ImportedHandover) -> None:
     app.answer(result.as_data(), flat(result.SESSION_ID))
     app.tell_change(result)
-    tell_contested(app, result.SESSION_ID, result.contested)
+    tell_run_conflicts(app, result.SESSION_ID, result.contested)
 
 
 def _fill_run(app: App, values: Values) -> Values:

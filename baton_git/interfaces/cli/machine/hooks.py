@@ -29,10 +29,10 @@ def install_command(app: App, server: bool) -> None:
     baton hooks install
     baton hooks install --repo /srv/git/project.git
     """
-    place = _find_location(app)
+    location = _find_location(app)
     events = events_for(app.settings.repository, server=server)
-    report = install(place, make_scripts(events, app.settings.prefix, own_command()))
-    _tell_report(app, place, report, f"installed: {', '.join(events)}")
+    report = install(location, make_scripts(events, app.settings.prefix, own_command()))
+    _tell_report(app, location, report, f"installed: {', '.join(events)}")
 
 
 @command("status", short_help="Show which hooks will run here.")
@@ -42,14 +42,14 @@ def status_command(app: App) -> None:
     \b
     baton hooks status
     """
-    place = _find_location(app)
-    installed = [event for event in EVENTS if (place.scripts / event).exists()]
+    location = _find_location(app)
+    installed = [event for event in EVENTS if (location.scripts / event).exists()]
     events = [event for event in EVENTS if event in installed or event in events_for(app.settings.repository)]
     ours = make_scripts(events, app.settings.prefix, own_command())
-    states = status(place, list(ours.values()), ProgramHealth(outside_git(), own_command()))
+    states = status(location, list(ours.values()), ProgramHealth(outside_git(), own_command()))
     data = {
-        "mode": place.mode, "git": ".".join(map(str, place.git.version)), "folder": str(place.folder),
-        "hooks_path": place.hooks_path,
+        "mode": location.mode, "git": ".".join(map(str, location.git.version)), "folder": str(location.folder),
+        "hooks_path": location.hooks_path,
         "events": [{"event": state.event, "runs": state.runs, "said": state.summary} for state in states],
     }  # fmt: skip
     app.answer(
@@ -66,8 +66,8 @@ def uninstall_command(app: App) -> None:
     \b
     baton hooks uninstall
     """
-    place = _find_location(app)
-    _tell_report(app, place, uninstall(place), "uninstalled")
+    location = _find_location(app)
+    _tell_report(app, location, uninstall(location), "uninstalled")
 
 
 def _find_location(app: App) -> HookLocation:
@@ -77,7 +77,7 @@ def _find_location(app: App) -> HookLocation:
     return HookLocation.of(repository, LocalGit(repository.work_tree or repository.git_dir, outside_git()))
 
 
-def _tell_report(app: App, place: HookLocation, report: HookReport, done: str) -> None:
+def _tell_report(app: App, location: HookLocation, report: HookReport, done: str) -> None:
     app.answer({"mode": report.mode, "changed": report.has_changes, "notes": list(report.notes)}, "")
     app.say(*report.notes, done if report.has_changes else "nothing to do")
 

@@ -58,9 +58,9 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
         raise BatonError(f"baton serve needs {' and '.join(missing)}", hint="pip install 'baton-git[http]'")
     if host == "":
         raise InvalidArgument("--host is empty", hint="give an address, or leave it out")
-    where = host or os.environ.get("BATON_HOST") or HOST
-    number = port if port is not None else _parse_port(os.environ.get("BATON_PORT"))
-    addresses = resolve_addresses(where, number)
+    listen_host = host or os.environ.get("BATON_HOST") or HOST
+    listen_port = port if port is not None else _parse_port(os.environ.get("BATON_PORT"))
+    addresses = resolve_addresses(listen_host, listen_port)
     token, page_token = read_server_token(), read_server_token(PAGE_TOKEN)
     if page_token is not None and page_token == token:
         raise InvalidArgument(
@@ -71,15 +71,15 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
             app.say(f"{name} is short enough to be guessed; to make a long one: openssl rand -hex 24")
     if token is None and not all(is_this_machine(address) for address in addresses):
         raise InvalidArgument(
-            f"without a token baton serves only this machine, not {where}",
+            f"without a token baton serves only this machine, not {listen_host}",
             hint="set BATON_API_TOKEN to a long secret, or do not set --host and BATON_HOST",
         )
     site = _open_site(app, token)
     if os.environ.get(DATABASE):
         app.say(f"{DATABASE} names session-baton's database; baton stores its state in git. To import the database:")
         app.say(shell_line(["baton", "import", "session-baton", os.environ[DATABASE], "--all"]))
-    with _listen(where, addresses[0], number) as listener:
-        _serve(app, site, listener, _allowed_names(where, addresses[0], allow_host, token), page_token)
+    with _listen(listen_host, addresses[0], listen_port) as listener:
+        _serve(app, site, listener, _allowed_names(listen_host, addresses[0], allow_host, token), page_token)
 
 
 def _open_site(app: App, token: str | None) -> Site:

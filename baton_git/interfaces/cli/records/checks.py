@@ -101,7 +101,7 @@ def _trust_command(app: App, ws: Workspace, argv: tuple[str, ...], *, yes: bool,
 
 
 def _trust_check(app: App, ws: Workspace, id_: str, *, yes: bool, revoke: bool) -> int | None:
-    """Approve the check of an open loop, or withdraw its approval; if it runs a command, that of the command."""
+    """Approve the check of an open loop, or withdraw its approval. If the check runs a command, approve the command."""
     loop, verify = find_loop_with_check(ws, id_)
     data = {"argv": list(verify.argv)} if verify.argv else {"id": loop.id, "check": verify.as_data()}
     if not (revoke or _confirm_approval(app, f"the check of {flat(loop.id)} would {_describe_check(verify)}", yes=yes)):

@@ -15,7 +15,13 @@ from baton_git.verbs.work_items.decisions import NewDecision, add_decision
 
 
 def _ask_person(app: App, ws: Workspace, verb_input: NewDecision, values: Values) -> Workspace:
-    """Ask a person to vouch for a decision with the tier human_confirmed: at a terminal, or by a signature."""
+    """Return the workspace with the confirmation of a person who vouches for a decision with the tier human_confirmed.
+
+    The person confirms at a terminal or by a signature. If nobody does, the workspace contains no confirmation.
+
+    Raises:
+        UsageError: `--sign` is given with another tier.
+    """
     if values.get("sign"):
         if verb_input.tier != "human_confirmed":
             raise click.UsageError("--sign goes with --tier human_confirmed")

@@ -27,10 +27,10 @@ def format_changes(changes: Sequence[RecordChange]) -> Iterator[Styled]:
     On a terminal, long lines are wrapped.
     """
     width = terminal_width()
-    yield from (wrap_styled(line, width, INDENT) for line in _whole_lines(changes))
+    yield from (wrap_styled(line, width, INDENT) for line in _list_lines(changes))
 
 
-def _whole_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
+def _list_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
     for change in changes:
         if change.kind == SHAPE.kind:
             continue
@@ -49,9 +49,9 @@ def format_field_change(change: FieldChange) -> Styled:
     before, after = change.before, change.after
     name = Styled(f"{terminal_line(change.field)}: ")
     if before and after and isinstance(before[0], list | tuple) and isinstance(after[0], list | tuple):
-        gone = [style(f"- {_value((item,))}", RED) for item in _subtract(before[0], after[0])]
-        come = [style(f"+ {_value((item,))}", GREEN) for item in _subtract(after[0], before[0])]
-        return name + (Styled("  ").join([*gone, *come]) or "in another order")
+        removed = [style(f"- {_value((item,))}", RED) for item in _subtract(before[0], after[0])]
+        added = [style(f"+ {_value((item,))}", GREEN) for item in _subtract(after[0], before[0])]
+        return name + (Styled("  ").join([*removed, *added]) or "in another order")
     return name + style(_value(before), RED) + " → " + style(_value(after), GREEN)
 
 

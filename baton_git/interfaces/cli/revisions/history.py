@@ -30,7 +30,9 @@ def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -
     if values.get("graph"):
         sessions = find_sessions(ws.branch.read().state)
         if sessions or app.json:
-            app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions, app.now))
+            app.answer(
+                [session.as_data() for session in sessions], "" if app.json else _format_graph(sessions, app.now)
+            )
         else:
             app.say("there is no session yet; the graph shows sessions, baton log shows commits")
         return
@@ -53,8 +55,8 @@ def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -
 def _print_commits(verb_input: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
     """Print commits, on a terminal through the pager, elsewhere while they are read; return their number."""
     number = 0
-    waiting: list[str] = []
-    print_now = waiting.append if sys.stdout.isatty() else write
+    paged: list[str] = []
+    print_now = paged.append if sys.stdout.isatty() else write
     for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is returned
         rejected = [id_ for id_ in shown.entry.rejected_ids() if verb_input.record in (None, id_)]
         line = fit_styled(
@@ -63,8 +65,8 @@ def _print_commits(verb_input: LogFilter, commits: Iterable[Shown], *, oneline: 
         print_now(
             line if oneline else LINES.join([line, *format_changes(shown.changes), *_rejected_lines(rejected), ""])
         )
-    if waiting:
-        write_paged(LINES.join(waiting))
+    if paged:
+        write_paged(LINES.join(paged))
     return number
 
 
@@ -92,7 +94,7 @@ def format_heading(shown: Shown) -> Styled:
     return Styled("  ").join([*about, expand_subject(shown)])
 
 
-def _graph(sessions: Sequence[Session], now: datetime) -> str:
+def _format_graph(sessions: Sequence[Session], now: datetime) -> str:
     """Return the sessions as a tree: each session is below the one that it continues, and indented only if others
     continue the same session."""
     parents = {session.id: session.parent for session in sessions}
@@ -102,15 +104,15 @@ def _graph(sessions: Sequence[Session], now: datetime) -> str:
         followed = session.parent if session.parent in parents and not _is_circular(session.id, parents) else None
         (children[followed] if followed is not None else roots).append(session)
     lines: list[str] = []
-    waiting = [(session, "", "") for session in reversed(roots)]
-    while waiting:
-        session, first, rest = waiting.pop()
+    stack = [(session, "", "") for session in reversed(roots)]  # with the prefixes of its line and of further lines
+    while stack:
+        session, first, rest = stack.pop()
         lines.append(f"{first}● {fit_terminal(format_session(session, now), len(first) + 2)}")
         after = children[session.id]
         for number, child in reversed(list(enumerate(after))):
             last = number == len(after) - 1
             fork = ("╰─", "  ") if last else ("├─", "│ ")
-            waiting.append((child, rest + fork[0], rest + fork[1]) if len(after) > 1 else (child, rest, rest))
+            stack.append((child, rest + fork[0], rest + fork[1]) if len(after) > 1 else (child, rest, rest))
     return "\n".join(lines)
 
 

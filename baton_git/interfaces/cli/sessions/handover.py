@@ -73,7 +73,7 @@ class _PrintingRun(HandoverRunner):
 
     def say_imported(self, copy: Copy, imported: MergedCopy) -> None:
         self.app.say(f"imported from {flat(str(copy.path))}:")
-        tell(self.app, imported)
+        tell_imported(self.app, imported)
 
 
 def _run_step(app: App, ws: Workspace, verb_input: StepHandover, values: Values) -> SteppedHandover:
@@ -82,21 +82,21 @@ def _run_step(app: App, ws: Workspace, verb_input: StepHandover, values: Values)
         return _PrintingRun(app, ws, values).step(verb_input)
     except StepConflict as error:
         if error.current is not None and not app.json:
-            app.answer(None, _text(error.current))
+            app.answer(None, _format_run(error.current))
         raise
 
 
-def _beside_run(app: App) -> App:
+def _for_protocol_run(app: App) -> App:
     return app.for_protocol_run
 
 
-def tell(app: App, taken: MergedCopy) -> None:
+def tell_imported(app: App, imported: MergedCopy) -> None:
     """Print what was imported from a file."""
-    app.tell_write(taken.written)
-    tell_contested(app, taken.id, taken.contested)
+    app.tell_write(imported.written)
+    tell_run_conflicts(app, imported.id, imported.contested)
 
 
-def tell_contested(app: App, id_: str, fields: Sequence[str]) -> None:
+def tell_run_conflicts(app: App, id_: str, fields: Sequence[str]) -> None:
     """Print which fields of a run two sides changed differently."""
     app.say(*(f"conflict: {flat(field)} of {flat(id_)}; see baton conflicts" for field in fields))
 
@@ -111,7 +111,7 @@ def _render_changed(app: App, result: SteppedHandover | ClearedHandover) -> None
 
 def _render_resumed(app: App, result: ResumedHandover) -> None:
     data = result.as_data()
-    lines = [_text(data), _age_line(result)]
+    lines = [_format_run(data), _age_line(result)]
     for conflict in result.contested:
         name = flat(conflict.field) or "the whole run"
         lines.append(f"CONFLICT: two clients changed {name} differently; to resolve: baton resolve {flat(conflict.id)}")
@@ -136,7 +136,7 @@ def _render_list(app: App, result: Handovers) -> None:
         app.say("there is no live run")
 
 
-def _text(data: Any) -> str:
+def _format_run(data: Any) -> str:
     """Return a run as text for the agent that continues it. Each value is on one line, so that it cannot imitate other
     lines."""
     names = {"current_challenge": "challenge", "chain_uri": "uri", "step_index": "index"}
@@ -159,11 +159,11 @@ def format_handover_file(run: Handover) -> str:
 def _age_line(run: ResumedHandover) -> str:
     if run.stale is None or run.age_seconds is None:
         return f"updated: age unknown, {run.age_unknown}; treat it as STALE"
-    line = f"updated: {flat(run.updated_at or '')}, {_ago(run.age_seconds)} ago"
+    line = f"updated: {flat(run.updated_at or '')}, {_format_age(run.age_seconds)} ago"
     return f"{line}; STALE (older than {run.stale_after_hours:g} h)" if run.stale else line
 
 
-def _ago(seconds: int) -> str:
+def _format_age(seconds: int) -> str:
     for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds // size} {name}"
@@ -173,23 +173,23 @@ def _ago(seconds: int) -> str:
 ADDITIONS = {
     "handover step": Addition(
         [VALUES, FILE], about="KEY=VALUE sets a key of the partial state; VALUE is JSON, or else text.",
-        fill=_fill_step, run=_run_step, acting=_beside_run, session_help=RUN_HELP,
+        fill=_fill_step, run=_run_step, acting=_for_protocol_run, session_help=RUN_HELP,
         render=_render_changed,
     ),
     "handover resume": Addition(
         [FILE], fill=_fill_run,
         run=lambda app, ws, verb_input, values: _PrintingRun(app, ws, values).resume(verb_input),
-        acting=_beside_run, session_help=RUN_HELP, render=_render_resumed,
+        acting=_for_protocol_run, session_help=RUN_HELP, render=_render_resumed,
     ),
     "handover clear": Addition(
         [FILE], fill=_fill_run,
         run=lambda app, ws, verb_input, values: _PrintingRun(app, ws, values).clear(verb_input),
-        acting=_beside_run, session_help=RUN_HELP, render=_render_changed,
+        acting=_for_protocol_run, session_help=RUN_HELP, render=_render_changed,
     ),
     "handover list": Addition(render=_render_list),
     "handover show": Addition(
         [FILE], fill=_fill_run,
         run=lambda app, ws, verb_input, values: _PrintingRun(app, ws, values).show(verb_input),
-        acting=_beside_run, session_help=RUN_HELP, render=_render_shown,
+        acting=_for_protocol_run, session_help=RUN_HELP, render=_render_shown,
     ),
 }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, StoreError
+from baton_git.core.output import count_times
 from baton_git.core.records.base import parse
 from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN, report_error
@@ -77,9 +78,9 @@ def _describe(data: dict[str, Any]) -> list[str]:
     for part in restore_text.list_sections(identity, None):
         lines += [f"{part.title}:", *(f"  {line}" for line in part.lines)] if part.lines else []
     if identity.immutable is None:
-        lines.append("it has no identity yet; to set it: baton identity init")
+        lines.append("the agent has no identity yet; to set it: baton identity init")
     last = f", last {flat(state.last_session_at)}" if state.last_session_at else ""
-    lines.append(f"restored {state.accumulated_experience} times{last}")
+    lines.append(f"restored {count_times(state.accumulated_experience)}{last}")
     counts = state.drift_checks
     lines.append(f"drift checks since the last checkpoint: {counts.passed} passed, {counts.failed} failed")
     return lines

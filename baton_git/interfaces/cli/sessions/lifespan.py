@@ -86,10 +86,10 @@ def _render_status(app: App, result: StatusResult) -> None:
 
 def _status_lines(app: App, result: StatusResult) -> list[str]:
     status = result.status
-    version = status.version
-    when = describe_age(iso(version.time), app.now) if version.time and version.number else "nothing recorded yet"
-    ref = app.settings.prefix + version.namespace.component
-    lines: list[str] = [wrap_after("", f"{version.namespace}  revision {version.number}, {when}  ({ref})")]
+    revision = status.version
+    when = describe_age(iso(revision.time), app.now) if revision.time and revision.number else "nothing recorded yet"
+    ref = app.settings.prefix + revision.namespace.component
+    lines: list[str] = [wrap_after("", f"{revision.namespace}  revision {revision.number}, {when}  ({ref})")]
     lines += [wrap_after(f"  {name:<18}", text) for name, text in _status_rows(app, status)]
     lines += [wrap_after("  cannot be read: ", f"{file.path}: {file.why}") for file in status.damaged]
     if status.checked_out_at:

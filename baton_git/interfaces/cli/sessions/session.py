@@ -139,12 +139,12 @@ def _make_recorded_table(app: App, kept: Sequence[Snapshot]) -> str:
     columns = [
         Column("recorded", lambda snapshot: describe_age(snapshot.recorded_at, app.now), Role.DIM),
         Column("id", lambda snapshot: snapshot.id, Role.ID),
-        Column("about", lambda snapshot: flat(_in_words(snapshot.snapshot))),
+        Column("about", lambda snapshot: flat(_describe_snapshot(snapshot.snapshot))),
     ]
     return render_table(kept, columns)
 
 
-def _in_words(snapshot: CanonicalSession) -> str:
+def _describe_snapshot(snapshot: CanonicalSession) -> str:
     number = len(snapshot.workers)
     about = snapshot.workers[0].intent.objective if number == 1 else f"{number} workers"
     return f"{snapshot.session.state}: {about}"
@@ -174,7 +174,7 @@ def _render_recorded(app: App, result: RecordedSnapshot) -> None:
 
 def _render_history(app: App, result: SnapshotHistory) -> None:
     def describe(former: FormerSnapshot) -> str:
-        return _in_words(parse(CanonicalSession, former.snapshot))
+        return _describe_snapshot(parse(CanonicalSession, former.snapshot))
 
     columns = [
         Column("revision", lambda former: former.revision or (former.commit or "?")[:10], Role.WARNING, right=True),
