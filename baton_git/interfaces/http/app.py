@@ -21,8 +21,8 @@ from baton_git.interfaces.web import routes as web
 
 DESCRIPTION = """\
 The memory between sessions of AI coding agents, kept in git. `/v1/baton` is session-baton's API; `/checkpoint`,
-`/restore` and `/sessions` are PAIF's; the rest of `/v1` is baton-git's own. Where `namespace` is optional, it
-defaults to the namespace of the server."""
+`/restore` and `/sessions` are PAIF's; `/agents` manages tokens for PAIF's agents; the rest of `/v1` is baton-git's
+own. Where `namespace` is optional, it defaults to the namespace of the server."""
 
 
 def application(

@@ -109,18 +109,18 @@ def _refuse_message(error: Exception) -> Response:
 
 def _replay(raw: bytes, receive: Receive) -> Receive:
     """Return a `receive` that yields the body again and then any later messages."""
-    left: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
+    pending: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
 
-    async def again() -> Message:
-        return left.pop() if left else await receive()
+    async def receive_again() -> Message:
+        return pending.pop() if pending else await receive()
 
-    return again
+    return receive_again
 
 
 def _is_json(kind: str) -> bool:
     """Return whether a content type is JSON, which a page of another site cannot send without a CORS preflight."""
-    main = kind.partition(";")[0].strip().lower()
-    return main == "application/json" or (main.startswith("application/") and main.endswith("+json"))
+    media_type = kind.partition(";")[0].strip().lower()
+    return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
 
 
 async def _parse_json(raw: bytes) -> Any:

@@ -18,10 +18,14 @@ from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, describe_merge, parse_entry, read_revision_number
 
-LOOK_EVERY = 0.4
+POLL_EVERY = 0.4
 """Seconds between two polls of the refs; ten times the duration of a poll if that is longer."""
 BACKLOG = 500
-"""Maximum number of commits of one namespace reported in one poll; a client that missed more must reload the state."""
+"""Maximum number of commits of one namespace reported at once.
+
+If a client that reconnects missed more, none is reported, and `Current.missed` is true. If a poll finds more, only the
+newest are reported.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Current:
     Attributes:
         namespace: None if all namespaces are watched; then `commit` and `revision` are None as well.
         commit: None also if the namespace does not exist.
-        missed: whether changes since the client's last event are not reported; it should then reload the state.
+        missed: whether changes since the client's last event are not reported; then the client should reload the state.
     """
 
     event: ClassVar[str] = "current"
@@ -70,12 +74,12 @@ class Change:
 async def changes(
     site: Site, namespace: str | None = None, since: str | None = None
 ) -> AsyncGenerator[Current | Change, None]:
-    """Yield the current tip, then every new commit, oldest first, until the server ends.
+    """Yield the current tip, then every new commit, oldest first, until the server shuts down.
 
     Args:
         namespace: the namespace to watch; None for all.
-        since: a commit that the client has; later commits are yielded too. If all namespaces are watched, those of
-            the other namespaces are yielded if they are newer than this commit.
+        since: a commit that the client has; later commits are yielded too. If all namespaces are watched, commits of
+            the other namespaces are yielded if their time is later than that of this commit.
 
     Raises:
         InvalidName: `namespace` is not a valid name.
@@ -86,7 +90,7 @@ async def changes(
         yield event
     while not site.ending.is_set():
         await asyncio.sleep(watch.pause)
-        for event in await run_in_threadpool(watch.look):
+        for event in await run_in_threadpool(watch.poll):
             yield event
 
 
@@ -97,7 +101,7 @@ class _Watch:
         self._site = site
         self._namespace = Namespace(namespace).text if namespace is not None else None
         self._known: dict[str, Oid] = {}
-        self.pause = LOOK_EVERY
+        self.pause = POLL_EVERY
 
     def begin(self, since: str | None) -> list[Current | Change]:
         self._known = self._tips()
@@ -109,7 +113,7 @@ class _Watch:
             return [replace(current, missed=True)]
         return [current, *missed]
 
-    def look(self) -> list[Current | Change]:
+    def poll(self) -> list[Current | Change]:
         """Return the changes since the last poll."""
         began = time.monotonic()
         tips = self._tips()
@@ -118,7 +122,7 @@ class _Watch:
         for name, tip in moved.items():
             events += self._find_new(name, tip, self._known.get(name))
         self._known = tips
-        self.pause = max(LOOK_EVERY, 10 * (time.monotonic() - began))
+        self.pause = max(POLL_EVERY, 10 * (time.monotonic() - began))
         return events
 
     def _tips(self) -> dict[str, Oid]:

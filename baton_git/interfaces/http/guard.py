@@ -21,9 +21,10 @@ from baton_git.interfaces.http.problems import is_ours, of_error, problem, refus
 from baton_git.interfaces.http.timing import MAX_BODY, too_large
 
 CALLER = "baton.caller"
+"""The key of the `Caller` in the ASGI scope of a request."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 FREE_WRONG = 20
-"""Wrong tokens of one address that are answered with 401."""
+"""Number of wrong tokens from one address before the rate limit of `Attempts` applies."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 HEADERS = {
@@ -38,7 +39,7 @@ CONTENT_POLICY = (
 )
 """Content Security Policy of the web page: only resources from this server, nothing inline."""
 
-_ASKED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"content-length"})
+_CHECKED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"content-length"})
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[^\x00-\x20/?#@:\[\]\\]+?)\.?(?::[0-9]{0,5})?")
 _AGENT_PATH = re.compile(r"/(?:checkpoint/([^/]+)(?:/latest)?|restore/([^/]+)|sessions/([^/]+))/?")
 
@@ -52,7 +53,7 @@ class Caller(NamedTuple):
             because `/health` needs no token and pages check their own cookie.
     """
 
-    kind: Literal["owner", "agent", "open", "page", "nobody"]
+    kind: Literal["owner", "agent", "open", "nobody"]
     agent: str | None = None
     namespace: str | None = None
 
@@ -62,9 +63,10 @@ class Guard:
     """The outermost ASGI middleware: check host, origin and token of a request before the application gets it.
 
     Attributes:
-        hosts: the host names allowed in the Host header, in lower case; None: any. This prevents DNS rebinding, where a
-            page's own host name resolves to this server.
-        agents: tokens that give access to one agent's paths only. If any exist, every request needs a token.
+        hosts: the host names allowed in the Host header, in lower case; None: any. This prevents DNS rebinding, where
+            the host name of a foreign page resolves to this server.
+        agents: tokens that give access to one agent's paths only. If any exist, every request except `/health`
+            and those for pages needs a token; without `token`, pages need one too.
         is_page: returns whether a path checks the browser's cookie itself.
     """
 
@@ -101,7 +103,9 @@ class Guard:
             return caller
         scope[CALLER] = caller
         if caller.kind == "agent" and _agent_of(path) != caller.agent:
-            return refusal(path, 403, "not_allowed", f"the token of agent {caller.agent} opens only its own paths")
+            return refusal(
+                path, 403, "not_allowed", f"the token of agent {caller.agent} is valid only for its own paths"
+            )
         return too_large(path) if _content_length(headers) > MAX_BODY else None
 
     def _is_allowed_host(self, host: bytes) -> bool:
@@ -160,13 +164,13 @@ def _read_headers(scope: Scope) -> dict[bytes, bytes]:
     """Return the headers that the guard checks; a repeated header counts as empty."""
     headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
-        if name in _ASKED:
+        if name in _CHECKED:
             headers[name] = b"" if name in headers else value
     return headers
 
 
 def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
-    """Return whether a browser sends this request for a page of another site."""
+    """Return whether a page of another site sends this request with a browser."""
     if headers.get(b"sec-fetch-site", b"").lower() in (b"cross-site", b"same-site"):
         return True
     origin = headers.get(b"origin")

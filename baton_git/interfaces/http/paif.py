@@ -60,8 +60,8 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         namespace = who.namespace if who.namespace is not None else str(site.settings.namespace)
         if caller.kind == "agent" and (caller.agent, caller.namespace) != (agent_id, namespace):
             raise NotAllowed(
-                f"the token of agent {caller.agent} opens only its own paths in {caller.namespace}",
-                hint="name that with ?namespace=, percent-encoded",
+                f"the token of agent {caller.agent} is valid only for its own paths in {caller.namespace}",
+                hint="name this namespace with ?namespace=, percent-encoded",
             )
         if caller.kind == "agent" and who.session is not None:
             with who.on(site, may_begin=True) as ws:
@@ -75,10 +75,9 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         agent_id: str, body: Annotated[dict[str, Any], Body()], request: Request, response: Response, who: Who,
         periodic: Annotated[bool, Query(description="Save the checkpoint only if one is due.")] = False,
     ) -> dict[str, Any]:  # fmt: skip
-        """Save a checkpoint of an agent, from PAIF's flat body or from a whole checkpoint, and return it in the nested
-        form.
+        """Save a checkpoint of an agent, and return it as a whole checkpoint with nested objects.
 
-        Missing fields get PAIF's defaults; even an empty body is accepted.
+        The body is PAIF's flat object or a whole checkpoint. Missing fields get PAIF's defaults; even `{}` is accepted.
         """
         strict_json.check(body)
         with who.on(site, may_begin=True) as ws:
@@ -98,13 +97,14 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         with who.on(site, may_begin=True) as ws:
             latest = preview_restore(ws, site.now(), agent_id)
         if latest.checkpoint is None:
-            raise NotFound("checkpoint", agent_id, hint=f"POST /checkpoint/{agent_id} makes one")
+            raise NotFound("checkpoint", agent_id, hint=f"POST /checkpoint/{agent_id} saves one")
         response.headers["ETag"] = tag(latest.revision.commit)
         return _describe_document(latest.checkpoint)
 
     @routes.post("/restore/{agent_id}", dependencies=its)
     def restore_agent(agent_id: str, who: Who) -> dict[str, Any]:
-        """Begin a session: return the newest checkpoint and the identity, with its session count raised by one."""
+        """Begin a session: add one to the session count of the agent's identity, and return the identity and the newest
+        checkpoint."""
         with who.on(site, may_begin=True) as ws:
             try:
                 restored = restore(ws, site.now(), agent_id)
@@ -113,7 +113,11 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         return _describe_restored(restored)
 
     @routes.get("/sessions/{agent_id}", dependencies=its)
-    def list_sessions(agent_id: str, who: Who, limit: Annotated[int | None, Query(ge=1)] = None) -> dict[str, Any]:
+    def list_sessions(
+        agent_id: str,
+        who: Who,
+        limit: Annotated[int | None, Query(ge=1, description="Maximum number of sessions.")] = None,
+    ) -> dict[str, Any]:
         """List the sessions of an agent, newest first, including restored sessions without a checkpoint."""
         with who.on(site, may_begin=True) as ws:
             sessions = collect_sessions(ws, agent_id)[:limit]
@@ -121,12 +125,15 @@ def _protocol(routes: APIRouter, site: Site) -> None:
 
 
 def _agents(routes: APIRouter, site: Site) -> None:
-    def owner(request: Request) -> None:
+    def require_owner(request: Request) -> None:
         """Raise NotAllowed unless the request has the server's own token."""
         if request.scope[CALLER].kind != "owner":
-            raise NotAllowed("agents are registered with the server's own token", hint="start it with BATON_API_TOKEN")
+            raise NotAllowed(
+                "/agents needs the server's own token",
+                hint="start the server with BATON_API_TOKEN, and send that token",
+            )
 
-    own = [Depends(owner)]
+    own = [Depends(require_owner)]
 
     @routes.post("/agents", status_code=201, dependencies=own)
     def register_agent(new: NewAgent) -> dict[str, Any]:
@@ -165,7 +172,7 @@ def _describe_checkpoint(saved: Saved) -> dict[str, Any]:
 
 
 def _describe_unknown_agent(agent: str, session: str | None, version: Revision) -> dict[str, Any]:
-    """Return the start of an agent without an identity; its session can begin nevertheless."""
+    """Return an empty identity and a session id, so that an agent without an identity can begin a session."""
     fields = _describe_restored(Restored(make_empty_identity(agent), None, version))
     return {**fields, "session_id": session or str(uuid4())}
 

@@ -25,7 +25,7 @@ class Outdated(BatonError):
 
     def __init__(self, namespace: str, revision: int, commit: str | None) -> None:
         super().__init__(
-            f"{namespace}: it is at revision {revision} by now",
+            f"{namespace} is at revision {revision} now",
             hint="read the current state, apply the change to it, and write again",
             namespace=namespace, current_revision=revision, current_commit=commit,
         )  # fmt: skip
@@ -57,6 +57,7 @@ def is_ours(path: str) -> bool:
 
 
 def status_of(error: BatonError) -> int:
+    """Return the HTTP status for an error; 500 for a type without one."""
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
@@ -114,17 +115,20 @@ def _select_json(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_document(error: errors.InvalidDocument, where: tuple[str, ...], document: Any = None) -> Response:
-    """Return the faults of a document in FastAPI's shape of request faults; `where` is the path to the document."""
+    """Return the faults of a document in the shape in which FastAPI reports faults of a request.
+
+    `where` is the path to the document in the request's body.
+    """
     faults = []
     for fault in error.faults:
-        steps = _steps(fault.path)
-        value = _at(document, steps)
+        steps = _split_path(fault.path)
+        value = _find_value(document, steps)
         details = {"type": "value_error", "loc": ["body", *where, *steps], "msg": terminal(fault.message)}
         faults.append({**details, "input": value if _is_json(value) else None})
     return SafeJSONResponse({"detail": faults}, 422)
 
 
-def _at(document: Any, steps: list[str | int]) -> Any:
+def _find_value(document: Any, steps: list[str | int]) -> Any:
     """Return the value at a path; if it is missing, the value that should contain it."""
     for step in steps:
         try:
@@ -134,7 +138,7 @@ def _at(document: Any, steps: list[str | int]) -> Any:
     return document
 
 
-def _steps(path: str) -> list[str | int]:
+def _split_path(path: str) -> list[str | int]:
     """Return a path such as `open_loops[2].verify` in the form of FastAPI's `loc`."""
     steps: list[str | int] = []
     for part in path.replace("[", ".[").split("."):
@@ -170,7 +174,7 @@ def of_bug(method: str, path: str, error: Exception) -> Response:
 
 
 def _of_framework(path: str, error: HTTPException) -> Response:
-    """Return the response for an error of the framework: an unknown path, a wrong method, a body that is not JSON."""
+    """Return the response for an error of the framework: an unknown path, a wrong method, an undecodable body."""
     if not is_ours(path):
         return SafeJSONResponse({"detail": error.detail}, error.status_code, error.headers)
     code = CODES.get(error.status_code, "invalid_request")
@@ -182,7 +186,7 @@ def of_request(path: str, error: RequestValidationError) -> Response:
     faults = [_clean_fault(fault) for fault in error.errors()]
     if path.startswith(SESSION_BATON):
         return SafeJSONResponse({"detail": faults}, 422)
-    named = [{"path": _path(fault["loc"]), "message": fault["msg"]} for fault in faults]
+    named = [{"path": _join_path(fault["loc"]), "message": fault["msg"]} for fault in faults]
     text = "; ".join(f"{fault['path']}: {fault['message']}" for fault in named[:5])
     return problem(422, "invalid_request", text, faults=named, hint="/openapi.json describes the valid requests")
 
@@ -209,5 +213,5 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-def _path(loc: list[Any]) -> str:
+def _join_path(loc: list[Any]) -> str:
     return ".".join(str(part) for part in loc if part not in ("query", "header", "path")) or "body"

@@ -63,6 +63,6 @@ def tag(commit: Oid | None) -> str:
 
 
 def is_named(header: str, commit: Oid | None) -> bool:
-    """Return whether an If-Match or If-None-Match header contains the ETag; `*` matches any existing version."""
+    """Return whether an If-Match or If-None-Match header contains the ETag; `*` matches every commit."""
     tags = {value.strip().removeprefix("W/") for value in header.split(",")}
     return tag(commit) in tags or (commit is not None and "*" in tags)

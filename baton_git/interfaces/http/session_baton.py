@@ -36,8 +36,8 @@ class WriteRequest(BaseModel):
     expected_revision: int | None = Field(
         None,
         ge=0,
-        description="Reject the write with 409 unless this is the newest revision; 0: the namespace must not exist "
-        "yet.",
+        description="Reject the write with 409 unless this is the newest revision; 0: nothing has been written to "
+        "the namespace yet.",
     )
 
 

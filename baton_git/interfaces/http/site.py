@@ -1,4 +1,4 @@
-"""The site of a server: the namespaces of one repository, for the person who started the server."""
+"""What one server process serves: the namespaces of one repository, with the settings of the person who started it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,14 @@ _FileState = tuple[int, int, int]
 
 
 class _Read(NamedTuple):
-    """The settings when they were last read: the call of `baton serve`, and a workspace without an acting session."""
+    """The settings when they were last read.
+
+    Attributes:
+        at: when, in monotonic seconds.
+        config: the state of the repository's configuration file.
+        app: the context of `baton serve`.
+        plain: a workspace without an acting session.
+    """
 
     at: float
     config: _FileState
@@ -46,8 +53,9 @@ class Site:
     Attributes:
         options: the options of `baton serve`; sessions and agents come with each request.
         token: the token that `Authorization: Bearer` must contain; None if everybody who reaches the server has access.
-        agent: the agent that started the server and therefore knows its tokens; None if a person started it.
-        ending: set when the server ends; streams then end too.
+        agent: the sign that an agent started the server and knows its tokens, such as `CLAUDECODE is set`; None if a
+            person started it.
+        ending: set when the server shuts down; streams then end.
     """
 
     options: CommonOptions
@@ -64,7 +72,7 @@ class Site:
 
     @property
     def app(self) -> Call:
-        """The settings, from git's configuration as it was at most `SETTINGS_AGE` seconds ago."""
+        """The context of `baton serve`, with git's configuration as it was at most `SETTINGS_AGE` seconds ago."""
         return self._current.app
 
     @property
@@ -176,7 +184,7 @@ class Site:
             InvalidName: the name is not valid.
             NotARepository: the repository is gone.
         """
-        read = self._read or self._current  # starting git takes longer than everything else here
+        read = self._read or self._current  # old settings suffice: to read them again starts git, which is slow
         self._config(read)
         branch = read.plain.branch
         component = branch.namespace.component if namespace is None else _component(namespace)

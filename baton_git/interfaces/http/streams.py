@@ -1,4 +1,4 @@
-"""Streams of events: a limit on their number, and their end."""
+"""Streams of events, which end with their client or the server, and a limit on their number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StreamLimit:
 
 
 class Stream(StreamingResponse):
-    """The events for one client; ends when the client disconnects or the server ends."""
+    """The events for one client; ends when the client disconnects or the server shuts down."""
 
     def __init__(self, lines: AsyncIterator[str | bytes], stream_limit: StreamLimit) -> None:
         super().__init__(lines, headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)

@@ -57,7 +57,7 @@ class Acting(NamedTuple):
             tip = ws.branch.read()
             if not is_named(self.if_match, tip.commit):
                 raise Outdated(str(tip.namespace), tip.number, tip.commit)
-            if "*" in (tag.strip() for tag in self.if_match.split(",")):  # `*` matches any version
+            if "*" in (tag.strip() for tag in self.if_match.split(",")):  # `*` matches any revision
                 yield ws
                 return
             branch = ws.branch
@@ -125,7 +125,7 @@ AgentHeader = Annotated[str | None, Header(description="The acting agent.", exam
 IfMatch = Annotated[
     str | None,
     Header(
-        description="Refuse with 412 unless this is the ETag of the newest version "
+        description="Refuse with 412 unless this is the ETag of the newest revision "
         '(`"none"`: the namespace must not exist).'
     ),
 ]

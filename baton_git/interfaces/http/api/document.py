@@ -14,7 +14,7 @@ from baton_git.interfaces.http.problems import SESSION_BATON, is_ours
 REFUSED = (404, 408, 409, 412, 413, 422, 500, 503, 507)
 DETAIL = {"type": "object", "properties": {"detail": {"description": "What is wrong."}}, "required": ["detail"]}
 ETAG = {
-    "description": "The version of the state in this response, for If-Match and If-None-Match.",
+    "description": "The revision that this response is about, for If-Match and If-None-Match.",
     "schema": {"type": "string"},
 }
 BEARER = {"type": "http", "scheme": "bearer", "description": "The server's token, `BATON_API_TOKEN`; PAIF's paths also "
@@ -25,11 +25,11 @@ TAGS = {
     "PAIF": "PAIF's session protocol.",
     "state": "Namespaces, the whole state, and its records.",
     "records": "The verbs of open loops, follow-ups, patterns and decisions.",
-    "sessions": "Sessions: begin, end, list, and their facts for later sessions.",
+    "sessions": "Begin, end and list sessions, and read the facts that they left for later ones.",
     "history": "History: changes, undo and rollback.",
     "sharing": "Other machines: sync, review, conflicts.",
-    "handovers": "KAIROS' protocol runs, which another client can resume.",
-    "snapshots": "ECC's snapshots of sessions.",
+    "handovers": "KAIROS protocol runs, which another client can resume.",
+    "snapshots": "ECC snapshots of sessions.",
     "events": "Changes as they happen.",
 }
 

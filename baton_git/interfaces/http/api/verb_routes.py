@@ -91,14 +91,14 @@ def _handler(verb: Verb[Any, Any]) -> Callable[..., Response]:
         body, known = values.pop(BODY, None), values.pop(KNOWN, None)
         fields = {verb.body: body} if verb.body else body.model_dump(exclude_unset=True) if body is not None else {}
         given = {name: value for name, value in values.items() if value is not None} | fields
-        asked = verb.parse(given, now=site.now())
+        verb_input = verb.parse(given, now=site.now())
         workspace: AbstractContextManager[Any] = who.on(site) if who is not None else nullcontext()
         with workspace as ws:
             verb.check_namespace(ws)
-            commit = ws.branch.read(asked.at).commit if known is not None else None
+            commit = ws.branch.read(verb_input.at).commit if known is not None else None
             if known is not None and is_named(known, commit):
                 return Response(status_code=304, headers={"ETag": tag(commit)})
-            return respond(verb, verb.run(ws, site.now(), asked))
+            return respond(verb, verb.run(ws, site.now(), verb_input))
 
     signature = inspect.Signature([_parameter("http_request", Request), *_parameters(verb)])
     handle.__signature__ = signature  # type: ignore[attr-defined]
@@ -154,7 +154,10 @@ def _default(info: FieldInfo) -> Any:
 
 @cache
 def _body_model(model: type[Input], without: tuple[str, ...]) -> Any:
-    """Return the model of a body: the input without the fields in the path. Rules across fields are checked later."""
+    """Return the model of a body: the input without the fields in the path and the query.
+
+    Rules across fields are checked later, by `Verb.parse`.
+    """
     fields: dict[str, Any] = {
         name: (info.annotation, info) for name, info in model.model_fields.items() if name not in without
     }
