@@ -1,4 +1,4 @@
-"""`/n/…/events`: server-sent events that tell an open page of each change."""
+"""`/n/…/events`: server-sent events that notify open pages of changes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import Stream, StreamLimit
 from baton_git.interfaces.web.session_cookie import PageAccess
 
-BREATH = 20.0
+HEARTBEAT = 20.0
 """Seconds without an event after which a comment line is sent, so that a proxy does not close the connection."""
 
 
 def endpoint(site: Site, access: PageAccess, stream_limit: StreamLimit) -> Callable[[Request], Awaitable[Response]]:
+    """Return the handler of the streams of one namespace and of all namespaces.
+
+    It answers 204 to a visitor who is not logged in. With the parameter `now`, it returns the tip as JSON, for pages
+    that poll.
+    """
+
     async def events(request: Request) -> Response:
         visitor = access.visitor(request.cookies.get(access.cookie))
         if visitor is None or not access.allows(visitor):
@@ -58,14 +64,14 @@ def _read_tip(site: Site, namespace: Namespace) -> dict[str, object]:
 
 
 async def _stream_lines(site: Site, namespace: Namespace | None, since: str | None) -> AsyncIterator[str]:
-    """Yield the event lines of one namespace or of all; the digest of their tips names the state."""
+    """Yield the event lines of one namespace, or of all if it is None; then event ids are digests of all tips."""
     yield "retry: 2000\n\n"
     watched = changes(site, namespace.text, since) if namespace is not None else changes(site)
     async with aclosing(watched) as stream:
         waiting = asyncio.ensure_future(anext(stream))
         try:
             while True:
-                done, _ = await asyncio.wait({waiting}, timeout=BREATH)
+                done, _ = await asyncio.wait({waiting}, timeout=HEARTBEAT)
                 if not done:
                     yield ": still here\n\n"
                     continue
@@ -79,13 +85,13 @@ async def _stream_lines(site: Site, namespace: Namespace | None, since: str | No
             return
         finally:
             waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)  # before `stream` closes, which must not run then
+            await asyncio.gather(waiting, return_exceptions=True)  # `stream` must not be running when it is closed
 
 
 def _format_line(event: Current | Change) -> str:
     """Format one event: a comment for the current tip, or a change that makes the page reload its content."""
     if isinstance(event, Current) and not event.missed:
-        return ": where it stands\n\n"
+        return ": current\n\n"
     return _format_change(event.commit or "", event.revision)
 
 

@@ -19,9 +19,10 @@ from baton_git.interfaces.web.texts import next_page
 
 
 def log_in(request: PageRequest) -> Response:
+    """Log in a visitor who sent the right token; otherwise show the form again, with the reason."""
     wait = request.access.try_token(request.form.get("token", "").strip(), request.names["client"])
     if wait is None:
-        return _log_in(request)
+        return _grant_access(request)
     if wait > 0:
         seconds = math.ceil(wait)
         problem = f"Too many attempts. Try again in {count_noun(seconds, 'second')}."
@@ -43,7 +44,7 @@ def _render_login(request: PageRequest, status: int, problem: str, wait: int = 0
     return response
 
 
-def _log_in(request: PageRequest) -> Response:
+def _grant_access(request: PageRequest) -> Response:
     visitor = request.access.welcome(PERSON)
     next_ = next_page(request.form.get("next", ""))
     response = replace(request, visitor=visitor).render(
@@ -54,7 +55,7 @@ def _log_in(request: PageRequest) -> Response:
 
 
 def log_out(request: PageRequest) -> Response:
-    request.access.refuse(request.visitor)
+    request.access.revoke(request.visitor)
     response = RedirectResponse("/login" if request.access.has_lock else "/", 303)
     set_cookie(response, request, None)
     return response

@@ -1,4 +1,4 @@
-"""The notice on a page about the last action: a fixed text chosen by the query, and the address that would undo it."""
+"""The notice about the last action: a fixed text chosen by the query, and the address of the page that undoes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from baton_git.interfaces.web.texts import address
 NOTICE_FIELDS = ("done", "about", "commit", "in")
 """The fields of a query that describe the last action; `in` is the component of its namespace."""
 DONE = {
-    "decided": "Your decisions are saved. The next sync sends them.",
+    "decided": "Your choices are saved. The next sync sends them.",
     "resolved": "The conflict is resolved.",
     "graduated": "The pattern is now a rule. Sessions get it when they start.",
     "back": "Done. A new revision was written.",
@@ -24,13 +24,14 @@ DONE = {
     "edited": "{id} is changed.",
     "remote-trusted": "The remote is trusted on this machine until its URL changes.",
     "remote-distrusted": "The remote is no longer trusted on this machine.",
-    "todos": "The list is changed.",
+    "todos": "The to-do list is changed.",
     "trusted": "The check of {id} is approved on this machine.",
 } | {name: action.done for name, action in ACTIONS.items() if action.done}
+"""The texts of notices by their key in the query; `{id}` stands for the id of the record."""
 
 
 class Notice(NamedTuple):
-    """The last action, the record that it changed and the address of the page that would undo it.
+    """The last action, the record that it changed and the address of the page that undoes it.
 
     Attributes:
         before, after: the text around the id; if the text names no record, all of it is `before`.

@@ -45,7 +45,12 @@ log = logging.getLogger("baton.http")
 
 
 class Frame(NamedTuple):
-    """The data in the header of every page of a namespace."""
+    """The data in the header of every page of a namespace.
+
+    Attributes:
+        conflicts: the number of open conflicts.
+        waiting: the number of commits that wait for review.
+    """
 
     namespace: str
     component: str
@@ -55,12 +60,15 @@ class Frame(NamedTuple):
     waiting: int
     state: State
 
-    def place(self, kind: str, id_: str, *, archived: bool = False) -> str | None:
-        """Return whether the record is `live` or `archived`; None if it is neither."""
+    def find_location(self, kind: str, id_: str, *, archived: bool = False) -> str | None:
+        """Return whether the record is `live` or `archived`; None if it is neither.
+
+        If it is both, `archived` decides.
+        """
         if kind not in KINDS:
             return None
-        places = [(word, id_ in self.state.ids(kind, archived=word == "archived")) for word in ("live", "archived")]
-        return next((word for word, is_here in (places[::-1] if archived else places) if is_here), None)
+        locations = ("archived", "live") if archived else ("live", "archived")
+        return next((name for name in locations if id_ in self.state.ids(kind, archived=name == "archived")), None)
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,7 @@ class PageRequest:
     """One request for a page.
 
     Attributes:
+        address: the path and the query, quoted.
         names: the parameters of the path; `client` is the address of the client.
         is_safe: whether the browser is connected by TLS to this server, or to a proxy in front of it.
         form: the fields of the submitted form, whose CSRF token has been checked.
@@ -105,12 +114,16 @@ class PageRequest:
 
     @property
     def no_person(self) -> str:
-        """Why a click does not count as a person's word; empty if the page has a token that no agent has."""
+        """Why a click does not count as a person's confirmation; empty if it does."""
         if self.site.agent is not None:
-            return f"an agent started this server ({self.site.agent}), so clicks here do not count as a person's"
-        if not self.access.is_apart:
-            return "agents can use this page too, because it has no token of its own (BATON_PAGE_TOKEN)"
-        return "" if self.visitor.kind == PERSON else "nobody is logged in"
+            reason = f"an agent started this server ({self.site.agent})"
+        elif not self.access.is_apart:
+            reason = "agents can use this page too: it has no token of its own (BATON_PAGE_TOKEN)"
+        elif self.visitor.kind != PERSON:
+            reason = "nobody is logged in"
+        else:
+            return ""
+        return f"a click on this page does not count as a person's confirmation, because {reason}"
 
     def read_number(self, name: str, default: int = 1, most: int = 100_000) -> int:
         """Return a whole number of the query, at least 1; `default` for anything else."""
@@ -123,7 +136,7 @@ class PageRequest:
             "judge": ws.judgement() if ws is not None else None,
             "frame": build_frame(ws) if ws is not None else None,
             "csrf_token": "" if self.visitor.kind == PERSON else self.access.make_csrf_token(self.visitor),
-            "login": self.access.login(self.visitor),
+            "login": self.access.name_csrf_storage(self.visitor),
             "has_lock": self.access.has_lock, "is_apart": self.access.is_apart,
             "no_person": self.no_person, "now": self.site.now(), "path": self.path,
             "here": template.removesuffix(".html"), "notice": read_notice(self.query),
@@ -161,6 +174,7 @@ class PageRequest:
         return None
 
     def render_error(self, status: int, message: str, hint: str = "") -> Response:
+        """Render the page of an error; the hint is left out if a visitor of the page cannot follow it."""
         title = TITLES.get(status, "Something went wrong")
         back = self.address if status in (409, 503) else None
         message = sentence(message)
@@ -186,7 +200,8 @@ class PageRoute(NamedTuple):
     Attributes:
         is_open: whether the page is visible without a login.
         needs_csrf_token: whether its form must contain the CSRF token.
-        ask_again: renders the form for a click that came without the CSRF token and the page's token.
+        ask_again: renders the form again, with a field for the page's token, if a request contains neither that token
+            nor the CSRF token.
     """
 
     get: Handler
@@ -197,6 +212,7 @@ class PageRoute(NamedTuple):
 
 
 def build_frame(ws: Workspace, revision: Revision | None = None) -> Frame:
+    """Return the header of a namespace at a revision, by default the newest."""
     revision = revision or ws.branch.read()
     conflicts = len(revision.state.ids(Conflict.kind))
     waiting = sum(remote.commits for remote in count_waiting_commits(ws))
@@ -254,7 +270,7 @@ class PageController:
         if content_type.partition(";")[0].strip().lower() != FORM:
             return request.render_error(415, "Only the forms of this page are accepted.")
         form = parse_form(body)
-        wait = self._find_fault(page, request, form) if is_ours else 0.0
+        wait = self._check_form_token(page, request, form) if is_ours else 0.0
         if wait is None:
             return page.post(replace(request, form=form))
         if is_ours and page.ask_again is not None and "key" not in form:
@@ -265,9 +281,9 @@ class PageController:
             403, "this form is not from a page of this server, or is too old", "open the page again"
         )
 
-    def _find_fault(self, page: PageRoute, request: PageRequest, form: Mapping[str, str]) -> float | None:
-        """Return None if the form is valid: it contains the CSRF token of its browser, or the page's token again.
-        Otherwise return the seconds until another token is checked.
+    def _check_form_token(self, page: PageRoute, request: PageRequest, form: Mapping[str, str]) -> float | None:
+        """Return None if the form contains the CSRF token of its browser, or the page's token again. Otherwise return
+        the seconds until another token is accepted for checking (0: now).
 
         A cookie alone is not enough, because browsers send it to other servers on this host too.
         """

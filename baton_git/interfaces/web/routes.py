@@ -37,7 +37,7 @@ from baton_git.interfaces.web.session_cookie import PageAccess
 from baton_git.interfaces.web.templating import static_files
 
 FOREVER = "public, max-age=31536000, immutable"
-"""Browsers can keep a file for ever, because its address contains its version."""
+"""Browsers may cache a file forever, because its address contains its version."""
 
 PAGES = {
     **inbox.PAGES, **board.PAGES, **timeline.PAGES, **lineage.PAGES, **sessions.PAGES, **quarantine.PAGES,

@@ -26,7 +26,12 @@ GUEST, PERSON = "guest", "person"
 
 
 class Visitor(NamedTuple):
-    """A browser with a cookie: a guest, or a person who logged in with the token of the page."""
+    """A browser with a cookie: a guest, or a person who logged in with the token of the page.
+
+    Attributes:
+        kind: `guest` or `person`.
+        ticket: the value of the cookie: the kind, when it expires, a random text, and the signature of these.
+    """
 
     kind: str
     ticket: str
@@ -36,20 +41,22 @@ class PageAccess:
     """Issues and checks cookies and CSRF tokens. Several processes on one repository share the key.
 
     Attributes:
-        is_apart: whether the page has a token of its own, which gives access to nothing else, instead of the server's.
+        is_apart: whether the page has its own token, which gives access only to the page. If not, the server's token is
+            valid for the page too.
     """
 
     def __init__(self, site: Site, page_token: str | None = None, attempts: Attempts | None = None) -> None:
         self._site = site
         self._token = page_token or site.token or ""
         self.is_apart = bool(page_token)
-        # Only in this process: other processes on the same repository accept the ticket until they end.
+        # Only in this process: another process on this repository, or a later one, accepts the ticket until it expires.
         self._refused: dict[str, int] = {}
         self._lock = Lock()
         self._attempts = attempts or Attempts()
 
     @property
     def has_lock(self) -> bool:
+        """Whether a visitor must log in with a token."""
         return bool(self._token)
 
     @cached_property
@@ -84,7 +91,7 @@ class PageAccess:
         until, nonce = str(int(time.time()) + LOGIN_SECONDS), secrets.token_urlsafe(18)
         return Visitor(kind, f"{kind}.{until}.{nonce}.{self._sign(kind, until, nonce)}")
 
-    def refuse(self, visitor: Visitor) -> None:
+    def revoke(self, visitor: Visitor) -> None:
         """Revoke the ticket of a person who logs out. A guest's ticket gives no access, so it is not stored."""
         if visitor.kind != PERSON:
             return
@@ -99,6 +106,7 @@ class PageAccess:
         return _text(_mac(self._key, "ticket", kind, until, nonce))
 
     def allows(self, visitor: Visitor) -> bool:
+        """Return whether a visitor may see all pages: they have logged in, or no token is set."""
         return visitor.kind == PERSON or not self.has_lock
 
     def try_token(self, brought: str, address: str) -> float | None:
@@ -107,8 +115,11 @@ class PageAccess:
             return None
         return self._attempts.note_wrong(address)
 
-    def login(self, visitor: Visitor) -> str:
-        """The name under which a browser stores the CSRF token of its login; empty for a guest, whose pages have it."""
+    def name_csrf_storage(self, visitor: Visitor) -> str:
+        """Return the key in the browser's local storage for the CSRF token of this login.
+
+        It is empty for a guest, whose pages contain the token.
+        """
         return f"{self.cookie}.{visitor.ticket.split('.')[2]}" if visitor.kind == PERSON else ""
 
     def make_csrf_token(self, visitor: Visitor) -> str:
@@ -127,7 +138,7 @@ def load_key(path: Path) -> bytes:
     """Read the key from a file that only this user can read; create it if it does not exist.
 
     Raises:
-        WriteFailed: the file cannot be created.
+        WriteFailed: the file cannot be created or read.
         StoreError: the file does not contain a key, or other users can read it.
     """
     with writing(f"the page's key {path}"):

@@ -20,7 +20,7 @@ TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf
 
 
 class Static(NamedTuple):
-    """A file that pages load, and the version in its address."""
+    """A file that pages load. `version` is part of its address and changes with its content."""
 
     body: bytes
     media_type: str

@@ -1,4 +1,5 @@
-"""Convert texts of records for a page, so that none can pose as something else, run, or lead to other places."""
+"""Convert values for a page: addresses, commands, labels and times. Texts of records become links only if they are
+harmless http(s) addresses."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ FIELDS = {
     "source_tier": "declared tier", "expected_outcome": "expected", "defer_count": "put off", "why": "because",
     "rejected": "rejected", "first_seen": "since", "created_at": "since", "last_deferred": "last put off",
     "proposed_rule": "proposed rule", "decision_ref": "from decision", "linked_pattern": "belongs to pattern",
-    "recent_occurrences": "newest occurrences",
+    "recent_occurrences": "newest occurrences", "ttl_days": "due after (days)", "duration_ms": "duration (ms)",
 }  # fmt: skip
-"""What the board calls them."""
+"""The labels of record fields on pages. Other fields are shown by their names."""
 
 TIERS = {"human_confirmed": "confirmed by a person", "llm_derived": "derived by a model", "raw_source": "raw source"}
 
@@ -41,7 +42,7 @@ def address(component: str, page: str = "", **query: object) -> str:
 
 
 def next_page(text: str, fallback: str = "/") -> str:
-    """Return the address to continue at; `fallback` unless it is a page of this server."""
+    """Return `text` if it is the address of the inbox or of a page of a namespace; otherwise `fallback`."""
     parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
     is_ours = (
         parts is not None and not parts.scheme and not parts.netloc and (text == "/" or text.startswith(("/n/", "/?")))
@@ -75,7 +76,7 @@ def words(value: object) -> str:
 
 
 def field_words(name: object) -> str:
-    """Return the label of a record's field, as on the board."""
+    """Return the label of a record's field."""
     return FIELDS.get(str(name), words(name))
 
 
@@ -101,6 +102,7 @@ def tier_words(tier: str) -> str:
 
 
 def cut(value: str, limit: int = 600) -> str:
+    """Return at most `limit` characters of a text."""
     return value if len(value) <= limit else value[: limit - 1].rstrip() + "…"
 
 
@@ -109,7 +111,10 @@ def plain_json(value: Any) -> str:
 
 
 def point(value: object) -> datetime | None:
-    """Return the point in time in a record's text or of a commit."""
+    """Return the point in time in a record's text or of a commit; None if there is none.
+
+    There is none for the first commit of a namespace, whose time is always the start of 1970.
+    """
     if isinstance(value, datetime):
         return value.astimezone(UTC) if 1970 < value.year < 9999 else None
     return parse_time_or_none(value) if isinstance(value, str) else None
@@ -124,7 +129,12 @@ def human_time(moment: datetime) -> str:
 
 
 def name_day(day: date, now: datetime) -> str:
-    """Return `Today`, `Yesterday`, or `Friday, 20 November`, with the year if it is not the current one."""
+    """Return `Today`, `Yesterday`, or `Friday, 20 November`, with the year if it is not the current one.
+
+    The first commit of a namespace always has a day in 1970, which is not shown.
+    """
+    if day.year <= 1970:
+        return "Creation of the namespace"
     distance = (now.astimezone(UTC).date() - day).days
     if distance in (0, 1):
         return "Yesterday" if distance else "Today"

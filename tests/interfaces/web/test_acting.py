@@ -73,7 +73,7 @@ def test_one_click_on_the_board_defers_and_another_one_is_done(work: None, baton
     served = serve()
     assert "is deferred" in follow(served, click(served, "board", "Defer"))
     assert "put off 1×" in served.get("board").text
-    page = follow(served, click(served, "/", "Passed"))
+    page = follow(served, click(served, "/", "Mark as passed"))
     assert "<h1>Inbox</h1>" in page
     assert "OL-1</bdi> passed" in page
     assert "is done" in follow(served, click(served, "board", "Done"))
@@ -138,7 +138,7 @@ def test_a_click_without_the_form_seal_needs_the_token(work: None, serve: Any) -
     served.log_in()
     token, served.csrf_token = served.csrf_token, None
     tip = served.site.tip("shop")
-    form = click(served, "board", "Passed", code=403).text
+    form = click(served, "board", "Mark as passed", code=403).text
     assert 'name="key"' in form
     assert served.site.tip("shop") == tip
     served.post("do/passed?id=OL-1", {"csrf_token": "", "key": "guess"}, code=403)
@@ -233,7 +233,7 @@ def test_a_record_is_forgotten_with_a_reason_and_reopened(work: None, serve: Any
     served = serve()
     assert "this is missing" in served.send("do/forget?kind=pattern&id=PAT-1", {"reason": ""}, code=422).text.casefold()
     text = follow(served, served.send("do/forget?kind=pattern&id=PAT-1", {"reason": "a guess"}))
-    assert "PAT-1</bdi> is in the archive" in text
+    assert "PAT-1</bdi> is archived" in text
     assert "a guess" in text
     (link,) = re.findall(r'href="([^"]+)">Reopen…', text)
     assert "PAT-1</bdi> is open again" in follow(

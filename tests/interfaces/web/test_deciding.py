@@ -242,7 +242,7 @@ def test_records_are_accepted_and_rejected_one_by_one(world: World, serve: Any) 
     served = serve()
     page = served.get("review").text
     assert "Ask for fonts" in page
-    assert "2 records wait" in page
+    assert "2 records from" in page
     served.send("review", {"choice.follow_up.FU-fonts": "accept", "choice.active_decision.DEC-9": "reject"})
     board = served.get("board").text
     assert "Ask for fonts" in board

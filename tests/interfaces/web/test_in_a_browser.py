@@ -86,7 +86,7 @@ def _decide_the_review(page: Browser, served: Served) -> None:
     page.click("input[name='choice.follow_up.FU-fonts'][value=accept]")
     page.click("input[name='choice.active_decision.DEC-002'][value=reject]")
     page.press("Apply these choices")
-    assert page.reads("Your decisions are saved")
+    assert page.reads("Your choices are saved")
     assert page.reads("FU-receipt")
     page.press("Accept all others")
     assert page.reads("Nothing waits for your review")
@@ -239,7 +239,7 @@ def test_the_open_inbox_follows_every_namespace_and_its_todos_and_reviews_are_on
     assert page.run("return scrollY") == 0
     page.open(served.path("session?id=2026-11-20-codex-7"))
     page.one("form.search input[name=text]").send_keys("Write it" + Keys.ENTER)
-    assert page.reads("The list is changed")
+    assert page.reads("The to-do list is changed")
     page.click("button[name=done]")
     page.until(lambda: "completed" in page.text())
 

@@ -133,4 +133,4 @@ def test_a_rejected_review_form_keeps_its_choices(world: World, serve: Any) -> N
         assert "Nothing was decided" in served.post("review", {**fields, **wrong}, code=422).text
     served.post("review", {**fields, **choice, "remote": "nowhere"}, code=409)
     served.send("review", choice)
-    assert "1 record waits" in served.get("review").text
+    assert "1 record from" in served.get("review").text

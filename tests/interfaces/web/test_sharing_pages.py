@@ -21,12 +21,12 @@ def test_a_review_is_begun_done_and_finished_on_the_page(world: World, serve: An
     world.there("sync")
     served = serve(page_token=TOKEN)
     served.log_in()
-    assert "is merged automatically" in served.get("review").text
+    assert "commits are merged automatically" in served.get("review").text
     page = follow(served, served.send("do/begin-review?next=/n/shop/review", {"remote": "origin"}))
     assert "now wait for review" in page
-    assert "1 record waits" in page
+    assert "1 record from" in page
     served.send("review", {"choice.follow_up.FU-fonts": "accept"})
-    assert "New commits of a remote under review appear here" in served.get("review").text
+    assert "New commits of a remote whose policy is review appear here" in served.get("review").text
     served.send("do/remote-policy", {"remote": "origin", "policy": "auto"})
     assert world.git(world.top, "config", "remote.origin.batonPolicy") == "auto"
 
@@ -47,9 +47,9 @@ def test_a_remote_is_trusted_at_the_address_that_was_shown(world: World, serve: 
     served.log_in()
     path = "trust-remote?remote=origin"
     changed = served.send(path, {"shown": "0" * 32}, code=409)
-    assert "Nothing was approved" in changed.text
+    assert "The remote is not trusted" in changed.text
     assert "is trusted on this machine" in follow(served, served.send(path, {}))
-    assert "and is trusted" in served.get("review").text
+    assert "; trusted" in served.get("review").text
     assert "no longer trusted" in follow(served, served.send(path, {}))
 
 
@@ -63,7 +63,7 @@ def test_todos_are_added_started_finished_and_cancelled(baton: Any, serve: Any) 
         served.send("todos", {"session": session, "text": text})
     served.send("todos", {"session": session, "start": "Write <it>"})
     page = follow(served, served.send("todos", {"session": session, "done": "Write <it>"}))
-    assert "The list is changed" in page
+    assert "The to-do list is changed" in page
     assert "Write &lt;it&gt;" in served.get(f"session?id={session}").text
     served.send("todos", {"session": session, "cancel": "Test it"})
     again = served.send("todos", {"session": session, "text": "Test it"}, code=422)

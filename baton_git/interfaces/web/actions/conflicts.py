@@ -82,6 +82,7 @@ def _render_conflicts(
 
 
 def view_conflict(state: State, conflict: Conflict) -> ConflictView:
+    """Return what the page shows of a conflict, including the value in use."""
     sides = {side: getattr(conflict, side) for side in SIDES if side in conflict.model_fields_set}
     is_text = bool(sides) and all(isinstance(value, str) for value in sides.values())
     stands = find_current_value(state, conflict)
@@ -127,7 +128,9 @@ def _resolve_conflict(
     if view is None:
         raise Unsettled("this conflict was resolved in the meantime")
     if view.digest != request.form.get("shown"):
-        raise Unsettled("this conflict or the value in use has changed in the meantime; below is the current one")
+        raise Unsettled(
+            "this conflict or the value in use has changed in the meantime; the current values are shown below"
+        )
     if choice not in (*SIDES, "now", "other"):
         raise InvalidArgument("choose one side, or enter another value")
     if choice != "other":
@@ -137,7 +140,7 @@ def _resolve_conflict(
         shown_value = None if choice == "now" else view.stands
         return resolve(ws, now, id_, side, shown=view.conflict, shown_value=shown_value)[1]
     if not value and not is_empty:
-        raise InvalidArgument("enter the other value, or check the box below to leave the field empty")
+        raise InvalidArgument("enter the other value, or check the box to leave the field empty")
     if value and is_empty:
         raise InvalidArgument("you entered a value, and also checked the box for an empty one; use only one of them")
     parsed = _parse_value(value, view.is_text)

@@ -8,6 +8,6 @@ from typing import Any
 
 
 def digest(*values: Any) -> str:
-    """Return a digest of plain data; equal for equal data only."""
+    """Return a digest of plain data; different data has different digests."""
     text = json.dumps(values, ensure_ascii=True, sort_keys=True, default=str)
     return sha256(text.encode()).hexdigest()[:32]

@@ -31,7 +31,7 @@ METHODS = {
     "port_open": "a port is open", "git_commit": "a commit exists", "command": "a command succeeds",
     "manual": "a person checks",
 }  # fmt: skip
-"""The labels of check methods in a form. A method without a label is shown by its name."""
+"""The check methods that a form offers, with their labels."""
 
 
 class FormField(NamedTuple):
@@ -42,7 +42,7 @@ class FormField(NamedTuple):
         hint: the other sentences of that description.
         choices: the values of a field with few values, each with its label.
         value: the text that is already in the field.
-        limits: the minimum and the maximum of a number.
+        limits: the minimum and the maximum of a number; None: no limit.
     """
 
     name: str
@@ -157,10 +157,10 @@ def _read_check(method: str, target: str) -> dict[str, Any] | None:
     """Return the check that was entered in a form, or None if no method was chosen."""
     if not method:
         if target:
-            raise InvalidArgument("choose how to check it")
+            raise InvalidArgument("choose a method for the check")
         return None
     if method not in CHECK_METHODS:
-        raise InvalidArgument(f"there is no method {method}")
+        raise InvalidArgument(f"there is no check method {method}")
     if not target:
         raise InvalidArgument("enter the target of the check")
     return {"method": method, **_read_target(method, target)}

@@ -1,4 +1,4 @@
-"""`/n/…/graduate`: make a pattern a rule, which a person confirms by a click behind the page's token."""
+"""`/n/…/graduate`: turn a pattern into a rule, which a person who is logged in confirms by typing its id."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def _render_pattern(
 
 
 def settle(request: PageRequest) -> Response:
+    """Turn the pattern into a rule, if the id was typed and the pattern is still the one that the page showed.
+
+    Raises:
+        NeedsHuman: a click on this page does not count as a person's confirmation.
+    """
     if request.no_person:
         raise NeedsHuman(
             request.no_person,
@@ -55,7 +60,7 @@ def settle(request: PageRequest) -> Response:
             )
         if request.form.get("shown") != digest(pattern.as_data(), text):
             problem = (
-                "The pattern or its rule has changed since it was shown; this is the new one. Nothing was confirmed."
+                "The pattern or its rule has changed since it was shown; this is the new state. Nothing was confirmed."
             )
             return _render_pattern(request, ws, pattern, pattern.proposed_rule or "", 409, problem)
         if request.form.get("typed", "").strip() != pattern.id:

@@ -1,4 +1,4 @@
-"""The outcome of an action: whether a click counts as a person's word, why it was refused, and the page shown next."""
+"""The outcome of an action: whether a click counts as a confirmation, why it was refused, and the next page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton_git.namespace.workspace import Vouched, Workspace
 
 
 def vouch(request: PageRequest, ws: Workspace) -> Workspace:
-    """Return the workspace in which a click counts as the person's word, if the token is one that no agent has."""
+    """Return the workspace, with the confirmation of a person if a click on this page counts as one."""
     return ws if request.no_person else replace(ws, confirmed=Vouched(request.site.person, "page"))
 
 

@@ -85,7 +85,7 @@ def settle(request: PageRequest) -> Response:
             _decide_queue(request, ws, name, queue)
         except Unsettled:
             return _render_queues(request, ws, 409, f"More changes came from {name} in the meantime. Nothing was "
-                                  "decided; these changes wait now.")  # fmt: skip
+                                  "decided; the page now shows all of them.")  # fmt: skip
         except (InvalidArgument, NotFound) as error:
             return _render_queues(request, ws, 422, f"{sentence(error)} Nothing was decided.")
         return request.redirect_to("review", "decided")
@@ -94,7 +94,7 @@ def settle(request: PageRequest) -> Response:
 def _decide_queue(request: PageRequest, ws: Workspace, remote: str, queue: ReviewQueue) -> None:
     shown = parse_oid(request.form.get("shown", ""))
     if shown != queue.theirs:
-        raise Unsettled("more came")
+        raise Unsettled("more changes came in the meantime")
     choices = _read_choices(request, queue)
     if not choices.take and not choices.refuse:
         raise InvalidArgument("accept or reject at least one record")
@@ -109,7 +109,7 @@ def _read_choices(request: PageRequest, queue: ReviewQueue) -> ReviewChoice:
     names = {f"choice.{quote_value(item.kind)}.{quote_value(item.id)}" for item in queue.items}
     unknown = {name for name in request.form if name.startswith("choice.")} - names
     if unknown:
-        raise InvalidArgument("a decision is for a record that does not wait for review")
+        raise InvalidArgument("the form has a choice for a record that does not wait for review")
     if every not in ("", "accept", "reject") or set(choices.values()) - {"", "accept", "reject"}:
         raise InvalidArgument("a record can be accepted, rejected, or decided later")
     if every in ("accept", "reject"):
@@ -121,7 +121,7 @@ def _read_choices(request: PageRequest, queue: ReviewQueue) -> ReviewChoice:
 
 
 def _read_confirmed(request: PageRequest, queue: ReviewQueue) -> set[str]:
-    """Return the ids that a person typed to confirm a rule; none if a click does not count as a person's word."""
+    """Return the ids that a person typed to confirm rules; none if a click is not a person's confirmation."""
     if request.no_person:
         return set()
     return {

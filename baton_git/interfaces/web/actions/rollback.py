@@ -65,19 +65,19 @@ def _find_way(request: PageRequest, ws: Workspace) -> tuple[RollbackPlan, str]:
     revision = target["revision"] or None
     shown = f"revision {ws.branch.revision_at(parse_oid(revision)).number} ({revision[:10]})" if revision else ""
     if target["way"] == "record" and target["record"]:
-        words = f"how it was at {shown}" if revision else "how it was before its last change"
-        return plan_record_rollback(ws, target["record"], revision), f"{target['record']}: {words}"
+        words = f"at {shown}" if revision else "before its last change"
+        return plan_record_rollback(ws, target["record"], revision), f"Restore {target['record']} as it was {words}"
     if target["way"] == "session" and target["session"]:
-        return plan_session_rollback(ws, target["session"]), f"without the changes of session {target['session']}"
+        return plan_session_rollback(ws, target["session"]), f"Undo the changes of session {target['session']}"
     if target["way"] == "undo":
         way, entry = plan_undo(ws, revision)
-        return way, f"without {shown}: {entry.subject}"
+        return way, f"Undo {shown}: {entry.subject}"
     if target["way"] == "redo":
         way, entry = plan_redo(ws)
-        return way, f"once more: {entry.subject}"
+        return way, f"Redo: {entry.subject}"
     if target["way"] == "revision" and revision:
-        return plan_rollback(ws, revision), f"everything as it was at {shown}"
-    raise InvalidArgument("nothing to go back to is chosen", hint="choose a revision, a record or a session")
+        return plan_rollback(ws, revision), f"Restore everything as it was at {shown}"
+    raise InvalidArgument("nothing is chosen to undo or restore", hint="enter a revision, a record or a session")
 
 
 def _render_preview(request: PageRequest, ws: Workspace, status: int = 200, problem: str = "") -> Response:
@@ -117,7 +117,8 @@ def settle(request: PageRequest) -> Response:
         rules = preview(ws, way).rules
         if rules and request.no_person:
             raise NeedsHuman(
-                f"it would make a rule of pattern {' and '.join(rules)} again: {request.no_person}",
+                f"this would make a rule of pattern {' and '.join(rules)} again. Only a person can do that, and "
+                f"{request.no_person}",
                 hint=f"in a terminal: {_terminal_command(request, ws)}",
             )
         missing = [id_ for id_ in rules if request.form.get(f"typed.{quote_value(id_)}", "").strip() != id_]

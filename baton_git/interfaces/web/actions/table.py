@@ -22,7 +22,7 @@ class PageAction(NamedTuple):
         verb: the name of the verb.
         words: the label of the button.
         done: the notice shown afterwards, with `{id}` for the record; empty if the result has its own text.
-        kind: the kind of the record that the field `id` names; empty if the action has no record.
+        kind: the kind of the record that the action changes; empty if it changes none.
         values: fields of the input with fixed values.
         hidden: fields of the input that the form leaves out.
         is_offered: whether a record offers the action; None: always.
@@ -91,14 +91,14 @@ _REMOTE = {"remote": "Remote", "policy": "Policy"}
 ACTIONS = {
     "check": PageAction("loop verify", "Check", kind=_LOOP, hidden=("result", "note"), is_offered=_is_checkable,
                         is_quick=True),
-    "passed": PageAction("loop verify", "Passed", "{id} passed.", _LOOP, {"result": "passed"}, labels=_SEEN,
+    "passed": PageAction("loop verify", "Mark as passed", "{id} passed.", _LOOP, {"result": "passed"}, labels=_SEEN,
                          is_offered=_is_not_verified, is_quick=True),
-    "failed": PageAction("loop verify", "Failed", "{id} failed.", _LOOP, {"result": "failed"}, labels=_SEEN),
+    "failed": PageAction("loop verify", "Mark as failed", "{id} failed.", _LOOP, {"result": "failed"}, labels=_SEEN),
     "close-loop": PageAction("loop close", "Close", "{id} is closed.", _LOOP),
     "done": PageAction("followup done", "Done", "{id} is done.", _ITEM, is_quick=True),
     "defer": PageAction("followup defer", "Defer", "{id} is deferred.", _ITEM, is_quick=True),
     "merge-follow-ups": PageAction("followup merge", "Merge", "{id} is merged.", _ITEM),
-    "seen-again": PageAction("pattern record", "Seen again", "{id} was counted again.", _PATTERN,
+    "seen-again": PageAction("pattern record", "Add an occurrence", "{id} was counted again.", _PATTERN,
                              hidden=("id", "rule", "about"), subject="what"),
     "propose": PageAction("pattern propose", "Propose a rule", "The rule of {id} is proposed.", _PATTERN,
                           is_offered=_may_become_a_rule),
@@ -111,11 +111,11 @@ ACTIONS = {
     "merge-decisions": PageAction("decision merge", "Merge", "{id} is merged.", _DECISION),
     "reopen": PageAction("reopen", "Reopen", "{id} is open again.", ANY_KIND, hidden=("dry_run",),
                          is_offered=_is_closed, takes_archived=True),
-    "forget": PageAction("forget", "Forget", "{id} is in the archive.", ANY_KIND, hidden=("dry_run",),
+    "forget": PageAction("forget", "Forget", "{id} is archived.", ANY_KIND, hidden=("dry_run",),
                          is_offered=_is_in_document),
     "add-loop": PageAction("loop add", "Add an open loop", "{id} is added.", hidden=("id",)),
     "add-follow-up": PageAction("followup add", "Add a follow-up", "{id} is added.", hidden=("id",)),
-    "add-pattern": PageAction("pattern record", "Add a pattern", "{id} was counted.", hidden=("id",)),
+    "add-pattern": PageAction("pattern record", "Add a pattern", "{id} is recorded.", hidden=("id",)),
     "add-decision": PageAction("decision add", "Add a decision", "{id} is added.", hidden=("id", "tier")),
     "new-namespace": PageAction("init", "Create a namespace", "The namespace is created."),
     "rename-namespace": PageAction("namespace rename", "Rename", "The namespace is renamed.",

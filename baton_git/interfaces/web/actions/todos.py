@@ -58,9 +58,9 @@ def change(request: PageRequest) -> Response:
 
 def _change_list(request: PageRequest, ws: Workspace) -> ChangedTodos:
     now = request.site.now()
-    for word, mark in STEPS.items():
-        if word in request.form:
-            return mark(ws, now, which=request.form[word])
+    for name, change_status in STEPS.items():
+        if name in request.form:
+            return change_status(ws, now, which=request.form[name])
     text = request.form.get("text", "").strip()
     if not text:
         raise InvalidArgument("the new item is empty")

@@ -23,7 +23,7 @@ def settle(request: PageRequest) -> Response:
     """Trust the remote at the address that the page showed, or stop trusting it.
 
     Raises:
-        NeedsHuman: a click on this page does not count as a person's word.
+        NeedsHuman: a click on this page does not count as a person's confirmation.
     """
     with request.work() as ws:
         name = _find_remote(request, ws)
@@ -33,7 +33,9 @@ def settle(request: PageRequest) -> Response:
         if request.no_person:
             raise NeedsHuman(request.no_person, hint=f"in a terminal: {command('baton', 'trust', '--from', name)}")
         if request.form.get("shown") != digest({"address": find_remote_url(ws, name)}):
-            return _render(request, ws, name, 409, "The address has changed since it was shown. Nothing was approved.")
+            return _render(
+                request, ws, name, 409, "The address has changed since it was shown. The remote is not trusted."
+            )
         trust_remote(ws, request.site.now(), name)
         return request.redirect_to("review", "remote-trusted")
 

@@ -46,7 +46,7 @@ def show(request: PageRequest) -> Response:
 def ask_again(request: PageRequest) -> Response:
     """Show the form again with the entered values; sending it requires the token."""
     with request.work() as ws:
-        return _render_form(request, ws, _build_form(request, ws), 403, "Confirm it with the token.")
+        return _render_form(request, ws, _build_form(request, ws), 403, "Enter the token again to confirm.")
 
 
 def act(request: PageRequest) -> Response:
@@ -136,8 +136,8 @@ def _answer(request: PageRequest, ws: Workspace, form: VerbForm, result: Result)
     if isinstance(result, CheckResults) and about and result.id is None:
         check = result.evidence.get(about)
         return go_back(request, form.next, f"check-{check.result}" if check else "unchanged", about, result)
-    is_said = form.action.done and result.failure is None
-    if isinstance(result, (CheckResults, SyncResult)) and not is_said:
+    has_notice = form.action.done and result.failure is None
+    if isinstance(result, (CheckResults, SyncResult)) and not has_notice:
         return request.render("result.html", ws, form=form, lines=_describe(result), failed=result.failure is not None)
     if form.action.is_about_namespace:
         return RedirectResponse(f"/?done={form.name}", 303)

@@ -1,8 +1,7 @@
-"""Draw the sessions of a namespace as a graph: each session has a lane, and merges join lanes.
+"""Draw the sessions of a namespace as a graph: concurrent sessions are in separate lanes, and merges join lanes.
 
-The newest stretch is at the top: `row` counts from the oldest stretch, `y` from the top of the drawing.
-
-Pure: converts commits to positions on a grid. Consecutive commits of one session form one stretch.
+Consecutive commits of one session form one stretch. The newest stretch is at the top: `row` counts from the oldest
+stretch, `y` from the top of the drawing. The functions are pure: they convert commits to positions on a grid.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Stretch:
         return self.commits[-1]
 
     @property
-    def telling(self) -> LogEntry:
+    def main_commit(self) -> LogEntry:
         """The newest commit that is not a boot or a wrap; if all commits are, the newest one."""
         return next((entry for entry in reversed(self.commits) if entry.op not in SESSION_OPS), self.last)
 
@@ -66,7 +65,7 @@ class Stretch:
 
 
 class Line(NamedTuple):
-    """A line between two stretches. `sort` is next, join, or earlier (for a line from below the drawing)."""
+    """A line between two stretches. `sort` is `next`, `join` (a merge), or `earlier` (from below the drawing)."""
 
     path: str
     sort: str
@@ -118,13 +117,13 @@ def _assign_lanes(stretches: Sequence[Stretch]) -> None:
     lane_of: dict[str, int] = {}
     busy = [-1] * LANES
     for stretch in stretches:
-        above = stretch.before[0] if stretch.before else -1
+        parent_row = stretch.before[0] if stretch.before else -1
         if stretch.session is None:
-            stretch.lane = stretches[above].lane if above >= 0 else 0
+            stretch.lane = stretches[parent_row].lane if parent_row >= 0 else 0
         elif stretch.session in lane_of:
             stretch.lane = lane_of[stretch.session]
         else:
-            begins = stretch.row if above < 0 else above + 1
+            begins = stretch.row if parent_row < 0 else parent_row + 1
             stretch.lane = next((lane for lane in range(LANES) if busy[lane] < begins), LANES - 1)
             lane_of[stretch.session] = stretch.lane
         until = reach[stretch.row] if stretch.session is None else ends[stretch.session]

@@ -13,7 +13,13 @@ from baton_git.verbs.upkeep.namespace_status import NamespaceStatus, read_status
 
 
 class Sign(NamedTuple):
-    """Something to look at. `level` is bad, warn or note; `page` and `anchor` say where."""
+    """A number of things that need attention, and the page that shows them.
+
+    Attributes:
+        level: `bad`, `warn` or `note`.
+        one, many: the label for one and for several.
+        page, anchor: the page of the namespace, and the section on it.
+    """
 
     level: str
     number: int
@@ -31,6 +37,7 @@ class Health(NamedTuple):
 
     @property
     def level(self) -> str:
+        """The level of the most urgent sign: `bad` or `warn`; `fine` if there is none."""
         return next((sign.level for sign in self.signs if sign.level != "note"), "fine")
 
 

@@ -31,7 +31,7 @@ BAD = ("failed", "overdue", "unreadable", "conflict")
 
 
 class InboxRow(NamedTuple):
-    """Something that needs a person: its place, the page where it is resolved, and the actions without a form."""
+    """Something that needs a person: its namespace, the page where it is resolved, and the actions without a form."""
 
     namespace: Namespace
     item: ReadyItem
@@ -83,7 +83,7 @@ def show(request: PageRequest) -> Response:
 
 
 def _needs_doctor(glance: Glance) -> bool:
-    """Whether a namespace cannot be read, or a file or setting of it is faulty."""
+    """Return whether a namespace cannot be read, or one of its files or settings is faulty."""
     return glance.health is None or bool(glance.health.status.damaged) or bool(glance.problems)
 
 
@@ -98,7 +98,7 @@ def _read_glance(request: PageRequest, name: Namespace) -> Glance:
         with request.site.work(name.text) as ws:
             version = ws.branch.read()
             rows = [
-                InboxRow(name, item, _find_link(name, item), _offer(version.state, item))
+                InboxRow(name, item, _find_link(name, item), _list_quick_actions(version.state, item))
                 for item in find_ready(ws, now, version)
             ]
             return Glance(name, summarize_health(ws, now), rows, problems=ws.problems)
@@ -106,7 +106,7 @@ def _read_glance(request: PageRequest, name: Namespace) -> Glance:
         return Glance(name, None, (), str(error))
 
 
-def _offer(state: State, item: ReadyItem) -> Sequence[tuple[str, PageAction]]:
+def _list_quick_actions(state: State, item: ReadyItem) -> Sequence[tuple[str, PageAction]]:
     entry = state.entry(Key(item.kind, item.id)) if item.kind in KINDS else None
     return list(list_actions(entry, is_quick=True)) if isinstance(entry, Record) else ()
 

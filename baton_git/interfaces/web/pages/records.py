@@ -44,12 +44,15 @@ class RecordRow(NamedTuple):
 
 
 class Group(NamedTuple):
+    """The newest records of one kind, and the number of all."""
+
     kind: str
     records: Sequence[Any]
     total: int
 
 
 def show_handed_over(request: PageRequest) -> Response:
+    """Show the newest records that sessions left for later ones, by kind."""
     with request.work() as ws:
         state = ws.branch.read().state
         groups = [_build_group(state, info) for info in KINDS.values() if info.left_behind]

@@ -20,8 +20,8 @@ from baton_git.verbs.revisions.history import Filter, Shown, read_log
 from baton_git.verbs.sessions.session_start import compose_brief
 
 MOST_COMMITS = 500
-"""Maximum number of commits that are read of a session. For a session with this number or more, the brief is not
-rebuilt."""
+"""Maximum number of commits of a session that are read. If a session has this number or more, its first commit may
+not be among them, and the brief is not rebuilt."""
 
 
 def show(request: PageRequest) -> Response:

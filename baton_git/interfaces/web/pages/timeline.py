@@ -66,7 +66,7 @@ def group_by_day(newest_first: Sequence[Shown]) -> list[Day]:
 
 
 def drop_bookkeeping(shown: Shown) -> Shown:
-    """Return the commit without the changes that are only bookkeeping."""
+    """Return the commit without changes of the `shape`, the stored layout of the last session-baton document."""
     return shown._replace(changes=tuple(change for change in shown.changes if change.kind != SHAPE.kind))
 
 

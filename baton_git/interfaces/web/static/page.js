@@ -15,7 +15,7 @@
   function storeToken(token) {
     try {
       const older = Object.keys(localStorage).filter((name) => name.split(".")[0] === login.split(".")[0]);
-      for (const one of older) localStorage.removeItem(one);
+      for (const name of older) localStorage.removeItem(name);
       localStorage.setItem(login, token);
     } catch { /* then each form asks for the page's token */ }
   }
@@ -23,8 +23,8 @@
   function fillTokens(root) {
     const token = login && readToken();
     if (!token) return;
-    for (const one of root.querySelectorAll("input[name=csrf_token]")) one.setAttribute("value", token);
-    for (const one of root.querySelectorAll(".key")) one.remove();
+    for (const field of root.querySelectorAll("input[name=csrf_token]")) field.setAttribute("value", token);
+    for (const field of root.querySelectorAll(".key")) field.remove();
   }
 
   if (entered) {
@@ -37,13 +37,13 @@
   const live = document.getElementById("live");
   let ownChange = () => {};
 
-  for (const one of document.querySelectorAll(".other textarea, .other [type=checkbox]")) {
-    one.addEventListener("input", () => { one.closest(".other").querySelector("input[type=radio]").checked = true; });
+  for (const field of document.querySelectorAll(".other textarea, .other [type=checkbox]")) {
+    field.addEventListener("input", () => { field.closest(".other").querySelector("input[type=radio]").checked = true; });
   }
 
   /* A drop-down closes on Escape and when something else is clicked or focused. */
   function closeDrops(target) {
-    for (const one of document.querySelectorAll(".drop[open]")) if (!target || !one.contains(target)) one.open = false;
+    for (const drop of document.querySelectorAll(".drop[open]")) if (!target || !drop.contains(target)) drop.open = false;
   }
   document.addEventListener("click", (event) => closeDrops(event.target));
   document.addEventListener("focusin", (event) => closeDrops(event.target));
@@ -74,23 +74,23 @@
     }
     if (!answer.redirected) history.pushState(null, "", url);
     const [x, y] = [scrollX, scrollY];
-    const at = [...document.querySelectorAll(".act")].findIndex((one) => one.disabled);
-    replace(main, fresh);
+    const at = [...document.querySelectorAll(".act")].findIndex((button) => button.disabled);
+    replaceMain(main, fresh);
     const acts = document.querySelectorAll(".act");
     acts[Math.min(at, acts.length - 1)]?.focus({ preventScroll: true });
     scrollTo(answer.redirected ? x : 0, answer.redirected ? y : 0);
     const notice = document.getElementById("notice");
-    if (answer.redirected && notice) tell(notice);
+    if (answer.redirected && notice) showNotice(notice);
     if (!answer.redirected) main.focus();
   }
 
-  /* Show a notice at a place that is visible at any scroll position. */
-  function tell(notice) {
+  /* Move a notice to the bar that is visible at any scroll position. */
+  function showNotice(notice) {
     live.replaceChildren(...notice.childNodes);
     notice.remove();
   }
 
-  function replace(main, fresh) {
+  function replaceMain(main, fresh) {
     fillTokens(main);
     document.querySelector("main").replaceWith(document.adoptNode(main));
     for (const part of [".tabs", ".foot"]) {
@@ -113,10 +113,10 @@
   document.addEventListener("input", () => { edited = true; });
   document.addEventListener("reset", () => { edited = false; });
 
-  const isRenewed = () => location.pathname === "/" || /\/board$/.test(location.pathname);
+  const isUpdatedInPlace = () => location.pathname === "/" || /\/board$/.test(location.pathname);
   const isBusy = () => edited || Boolean(document.activeElement?.closest("form"));
 
-  function say() {
+  function showReloadLink() {
     const words = document.createElement("span");
     words.textContent = `${count} new ${count === 1 ? "change" : "changes"} — `;
     const link = document.createElement("a");
@@ -126,9 +126,9 @@
   }
 
   /* Return which details are open and which element has the focus, so that an update of the page can restore them. */
-  function marks() {
+  function readView() {
     const all = [...document.querySelectorAll("main details")];
-    const open = all.filter((one) => one.open).map((one) => nameOf(one));
+    const open = all.filter((details) => details.open).map((details) => nameOf(details));
     const focus = document.activeElement;
     const inside = focus && focus.closest("main") && focus.id !== "main";
     return { open: new Set(open), focus: inside ? focus.getAttribute("href") || focus.id : null };
@@ -139,42 +139,42 @@
     return `${near?.querySelector(".id")?.textContent ?? near?.id ?? ""}|${details.querySelector("summary")?.textContent}`;
   }
 
-  function restore(kept) {
-    for (const one of document.querySelectorAll("main details")) if (kept.open.has(nameOf(one))) one.open = true;
-    if (!kept.focus) return;
-    const again = [...document.querySelectorAll("main a, main [id]")];
-    const same = again.find((one) => one.getAttribute("href") === kept.focus || one.id === kept.focus);
+  function restoreView(view) {
+    for (const details of document.querySelectorAll("main details")) if (view.open.has(nameOf(details))) details.open = true;
+    if (!view.focus) return;
+    const candidates = [...document.querySelectorAll("main a, main [id]")];
+    const same = candidates.find((element) => element.getAttribute("href") === view.focus || element.id === view.focus);
     if (same) same.focus({ preventScroll: true });
   }
 
-  async function renew() {
+  async function updatePage() {
     const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store" });
-    if (!answer.ok || answer.redirected) return say();
+    if (!answer.ok || answer.redirected) return showReloadLink();
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const main = fresh.querySelector("main");
-    if (!main || isBusy()) return say();
-    const kept = marks();
+    if (!main || isBusy()) return showReloadLink();
+    const view = readView();
     const [x, y] = [scrollX, scrollY];
     live.textContent = `Updated: ${count} new ${count === 1 ? "change" : "changes"}.`;
     count = 0;
-    replace(main, fresh);
-    restore(kept);
+    replaceMain(main, fresh);
+    restoreView(view);
     scrollTo(x, y);
   }
 
-  function changed(number = 1) {
+  function countChanges(number = 1) {
     count += number;
     clearTimeout(later);
     later = setTimeout(() => {
-      if (isRenewed() && !isBusy()) renew().catch(say);
-      else say();
+      if (isUpdatedInPlace() && !isBusy()) updatePage().catch(showReloadLink);
+      else showReloadLink();
     }, 250);
   }
 
   /* A browser opens at most six connections to a server, for all windows together. So at most STREAMS windows have an
-     event stream, and the others ask every ASK_EVERY milliseconds. A hidden window does neither. */
+     event stream, and the others poll every POLL_EVERY milliseconds. A hidden window does neither. */
   const STREAMS = 3;
-  const ASK_EVERY = 5000;
+  const POLL_EVERY = 5000;
   let known = { commit: new URL(address, location.href).searchParams.get("since"), revision: Number(document.body.dataset.revision) };
   ownChange = (data) => {
     known = { commit: new URL(data.events, location.href).searchParams.get("since"), revision: Number(data.revision) };
@@ -182,16 +182,16 @@
     count = 0;
   };
   let source = null;
-  let leave = null;
-  let asking = 0;
-  let isTaking = false;
+  let releaseLock = null;
+  let timer = 0;
+  let isTakingLock = false;
 
   function listen() {
     source = new EventSource(`${address.split("?")[0]}?since=${encodeURIComponent(known.commit)}`);
     source.addEventListener("change", (event) => {
       if (event.lastEventId && event.lastEventId === known.commit) return;  // this page already shows its own change
       if (event.lastEventId) known = { commit: event.lastEventId, revision: JSON.parse(event.data).revision };
-      changed();
+      countChanges();
     });
     source.addEventListener("open", () => { failed = 0; });
     source.addEventListener("error", () => {
@@ -199,50 +199,50 @@
       if (source?.readyState !== EventSource.CLOSED) return;  // the browser reconnects automatically
       failed += 5;
       stop();
-      asking = setTimeout(begin, ASK_EVERY);
+      timer = setTimeout(listenOrPoll, POLL_EVERY);
     });
   }
 
   /* Acquire one of the STREAMS locks for an event stream; false if all are taken. */
-  function takePlace(number = 0) {
+  function takeStreamLock(number = 0) {
     if (!navigator.locks || number === STREAMS) return Promise.resolve(false);
-    return new Promise((tell) => {
+    return new Promise((resolve) => {
       navigator.locks.request(`baton stream ${number}`, { ifAvailable: true }, (lock) => {
-        if (!lock) return void takePlace(number + 1).then(tell);
-        return new Promise((release) => { leave = release; tell(true); });
-      }).catch(() => tell(false));
+        if (!lock) return void takeStreamLock(number + 1).then(resolve);
+        return new Promise((release) => { releaseLock = release; resolve(true); });
+      }).catch(() => resolve(false));
     });
   }
 
-  async function ask() {
+  async function poll() {
     const answer = await fetch(`${address.split("?")[0]}?now`, { credentials: "same-origin", cache: "no-store" });
     if (answer.status !== 200) { failed = 31; return; }
     const now = await answer.json();
-    if (now.commit && now.commit !== known.commit) changed(Math.max(1, now.revision - known.revision));
+    if (now.commit && now.commit !== known.commit) countChanges(Math.max(1, now.revision - known.revision));
     known = now;
   }
 
-  async function begin() {
-    clearTimeout(asking);
-    if (document.hidden || source || isTaking || failed > 30) return;
-    isTaking = true;
-    const has = await takePlace();
-    isTaking = false;
+  async function listenOrPoll() {
+    clearTimeout(timer);
+    if (document.hidden || source || isTakingLock || failed > 30) return;
+    isTakingLock = true;
+    const hasLock = await takeStreamLock();
+    isTakingLock = false;
     if (document.hidden) return void stop();
-    if (has) return listen();
-    await ask().catch(() => { failed += 1; });
-    asking = setTimeout(begin, ASK_EVERY);
+    if (hasLock) return listen();
+    await poll().catch(() => { failed += 1; });
+    timer = setTimeout(listenOrPoll, POLL_EVERY);
   }
 
   function stop() {
-    clearTimeout(asking);
+    clearTimeout(timer);
     source?.close();
-    leave?.();
-    source = leave = null;
+    releaseLock?.();
+    source = releaseLock = null;
   }
 
-  document.addEventListener("visibilitychange", () => { document.hidden ? stop() : begin(); });
+  document.addEventListener("visibilitychange", () => { document.hidden ? stop() : listenOrPoll(); });
   addEventListener("pagehide", stop);
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-  begin();
+  listenOrPoll();
 })();
