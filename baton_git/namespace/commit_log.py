@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -111,16 +111,37 @@ def describe_merge(store: Store, entry: LogEntry) -> LogEntry:
     return entry._replace(subject=store.memory.get_or_make(("merge subject", entry.commit), describe, 200))
 
 
-def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
-    """Return the ids of the undone commits. A commit that was itself undone undoes nothing.
+class UndoneCommits(Container[str]):
+    """The commits that later commits undo, by the ids in their messages, which `git revert --reference` abbreviates."""
 
-    An id that `git revert --reference` abbreviated is returned abbreviated, and its commit does not count as undone.
-    """
-    gone: set[str] = set()
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._abbreviations: tuple[str, ...] = ()
+
+    def __contains__(self, commit: object) -> bool:
+        return isinstance(commit, str) and (commit in self._ids or commit.startswith(self._abbreviations))
+
+    def add_from(self, entry: LogEntry) -> bool:
+        """Add the commits that `entry` undoes, and return False; if `entry` is undone itself, only return True.
+
+        Pass the entries newest first, because a commit that was undone undoes nothing.
+        """
+        if entry.commit in self:
+            return True
+        for commit in entry.undone_commits():
+            if len(commit) == len(entry.commit):
+                self._ids.add(commit)
+            else:
+                self._abbreviations += (commit,)
+        return False
+
+
+def find_undone(newest_first: Iterable[LogEntry]) -> UndoneCommits:
+    """Return the undone commits. A commit that was itself undone undoes nothing."""
+    undone = UndoneCommits()
     for entry in newest_first:
-        if entry.commit not in gone:
-            gone.update(entry.undone_commits())
-    return gone
+        undone.add_from(entry)
+    return undone
 
 
 def read_revision_number(store: Store, info: CommitInfo) -> int:

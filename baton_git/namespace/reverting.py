@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from baton_git.core.kinds import KINDS
@@ -65,7 +65,7 @@ class _Reverter(NamedTuple):
     """Reverts commits of one branch. `undone` are the commits that were already undone."""
 
     branch: Branch
-    undone: Collection[str]
+    undone: Container[str]
 
     def revert(self, state: State, newest_first: Sequence[LogEntry], commits: Collection[Oid]) -> State:
         remaining = set(commits)
@@ -107,7 +107,7 @@ class _Reverter(NamedTuple):
     def _state_without(self, side: _MergeSide, commits: Collection[Oid]) -> State:
         """Return a side's state without these commits, and without the commits that were undone after the merge."""
         undone_before = find_undone(side.entries)
-        undone_after = {commit for commit in side.commits() if commit in self.undone} - undone_before
+        undone_after = {commit for commit in side.commits() if commit in self.undone and commit not in undone_before}
         commits = undone_after | side.commits().intersection(commits)
         return self._replace(undone=undone_before).revert(side.state, side.entries, commits)
 

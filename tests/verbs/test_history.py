@@ -14,6 +14,7 @@ from baton_git.core.lifecycle import Confirmed
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log
 from baton_git.verbs.revisions.log import log
+from baton_git.verbs.revisions.operations import list_operations
 from baton_git.verbs.revisions.undo import redo, rollback, undo
 from baton_git.verbs.sessions.lineage import find_sessions
 from baton_git.verbs.sessions.session_end import end_session
@@ -391,6 +392,17 @@ def test_undo_also_reverts_files_that_are_not_records(ws):
     by_hand(ws, {"notes.txt": b"one"})
     undo_revision(ws, NOW)
     assert "notes.txt" not in files(ws)
+
+
+@pytest.mark.parametrize("length", [40, 10], ids=["git revert", "git revert --reference"])
+def test_a_commit_that_git_reverted_counts_as_undone(ws, length):
+    add_loop(ws, NOW, action="a", expect="b")
+    added = by_hand(ws, {"notes.txt": b"one"})
+    by_hand(ws, {"notes.txt": None}, message=f"Revert\n\nThis reverts commit {added[:length]}.\n")
+    with pytest.raises(NotAllowed, match="is undone already"):
+        undo_revision(ws, NOW, added)
+    *_, operation, _loop = list_operations(ws, ws.branch.history())
+    assert (operation.entry.commit, operation.is_undone) == (added, True)
 
 
 def test_the_first_commit_cannot_be_undone(ws):

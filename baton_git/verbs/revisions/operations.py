@@ -14,7 +14,7 @@ from baton_git.core import layout
 from baton_git.core.errors import NotAllowed, NotFound
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
-from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.commit_log import LogEntry, UndoneCommits
 from baton_git.namespace.workspace import Workspace
 
 UNDO, REDO = "undo", "redo"
@@ -43,12 +43,10 @@ def list_operations(
         newest_first: the commits of a history, beginning with its tip.
         wanted: selects commits by their metadata. It is called before the changes of a commit are read, which is slow.
     """
-    undone: set[str] = set()
+    undone = UndoneCommits()
     sides: set[Oid] = set()
     for entry in newest_first:
-        is_undone = entry.commit in undone
-        if not is_undone:
-            undone.update(entry.undone_commits())
+        is_undone = undone.add_from(entry)
         if entry.op not in ("", "merge"):
             sides.update(entry.parents[1:])  # a verb's own commits, which it merged with concurrent ones
         if entry.commit not in sides and wanted(entry) and _is_operation(ws, entry):

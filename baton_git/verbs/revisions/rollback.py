@@ -219,7 +219,7 @@ def _name(ws: Workspace, version: Revision) -> str:
 def _only_undoes(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
     """Return whether a commit only undoes commits in `others`. Both together change nothing, so neither is reverted."""
     undoes = entry.undone_commits()
-    return bool(undoes) and {undone_entry.commit for undone_entry in others}.issuperset(undoes)
+    return bool(undoes) and all(any(other.commit.startswith(undone) for other in others) for undone in undoes)
 
 
 def plan_undo(ws: Workspace, revision: str | None = None) -> tuple[RollbackPlan, LogEntry]:
