@@ -38,5 +38,5 @@ class TimeLimit(threading.local):
     def check(self) -> None:
         """Raise Rejected if the time limit has passed."""
         if time.monotonic() > self.end:
-            hint = "run baton sync, which has a longer limit"
+            hint = "allow it more time: baton sync --timeout SECONDS"
             raise Rejected(f"{self.what} exceeds the time limit", hint=hint, for_now=True)
