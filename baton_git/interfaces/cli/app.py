@@ -171,7 +171,7 @@ JSON = click.option(
 
 
 def make_app(settings: Settings, json_fields: str | None) -> App:
-    """Return the `App` for these settings and the value of `--json`; None if `--json` is not given."""
+    """Return the `App` for these settings; `json_fields` is the value of `--json`, or None without `--json`."""
     fields = tuple(name for name in (json_fields or "").split(",") if name)
     return App(settings, json_fields is not None, fields)
 
@@ -179,6 +179,7 @@ def make_app(settings: Settings, json_fields: str | None) -> App:
 SESSION_HELP = (
     "The acting session. Default: BATON_SESSION, the agent's current session, or the one that baton boot started."
 )
+AGENT_HELP = "The acting agent. Default: BATON_AGENT."
 
 
 CREATE = click.option("--create", is_flag=True, help="Create the repository and the namespace if they do not exist.")
@@ -186,12 +187,18 @@ CREATE = click.option("--create", is_flag=True, help="Create the repository and 
 
 
 def command(
-    name: str, *, session_help: str = SESSION_HELP, may_create: bool = False, **settings: Any
+    name: str,
+    *,
+    session_help: str = SESSION_HELP,
+    agent_help: str = AGENT_HELP,
+    may_create: bool = False,
+    **settings: Any,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that declares a command with the common options; its function gets the `App` first.
 
     Args:
         session_help: the help of `--session`.
+        agent_help: the help of `--agent`.
         may_create: whether the command has the option `--create`.
         settings: further arguments of `click.command`.
     """
@@ -217,7 +224,7 @@ def command(
         @click.option(
             "--agent",
             metavar="NAME",
-            help="The acting agent. Default: BATON_AGENT.",
+            help=agent_help,
             shell_complete=find_completer("agent", ""),
         )
         @JSON

@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from baton_git.core.errors import BatonError, FieldHint, InvalidArgument
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
-from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
+from baton_git.interfaces.cli.app import AGENT_HELP, SESSION_HELP, App, Number, command, command_alone, group
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.results import Changed, Preview, WrittenResult
@@ -38,6 +38,7 @@ class Addition(NamedTuple):
         run: runs the verb, with prompts before it or special output; returns None if it printed the result itself.
         acting: adapts the `App`, if an option of every command has another meaning here.
         session_help: the help of `--session`.
+        agent_help: the help of `--agent`.
         progress: the label of the progress line; empty for none.
         render: prints the result; may return an exit status.
     """
@@ -48,6 +49,7 @@ class Addition(NamedTuple):
     run: Callable[[App, Workspace, Any, Values], Result | None] | None = None
     acting: Callable[[App], App] | None = None
     session_help: str = SESSION_HELP
+    agent_help: str = AGENT_HELP
     progress: str = ""
     render: Callable[[App, Any], int | None] | None = None
 
@@ -99,7 +101,9 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     declare = (
         command_alone
         if verb.standalone
-        else functools.partial(command, session_help=addition.session_help, may_create=verb.may_create)
+        else functools.partial(
+            command, session_help=addition.session_help, agent_help=addition.agent_help, may_create=verb.may_create
+        )
     )
     click_command = declare(verb.name.split()[-1], **settings)(wrapped)
     needs_argument = any(verb.input_model.model_fields[name].is_required() for name in verb.positional)

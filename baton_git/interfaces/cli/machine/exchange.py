@@ -186,12 +186,12 @@ ADDITIONS = {
     "export session-baton": Addition(render=_render_batons_export),
     "import paif": Addition(
         about="With --agent, only the checkpoints of that agent are imported.", fill=_fill_agent, progress="importing",
-        render=_render_paif_import,
+        agent_help="Import only the checkpoints of this agent.", render=_render_paif_import,
     ),
     "export paif": Addition(
         about="With --agent, only the checkpoints of that agent are exported; into FOLDER itself, if it has the "
         "agent's name.",
-        fill=_fill_agent, render=_render_paif_export,
+        fill=_fill_agent, agent_help="Export only the checkpoints of this agent.", render=_render_paif_export,
     ),
     "import kairos": Addition(render=_render_handover_import),
     "export kairos": Addition(

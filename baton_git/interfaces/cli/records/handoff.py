@@ -106,7 +106,13 @@ your file disables, and of two numbers the smaller one is used.
 Nothing is written without --keep or --memory."""
 ADDITIONS = {
     "handoff extract": Addition(
-        [CONFIG], about=SETTINGS, fill=_fill_extraction, run=_extract, acting=_drop_auto_agent, render=_render_extracted
+        [CONFIG],
+        about=SETTINGS,
+        fill=_fill_extraction,
+        run=_extract,
+        acting=_drop_auto_agent,
+        render=_render_extracted,
+        agent_help="The agent CLI that wrote the transcript. Default: detect it.",
     ),
     "handoff show": Addition([FORMAT], fill=_fill_latest, run=_print_shown),
     "handoff list": Addition(render=_render_list),

@@ -119,6 +119,7 @@ def fill_filter(app: App, values: Values) -> Values:
 LISTING = Addition(
     about="With --session or --agent, only records that the session or agent created or changed are listed.",
     fill=fill_filter, run=_list_records, session_help="Only records that this session created or changed.",
+    agent_help="Only records that this agent created or changed.",
     render=_render_records,
 )  # fmt: skip
 ADDITIONS = {"list": LISTING}

@@ -105,5 +105,6 @@ ADDITIONS = {
     "mine": Addition(
         about="With --agent, only the transcripts of one agent CLI are imported: claude, codex or gemini.",
         fill=_fill, run=_run, acting=_drop_agent, render=_render,
+        agent_help="Import only the transcripts of this agent CLI.",
     )
 }  # fmt: skip
