@@ -116,9 +116,9 @@ class HookInspection:
         files = tuple(self._report_file(scope, file) for scope, file in self.files.items())
         copies = self._list_copies()
         findings = [*self._describe_older(copies), *self._find_misread()]
-        installed = [file.path for file in files if file.state in ("current", "outdated")]
+        installed = [file for file in files if file.state in ("current", "outdated")]
         if installed:
-            findings += _describe_twice(self.agent, installed[0], copies)
+            findings += self._describe_twice(installed[0], copies)
             findings += self._find_switches()
             findings += self._check_trust(program) if self.cli.must_trust_hooks else []
         version = _find_version(Path(program)) if program else None
@@ -174,6 +174,12 @@ class HookInspection:
 
     def _make_command(self, scope: Scope, verb: str = "install") -> str:
         return f"baton agents {verb} {self.agent}{' --project' if scope == 'project' else ''}"
+
+    def _describe_twice(self, file: FileReport, copies: Mapping[Path, list[str]]) -> Iterator[Finding]:
+        """Report that every hook runs twice, if a copy of a package calls baton as the settings file does."""
+        if copies:
+            remove = f"{self._make_command(file.scope, 'uninstall')}, or remove the package"
+            yield Finding("off", f"{file.path} and {max(copies)} both call baton, so every hook runs twice: {remove}")
 
     def _find_removed(self, scope: Scope, file: SettingsFile) -> Iterator[Finding]:
         if file.was_installed():
@@ -281,13 +287,6 @@ def _find_version(program: Path) -> str | None:
         return str(data["version"]) if isinstance(data, dict) and "version" in data else None
     match = _VERSION.search(real.name)
     return match[0] if match else None
-
-
-def _describe_twice(agent: str, file: Path, copies: Mapping[Path, list[str]]) -> Iterator[Finding]:
-    """Report that every hook runs twice, if a copy of a package calls baton as the settings file does."""
-    if copies:
-        remove = f"baton agents uninstall {agent}, or remove the package"
-        yield Finding("off", f"{file} and {max(copies)} both call baton, so every hook runs twice: {remove}")
 
 
 def _find_last_run(folder: Path | None, agent: str) -> str | None:

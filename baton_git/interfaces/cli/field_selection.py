@@ -21,11 +21,11 @@ def select_fields(data: Any, fields: Sequence[str], known: Collection[str] = ())
         known: field names that are valid even if this result does not have them; their value is then null.
 
     Raises:
-        InvalidArgument: a field does not exist.
+        InvalidArgument: a field does not exist, or the fields belong to different objects.
     """
     if not fields:
         return data
-    heads = {name.partition(".")[0] for name in fields}
+    heads = dict.fromkeys(name.partition(".")[0] for name in fields).keys()
     if isinstance(data, dict) and heads <= set(data):
         return _pick(data, fields)
     lists = list(_find_lists(data))
@@ -38,8 +38,15 @@ def select_fields(data: Any, fields: Sequence[str], known: Collection[str] = ())
     names = [
         *(data if isinstance(data, dict) else ()),
         *(name for items in lists for name in _names_of(items)),
+        *known,
     ]
-    raise unknown_field(next(name for name in heads if name not in names), [*names, *known])
+    unknown = [name for name in heads if name not in names]
+    if not unknown:
+        raise InvalidArgument(
+            f"--json: the fields {', '.join(heads)} are not all of the same object",
+            hint="name fields of the result, or fields of the items in one of its lists",
+        )
+    raise unknown_field(unknown[0], names)
 
 
 def list_fields(model: type[BaseModel]) -> list[str]:

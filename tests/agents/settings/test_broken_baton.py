@@ -184,7 +184,11 @@ def test_a_copy_of_an_older_plugin_is_named_until_there_is_a_newer_one(baton, ag
     assert seen == [str(newer), True, True, True]
     baton("agents", "install", agent, "--with", "none")
     done = baton("agents", "status", agent, code=1)
-    assert f"{newer} both call baton, so every hook runs twice: baton agents uninstall {agent}" in done.out
+    assert f"{newer} both call baton, so every hook runs twice: baton agents uninstall {agent}," in done.out
+    baton("agents", "uninstall", agent)
+    baton("agents", "install", agent, "--project", "--with", "none")
+    done = baton("agents", "status", agent, code=1)
+    assert f"every hook runs twice: baton agents uninstall {agent} --project," in done.out
 
 
 # --- status

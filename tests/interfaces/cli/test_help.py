@@ -63,6 +63,10 @@ def test_an_unknown_field_is_named_with_those_that_there_are():
         select_fields(LISTED, ["id", "colour"])
     assert "revision, records, notes, id, at, why" in caught.value.hint
     assert select_fields({"records": []}, ["id"], ["id"]) == []
+    with pytest.raises(InvalidArgument, match="no field 'colour'"):
+        select_fields({"records": []}, ["id", "at", "why", "colour"], ["id", "at", "why"])
+    with pytest.raises(InvalidArgument, match="revision, id are not all of the same object"):
+        select_fields(LISTED, ["revision", "id"])
 
 
 def test_json_takes_the_next_word_only_where_it_lists_fields(baton, filled):
