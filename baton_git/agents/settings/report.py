@@ -29,6 +29,9 @@ from baton_git.git.hooks.program_health import ProgramHealth
 Verdict = Literal["ok", "off", "unknown"]
 CHECKED_TRANSCRIPTS = 3
 """Maximum number of a CLI's newest transcripts whose format is checked."""
+UNINSTALLED = ".orphaned_at"
+"""The file with which Claude Code marks its copy of a plugin that was uninstalled."""
+
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")
 
 
@@ -148,8 +151,15 @@ class HookInspection:
         return FileReport(scope, file.path, "current" if is_current else "outdated", tuple(findings))
 
     def _list_copies(self) -> dict[Path, list[str]]:
-        """Return the CLI's copies of the hooks of baton's plugin or extension, each with the lines that call baton."""
-        paths = sorted(self.own_folder.glob(self.cli.package.copies))
+        """Return the CLI's copies of the hooks of baton's plugin or extension, each with the lines that call baton.
+
+        Claude Code keeps the copy of an uninstalled plugin for some days, and marks its folder.
+        """
+        paths = [
+            path
+            for path in sorted(self.own_folder.glob(self.cli.package.copies))
+            if not (path.parents[1] / UNINSTALLED).exists()
+        ]
         copies = [SettingsFile(path, path.parent, comments=True) for path in paths]
         lines = {copy.path: [entry.command for entry in copy.entries_or_none()] for copy in copies}
         return {path: commands for path, commands in lines.items() if commands}

@@ -191,6 +191,17 @@ def test_a_copy_of_an_older_plugin_is_named_until_there_is_a_newer_one(baton, ag
     assert f"every hook runs twice: baton agents uninstall {agent} --project," in done.out
 
 
+def test_the_copy_of_an_uninstalled_plugin_of_claude_does_not_count(baton):
+    folder = Path(os.environ["HOME"]) / ".claude/plugins/cache/baton-git/baton/0.1.0"
+    (folder / "hooks").mkdir(parents=True)
+    entry = {"hooks": [{"type": "command", "command": make_plugin_line()(9.5)}]}
+    (folder / "hooks/hooks.json").write_text(json.dumps({"hooks": {"Stop": [entry]}}))
+    baton("agents", "install", "claude", "--with", "none")
+    assert "every hook runs twice" in baton("agents", "status", "claude", code=1).out
+    (folder / ".orphaned_at").write_text("1795648814009")  # as claude plugin uninstall leaves it (2.1.329)
+    assert baton("agents", "status", "claude", "--json").json[0]["package"] is None
+
+
 # --- status
 
 
