@@ -13,7 +13,7 @@ from baton_git.git.signing.keygen import NAMESPACE, KeygenResult, NoAnswer, run
 
 ARMOR: Final = b"-----BEGIN SSH SIGNATURE-----"
 _HINT: Final = (
-    "check user.signingKey and gpg.ssh.program in the git configuration, and the keys in the ssh agent: ssh-add -L"
+    "check baton.signingKey and gpg.ssh.program in the git configuration, and the keys in the ssh agent: ssh-add -L"
 )
 
 

@@ -369,8 +369,8 @@ def test_verdicts_are_cached_until_the_file_changes(world, tmp_path):
     ("key", "why", "hint"),
     [
         ("locked", r"locked has a passphrase", r"ssh-add .*/locked"),
-        ("nobody", r"No such file or directory", "user.signingKey"),
-        ("../allowed-text", r".", "user.signingKey"),
+        ("nobody", r"No such file or directory", "baton.signingKey"),
+        ("../allowed-text", r".", "baton.signingKey"),
     ],
 )
 def test_a_key_that_cannot_be_used_is_said_in_one_line(world, key, why, hint):
