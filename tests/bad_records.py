@@ -25,12 +25,13 @@ VALUES = (
     "[" * 60 + "]" * 60, "[" * 200 + "]" * 200, "{a = " * 140 + "1" + "}" * 140, "true", "1", "-1", "0", '"x"',
     f'"{"y" * 5000}"', '"2026-11-21T10:00:00Z"',
 )  # fmt: skip
-"""Values as TOML writes them."""
+"""Field values, as they are written in TOML."""
 
 KEYS = (
     '""', r'"\u202e"', '"a.b"', "model_fields_set", '"__class__"', "given", "replace", "kind", '"$$x"', r'"\u0000"',
     f'"{"k" * 3000}"', "id", "dated", "self", r'"\U000E0001"', "a.b.c", '"$x"', "record", "x",
 )  # fmt: skip
+"""Names of fields that a model or a codec could mistake for its own, as they are written in TOML."""
 
 
 @cache
@@ -59,7 +60,7 @@ def text_of(key: Key, changes: dict[str, str]) -> bytes:
 
 
 def files(keys: list[Key], changes: list[dict[str, str]]) -> dict[str, bytes]:
-    """Return the files of records with these changes, by path."""
+    """Return the files of the records at these keys, each with its changes, by path."""
     return {path_of(key): text_of(key, one) for key, one in zip(keys, changes, strict=True)}
 
 

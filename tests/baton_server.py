@@ -1,6 +1,6 @@
 """A small server for session-baton's API, with the responses of the original or of memory-hall (with revisions).
 
-`Wire` implements the API; `Odd` gives one kind of invalid response, to test clients.
+`Wire` holds the data and answers requests, and `served` serves it. `odd` starts a server with invalid responses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ class Wire:
     """The data of a server and how it responds.
 
     Attributes:
-        counts: whether it has revisions.
+        counts: whether it has revisions, as memory-hall.
+        batons: by namespace, the document, the time of its write, and its revision.
+        asked: path and body of every request that it has received.
+        history: every document that was written.
         after_write: called after a write is stored and before the response is sent.
     """
 
@@ -54,26 +57,26 @@ class Wire:
             return 401, {"detail": "invalid token"}
         self.asked.append((path, body))
         if path == "/v1/baton/read":
-            return 200, self.said(body["namespace"])
+            return 200, self.make_read_response(body["namespace"])
         if path == "/v1/baton/write":
-            return self.written(body)
+            return self.write(body)
         return 404, {"detail": "Not Found"}
 
-    def said(self, namespace: str) -> dict[str, Any]:
+    def make_read_response(self, namespace: str) -> dict[str, Any]:
         baton, time, revision = self.batons.get(namespace, (None, None, None))
         data = {"baton": baton, "namespace": namespace, "updated_at": time}
         return {**data, "revision": revision} if self.counts else data
 
-    def written(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def write(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         namespace, expected = body["namespace"], body.get("expected_revision")
-        now = self.said(namespace)
+        now = self.make_read_response(namespace)
         if self.counts and expected is not None and expected != now["revision"]:
             current = {f"current_{name}": now[name] for name in ("baton", "updated_at", "revision")}
             detail = {"error": "baton_revision_conflict", "namespace": namespace, "expected_revision": expected}
             return 409, {"detail": {**detail, **current}}
         self.put(namespace, body["baton"])
         self.after_write()
-        now = self.said(namespace)
+        now = self.make_read_response(namespace)
         return 200, {"ok": True, **{name: value for name, value in now.items() if name != "baton"}}
 
 
@@ -91,7 +94,7 @@ def served(wire: Wire) -> Iterator[Wire]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             try:
                 status, data = wire.answer(self.path, body, self.headers.get("Authorization", ""))
-            except ConnectionAbortedError:  # the answer gets lost
+            except ConnectionAbortedError:  # the response gets lost
                 return
             text = json.dumps(data).encode()
             self.send_response(status)

@@ -71,7 +71,7 @@ EXTRAS = (1, True, 1.0, -0.0, 0.0, None, "a", ["a"], {"a": 1}, {"a": 1, "b": 2},
 
 
 class Step(NamedTuple):
-    """One operation: which record, which field of it, and which value. Any numbers are valid."""
+    """One operation: the numbers choose a record, one of its fields, and a value. Any numbers are valid."""
 
     op: str
     which: int
@@ -80,7 +80,7 @@ class Step(NamedTuple):
     word: str
 
 
-def of_records(state: State, kinds: Iterable[str], *, archived: bool = False) -> list[Key]:
+def list_keys(state: State, kinds: Iterable[str], *, archived: bool = False) -> list[Key]:
     return [Key(kind, id_, archived) for kind in kinds for id_ in sorted(state.ids(kind, archived=archived))]
 
 
@@ -90,7 +90,8 @@ def put(state: State, key: Key, entry: Entry | None) -> State:
 
 
 def _chosen(state: State, step: Step, *kinds: str) -> Record | None:
-    found = [state.entry(key) for key in of_records(state, kinds or tuple(MODELS))]
+    """Return the live record of these kinds that a step chooses; of any kind of session-baton without `kinds`."""
+    found = [state.entry(key) for key in list_keys(state, kinds or tuple(MODELS))]
     records = [one for one in found if isinstance(one, Record)]
     return records[step.which % len(records)] if records else None
 
@@ -158,7 +159,7 @@ def _archive(state: State, step: Step) -> State:
 
 
 def _restore(state: State, step: Step) -> State:
-    keys = of_records(state, tuple(MODELS), archived=True)
+    keys = list_keys(state, tuple(MODELS), archived=True)
     key = keys[step.which % len(keys)] if keys else None
     entry = state.entry(key) if key else None
     if key is None or not isinstance(entry, Archived):
@@ -169,7 +170,7 @@ def _restore(state: State, step: Step) -> State:
 
 
 def _edit_closed(state: State, step: Step) -> State:
-    keys = of_records(state, tuple(MODELS), archived=True)
+    keys = list_keys(state, tuple(MODELS), archived=True)
     key = keys[step.which % len(keys)] if keys else None
     entry = state.entry(key) if key else None
     if not isinstance(entry, Archived):
@@ -178,7 +179,7 @@ def _edit_closed(state: State, step: Step) -> State:
 
 
 def _remove(state: State, step: Step) -> State:
-    keys = of_records(state, kinds.KINDS) + of_records(state, tuple(MODELS), archived=True)
+    keys = list_keys(state, kinds.KINDS) + list_keys(state, tuple(MODELS), archived=True)
     return put(state, keys[step.which % len(keys)], None) if keys else state
 
 
@@ -264,7 +265,7 @@ def _identity(state: State, step: Step) -> State:
         return state
     counts = data.get("mutable", {}).get("state", {}).get("accumulated_experience", 0)
     changes: tuple[dict[str, Any], ...] = (
-        {"immutable": {"purpose": {"statement": step.word}}},  # by hand also where there is one
+        {"immutable": {"purpose": {"statement": step.word}}},  # an edit by hand can replace an existing one
         {"state": {"accumulated_experience": counts + 1 + step.value % 2}},
         {"state": {"last_session_at": f"2026-11-0{1 + step.value % 4}"}},
         {"state": {"current_focus": step.word}},
@@ -316,7 +317,7 @@ def _snapshot(state: State, step: Step) -> State:
 
 def _break(state: State, step: Step) -> State:
     """Replace a record by an unreadable file, or an unreadable file by a record."""
-    keys = [HEAD, *of_records(state, kinds.KINDS), *of_records(state, tuple(MODELS), archived=True)]
+    keys = [HEAD, *list_keys(state, kinds.KINDS), *list_keys(state, tuple(MODELS), archived=True)]
     keys += [Key("follow_up", "X-0"), Key("pattern", "X-1", archived=True)]
     key = keys[step.which % len(keys)]
     raw = (b"broken", b"\xff\xfe", b"x = 1\n")[step.value % 3] + step.word.encode()
@@ -325,6 +326,7 @@ def _break(state: State, step: Step) -> State:
 
 
 def _settle(state: State, step: Step) -> State:
+    """Remove a conflict."""
     record = _chosen(state, step, "conflict")
     return state.remove(Key("conflict", record.id)) if record else state
 
@@ -337,10 +339,11 @@ OPS: dict[str, Callable[[State, Step], State]] = {
     "break": _break, "settle": _settle,
 }  # fmt: skip
 USUAL = ("add", "add", "add", "edit", "edit", "edit", "count", "archive", "archive", "graduate", "title")
-"""What happens most."""
+"""Frequent operations; they are drawn in addition to all others."""
 
 
 def grown(state: State, steps: Sequence[Step]) -> State:
+    """Return the state after these operations."""
     for step in steps:
         state = OPS[step.op](state, step)
     return state
@@ -413,7 +416,7 @@ def histories(draw: st.DrawFn, *, without: Sequence[str] = (), start: State | No
 
 def entries(state: State) -> dict[Key, Entry]:
     """Return all entries of a state."""
-    keys = [HEAD, SHAPE, *of_records(state, kinds.KINDS), *of_records(state, kinds.KINDS, archived=True)]
+    keys = [HEAD, SHAPE, *list_keys(state, kinds.KINDS), *list_keys(state, kinds.KINDS, archived=True)]
     return {key: entry for key in keys if (entry := state.entry(key)) is not None}
 
 

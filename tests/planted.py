@@ -29,10 +29,12 @@ def shaped(*parts):
 
 
 def alone(secret):
+    """Return a secret, and a text that consists of it only."""
     return secret, secret
 
 
 def placed(template, secrets):
+    """Draw a secret, and the template with the secret in place of its asterisk."""
     return secrets.map(lambda secret: (secret, template.replace("*", secret, 1)))
 
 
@@ -45,6 +47,8 @@ def jwt(payload):
 
 
 def pem(kind, newline):
+    """Draw a part of a private key, and the PEM block with the whole key."""
+
     def block(body):
         lines = [body[at : at + 64] for at in range(0, len(body), 64)]
         text = newline.join([f"-----BEGIN {kind}-----", *lines, f"-----END {kind}-----"])

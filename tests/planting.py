@@ -41,6 +41,7 @@ FIXED: Mapping[str, Any] = {
 """Values that a model requires beyond the types of its fields: by kind and path of the field."""
 
 NEVER_CLOSED = ("rule", "conflict", "identity", "checkpoint", "snapshot", "handover", "handoff", "turns")
+"""Kinds of which no archived record is planted."""
 
 
 def planted_states() -> Iterator[State]:
@@ -50,6 +51,7 @@ def planted_states() -> Iterator[State]:
 
 
 def state_of(text: str, *, archived: bool) -> State:
+    """Return a state with a record of each kind whose fields contain `text`, also in the archive if `archived`."""
     state = State().put(parse(Head, {**filled(Head, text), "schema_version": 1}), HEAD)
     for kind, row in KINDS.items():
         model = row.model
@@ -58,16 +60,7 @@ def state_of(text: str, *, archived: bool) -> State:
             continue  # fields that are set once are kept
         data = filled(model, text, FIXED.get(kind, {}))
         one = parse(model, known(data) if kind == "handover" else data)
-        if archived and kind not in (
-            "rule",
-            "conflict",
-            "identity",
-            "checkpoint",
-            "snapshot",
-            "handover",
-            "handoff",
-            "turns",
-        ):
+        if archived and kind not in NEVER_CLOSED:
             closed = Archived(at=TIME, reason=text, session=SESSION, record=one.as_data())
             state = state.put(closed, Key(kind, one.id, archived=True))
         state = state.put(one)
@@ -94,6 +87,7 @@ def known(data: Any) -> Any:
 
 
 def value(annotation: Any, field: FieldInfo | None, text: str, fixed: Mapping[str, Any], where: str) -> Any:
+    """Return a value of this type that contains `text` if the type allows it; `where` is the path of the field."""
     origin, args = get_origin(annotation), get_args(annotation)
     if hasattr(annotation, "__metadata__"):
         return "2026-11-21T10:00:00Z" if _is_time(annotation) else value(args[0], field, text, fixed, where)

@@ -66,13 +66,13 @@ def typing_here(monkeypatch, top, *words, typed=b"", **variables):
     """
     terminal, its = pty.openpty()
     os.write(terminal, typed)
-    with monkeypatch.context() as here, os.fdopen(its, "r", closefd=False) as given, os.fdopen(its, "w") as told:
+    with monkeypatch.context() as here, os.fdopen(its, "r", closefd=False) as given, os.fdopen(its, "w") as screen:
         for name, value in variables.items():
             here.setenv(name, value)
         here.setattr(sys, "argv", ["baton", *words])
         here.setattr(sys, "stdin", given)
-        here.setattr(sys, "stdout", told)
-        here.setattr(sys, "stderr", told)
+        here.setattr(sys, "stdout", screen)
+        here.setattr(sys, "stderr", screen)
         here.chdir(top)
         code = run(baton)
     return code, whole_screen(terminal)

@@ -35,8 +35,8 @@ def worker(id_: str = "w1", state: str = "running", health: str = "healthy", **m
 def a_snapshot(
     *workers: dict[str, Any], adapter: str = "dmux-tmux", id_: str = "proof", state: str = "active"
 ) -> dict[str, Any]:
-    of = session(id_, "orchestrated", state, None, ("session", id_))
-    return snapshot(adapter, of, workers or (worker(),))
+    described = session(id_, "orchestrated", state, None, ("session", id_))
+    return snapshot(adapter, described, workers or (worker(),))
 
 
 def a_recording(*bodies: dict[str, Any]) -> dict[str, Any]:
@@ -75,8 +75,10 @@ def aged(path: Path, seconds: float) -> None:
 
 
 def look(where: Surroundings, value: str, *, type_: str = "", adapter: str | None = None) -> dict[str, Any]:
+    """Return the snapshot of a session."""
     return see(where, value, type_=type_, adapter=adapter).data
 
 
 def see(where: Surroundings, value: str, *, type_: str = "", adapter: str | None = None) -> OpenedSession:
+    """Open the session that `value` names, with any adapter or with the given one."""
     return open_target(Target(value, type_), where, adapter)

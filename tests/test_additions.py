@@ -1,4 +1,4 @@
-"""The additions table of the design: a copy of the package gets only the files and lines that the table allows."""
+"""The table "Where to add things" of ARCHITECTURE.md: a copy of the package gets the files and lines named there."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ LINES = {
     "verbs/table.py": ('    "import paif"', '    "import lines": "verbs.lines",\n    "tally": "verbs.tally",\n'),
     "interfaces/cli/__init__.py": ('    "demo":', '    "tally": ("", "Count the records of a kind."),\n'),
 }
-"""By registry, what its new line stands before, and the line."""
+"""By registry: the text before which the new lines are inserted, and the new lines."""
 
 Command = Callable[..., str]
 
@@ -215,7 +215,7 @@ def as_data(text: str) -> Any:
     return json.loads(text)
 
 
-def test_a_kind_is_a_module_and_a_line(command: Command, top: Path, tmp_path: Path):
+def test_a_kind_is_added_by_a_module_and_a_line(command: Command, top: Path, tmp_path: Path):
     ref = git(top, "for-each-ref", "--format=%(refname:short)", "refs/heads/baton").strip()
     git(top, "worktree", "add", "-q", str(tmp_path / "state"), ref)
     note = tmp_path / "state" / "notes" / "n1.toml"
@@ -229,7 +229,7 @@ def test_a_kind_is_a_module_and_a_line(command: Command, top: Path, tmp_path: Pa
     assert as_data(command("schema", "note"))["properties"]["text"]["description"] == "What it says."
 
 
-def test_an_agents_cli_is_a_folder_and_a_line(command: Command, top: Path):
+def test_an_agent_cli_is_added_by_a_folder_and_a_line(command: Command, top: Path):
     command("agents", "install", "toy")
     assert "hook --agent toy" in (Path.home() / ".toy" / "toy.json").read_text()
     [status] = as_data(command("agents", "status", "toy", "--json"))
@@ -240,13 +240,13 @@ def test_an_agents_cli_is_a_folder_and_a_line(command: Command, top: Path):
     assert "  s1  " in command("log", "--limit", "1")
 
 
-def test_a_check_is_a_module_and_a_line(command: Command, top: Path):
+def test_a_check_is_added_by_a_module_and_a_line(command: Command, top: Path):
     (top / "errors.log").write_text("")
     loop = as_data(command("loop", "add", "Ran", "--expect", "no errors", "--verify-is-empty", "errors.log", "--json"))
     assert "passed" in command("loop", "verify", loop["id"])
 
 
-def test_a_verb_is_a_module_and_a_line_of_help(command: Command, package: Path, top: Path):
+def test_a_verb_is_added_by_a_module_and_a_line_of_help(command: Command, package: Path, top: Path):
     command("followup", "add", "Write the guide")
     assert as_data(command("tally", "follow_up")) == {"number": 1}
     answers = subprocess.run(
@@ -259,7 +259,7 @@ def test_a_verb_is_a_module_and_a_line_of_help(command: Command, package: Path, 
     }  # fmt: skip
 
 
-def test_an_importer_is_a_module_and_a_line(command: Command, tmp_path: Path):
+def test_an_importer_is_added_by_a_module_and_a_line(command: Command, tmp_path: Path):
     (tmp_path / "todo.txt").write_text("Write the guide\nMeasure it\n")
     assert "lines" in command("import", "--help")
     command("import", "lines", str(tmp_path / "todo.txt"))

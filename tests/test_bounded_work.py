@@ -1,4 +1,4 @@
-"""Reading text from others takes linear time: each of these cases once took minutes, or would.
+"""Reading text from others takes linear time: with a careless parser, each of these cases takes minutes.
 
 `benchmarks/bounded.py` measures the ratios.
 """
@@ -25,8 +25,8 @@ NOWHERE: Any = SimpleNamespace(cwd=None)
 CASES = {
     "the heading of a file": (lambda text: parse_sections(f"# a{text}x"), " #", 400_000),
     "the files of a patch": (lambda text: list_patched_files(f"*** Add File: a{text}x"), " ", 400_000),
-    "what Gemini added to a prompt": (lambda text: typed_in_gemini({"content": f"a{text}b"}), " ", 400_000),
-    "what Gemini did not end": (lambda text: typed_in_gemini({"content": text}), "<hook_context>", 2_000_000),
+    "blanks in a prompt of Gemini": (lambda text: typed_in_gemini({"content": f"a{text}b"}), " ", 400_000),
+    "unclosed tags of Gemini": (lambda text: typed_in_gemini({"content": text}), "<hook_context>", 2_000_000),
     "reminders before a prompt": (
         lambda text: typed_in_claude({}, text), "<system-reminder></system-reminder>", 4_000_000
     ),
@@ -41,7 +41,7 @@ CASES = {
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("case", CASES)
-def test_a_long_text_is_read_in_time(case: str) -> None:
+def test_a_long_text_is_read_within_the_time_limit(case: str) -> None:
     read, unit, size = CASES[case]
     read(unit * (size // len(unit)))
 

@@ -17,7 +17,8 @@ SOURCE = Path(baton_git.__file__).parent
 FOLDERS = ("core", "git", "checks", "namespace", "agents", "recall", "systems", "verbs", "interfaces")
 """The folders of the package, from the ground up. A module imports from its own folder and those before it."""
 
-NOT_THE_COMMAND = tuple(f"interfaces/{name}/" for name in ("context", "http", "web", "mcp"))
+OTHER_INTERFACES = tuple(f"interfaces/{name}/" for name in ("context", "http", "web", "mcp"))
+"""Folders of interfaces that must not import the command line."""
 
 PRINTS = {"print", "input", "breakpoint", "click.echo", "click.secho", "click.prompt", "click.confirm"}
 STREAMS = {"sys.stdout", "sys.stderr", "sys.stdin", "sys.argv", "sys.__stdout__", "sys.__stderr__"}
@@ -31,7 +32,7 @@ CLOCKS = {
 }  # fmt: skip
 FORBIDDEN = PRINTS | STREAMS | SURROUNDINGS | CLOCKS
 METHODS = {"expanduser"}
-"""Names that mean the same whatever they are called on."""
+"""Methods that are forbidden on every object."""
 
 
 @cache
@@ -81,7 +82,7 @@ def folders_imported(source: str, module: str) -> set[str]:
     return {name.split(".")[1] for name in names if name.count(".")} - {"__version__"}
 
 
-def upward(path: str, source: str) -> list[str]:
+def find_upward_imports(path: str, source: str) -> list[str]:
     """Return the folders that a module imports from although they are not below its own."""
     own = folder_of(path)
     module = "baton_git." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -96,7 +97,7 @@ def is_below(folder: str, other: str) -> bool:
     return {folder, other} <= set(FOLDERS) and FOLDERS.index(folder) < FOLDERS.index(other)
 
 
-def worldly(source: str, forbidden: set[str] = FORBIDDEN) -> set[str]:
+def find_forbidden_names(source: str, forbidden: set[str] = FORBIDDEN) -> set[str]:
     """Return the names by which a module uses the terminal, the environment, the home directory or the clock."""
     nodes = parse_nodes(source)
     known = _names(nodes)
@@ -122,8 +123,8 @@ def _full(node: ast.expr, known: dict[str, str]) -> str:
     return known.get(first, first) + (f".{rest}" if rest else "")
 
 
-def detour(edges: dict[str, set[str]]) -> list[str]:
-    """Return an import cycle through a module, or nothing."""
+def find_cycle(edges: dict[str, set[str]]) -> list[str]:
+    """Return the modules of an import cycle, or an empty list."""
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:
@@ -158,17 +159,17 @@ def test_the_folders_of_the_package_are_those_of_the_list():
 
 @for_each("path", [path for path in modules() if path != "__init__.py"])
 def test_imports_point_down(path):
-    assert upward(path, modules()[path]) == []
+    assert find_upward_imports(path, modules()[path]) == []
 
 
-@for_each("path", [path for path in modules() if path.startswith(NOT_THE_COMMAND)])
-def test_the_faces_beside_the_command_do_not_stand_on_it(path):
+@for_each("path", [path for path in modules() if path.startswith(OTHER_INTERFACES)])
+def test_the_other_interfaces_do_not_import_the_command_line(path):
     module = "baton_git." + path.removesuffix(".py").replace("/", ".")
     assert [name for name in imports(modules()[path], module) if name.startswith("baton_git.interfaces.cli")] == []
 
 
 SHARED_BY_SYSTEMS = {"seed_system", "imported"}
-"""The modules beside the systems' folders: what they register, and what their importers have in common."""
+"""The modules next to the systems' folders: the class that each system registers, and what their importers share."""
 
 
 def find_bypasses(path: str, source: str) -> list[str]:
@@ -183,7 +184,7 @@ def find_bypasses(path: str, source: str) -> list[str]:
 
 
 @for_each("path", [path for path in modules() if folder_of(path) in ("verbs", "systems")])
-def test_verbs_and_systems_meet_in_the_registry_only(path):
+def test_verbs_use_systems_only_through_the_registry_and_systems_do_not_import_each_other(path):
     assert find_bypasses(path, modules()[path]) == []
 
 
@@ -196,11 +197,11 @@ def test_verbs_and_systems_meet_in_the_registry_only(path):
         ("systems/gobby/handoffs.py", "from baton_git.systems.ecc.snapshots import find_recorded"),
     ],
 )
-def test_the_checker_sees_a_way_around_the_registry(path, source):
+def test_the_checker_finds_imports_that_bypass_the_registry(path, source):
     assert find_bypasses(path, source)
 
 
-def test_the_checker_lets_the_registry_pass():
+def test_the_checker_accepts_imports_of_the_registry_and_of_the_own_system():
     assert find_bypasses("verbs/work_items/loops.py", "from baton_git.systems import SYSTEMS") == []
     assert find_bypasses("systems/ecc/record.py", "from baton_git.systems.ecc.snapshots import find_recorded") == []
 
@@ -208,18 +209,18 @@ def test_the_checker_lets_the_registry_pass():
 def test_there_are_no_import_cycles():
     edges = module_graph()
     assert sum(map(len, edges.values())) > 50
-    assert detour(edges) == []
+    assert find_cycle(edges) == []
 
 
 @for_each("path", [path for path in modules() if folder_of(path) not in ("interfaces", "__init__", "__main__")])
-def test_only_interfaces_print_and_read_the_environment_the_home_and_the_time(path):
-    assert worldly(modules()[path]) == set()
+def test_only_interfaces_print_and_read_the_environment_the_home_directory_and_the_clock(path):
+    assert find_forbidden_names(modules()[path]) == set()
 
 
 @for_each("path", [path for path in modules() if path.startswith("interfaces/cli/")])
-def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
-    ways = PRINTS | {"click.style", "click.echo_via_pager", "sys.stdout.write", "sys.stderr.write"}
-    assert path == "interfaces/cli/printing.py" or worldly(modules()[path], ways) <= METHODS
+def test_commands_print_only_through_the_module_that_makes_text_safe_for_a_terminal(path):
+    printing = PRINTS | {"click.style", "click.echo_via_pager", "sys.stdout.write", "sys.stderr.write"}
+    assert path == "interfaces/cli/printing.py" or find_forbidden_names(modules()[path], printing) <= METHODS
 
 
 # --- the checker
@@ -242,8 +243,8 @@ def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
         ("core/state.py", "from baton_git.nowhere import x"),
     ],
 )
-def test_the_checker_sees_an_import_that_points_up(path, source):
-    assert upward(path, source)
+def test_the_checker_finds_an_import_that_points_up(path, source):
+    assert find_upward_imports(path, source)
 
 
 @for_each(
@@ -256,8 +257,8 @@ def test_the_checker_sees_an_import_that_points_up(path, source):
         ("core/state.py", "import datetime, dulwich.store"),
     ],
 )
-def test_the_checker_lets_imports_pass_that_point_down(path, source):
-    assert upward(path, source) == []
+def test_the_checker_accepts_imports_that_point_down(path, source):
+    assert find_upward_imports(path, source) == []
 
 
 @for_each(
@@ -273,8 +274,8 @@ def test_the_checker_lets_imports_pass_that_point_down(path, source):
         "from time import time\ntime()", "def f(now=print): ...", "import time as t\nt.localtime()",
     ],
 )  # fmt: skip
-def test_the_checker_sees_the_world(source):
-    assert worldly(source)
+def test_the_checker_finds_forbidden_names(source):
+    assert find_forbidden_names(source)
 
 
 @for_each(
@@ -282,10 +283,10 @@ def test_the_checker_sees_the_world(source):
     ["import time\ntime.monotonic(); time.sleep(1)", "self.print(1)", "import os\nos.replace('a', 'b')", "now = 1",
      "from datetime import datetime\ndatetime.fromtimestamp(1)", "echo = 1"],
 )  # fmt: skip
-def test_the_checker_lets_the_rest_pass(source):
-    assert worldly(source) == set()
+def test_the_checker_accepts_everything_else(source):
+    assert find_forbidden_names(source) == set()
 
 
 def test_the_checker_finds_a_cycle():
-    assert len(detour({"a": {"b"}, "b": {"c"}, "c": {"a"}})) == 4
-    assert detour({"a": {"b"}, "b": set()}) == []
+    assert len(find_cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}})) == 4
+    assert find_cycle({"a": {"b"}, "b": set()}) == []

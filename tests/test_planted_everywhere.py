@@ -52,6 +52,7 @@ FILES = {
 
 
 def _add_all(new: State, tip: Revision) -> State:
+    """Return the state of the tip with all records of `new`."""
     return State(tip.state.source, {**tip.state.edits, **new.edits})
 
 
@@ -82,7 +83,7 @@ def assert_safe(text: str, what: object) -> None:
 # --- commands
 
 RUN_ON = {("serve",), ("mcp",), ("demo",), ("loop-run",), ("session", "stop")}
-"""Commands that run on, or start programs."""
+"""Commands that do not end by themselves, or that start or stop programs."""
 TEXTS = {"ID": ID, "SESSION": SESSION, "REV": "~0", "A": "~1", "B": "~0", "NAME": "zero", "EVENT": "on_stop"}
 
 
@@ -90,7 +91,7 @@ GIVEN: dict[tuple[str, ...], list[str]] = {
     ("handoff", "show"): [f"{ID}/1"], ("session", "history"): [f"{ID}/{ID}"], ("todo", "set"): [PLANTED],
     ("decision", "supersede"): [ID, "--by", "DEC-2"], ("todo", "list"): ["--session", SESSION],
 }  # fmt: skip
-"""What makes a command that shows planted texts go on to them."""
+"""Arguments with which a command reaches the planted texts, where those from `arguments` do not suffice."""
 
 
 def word_for(parameter: click.Parameter, folder: Path) -> list[str]:
@@ -186,18 +187,18 @@ def test_no_result_of_a_reading_tool_can_control_a_terminal(top: Path, monkeypat
     monkeypatch.setattr(sys, "argv", ["baton", "mcp"])
 
     async def use(client: Any) -> list[tuple[str, str]]:
-        said = []
+        texts = []
         for tool in (await client.list_tools()).tools:
             if tool.annotations is None or not tool.annotations.read_only_hint:
                 continue
             schema = tool.input_schema
             given = {name: value_for(name, schema["properties"][name]) for name in schema.get("required", ())}
             answer = await client.call_tool(tool.name, given)
-            said += [(tool.name, block.text) for block in answer.content]
+            texts += [(tool.name, block.text) for block in answer.content]
         for resource in (await client.list_resources()).resources:
             read = await client.read_resource(str(resource.uri))
-            said += [(str(resource.uri), one.text) for one in read.contents]
-        return said
+            texts += [(str(resource.uri), one.text) for one in read.contents]
+        return texts
 
     answers = talk(use, asked=CommonOptions(str(top), "work", None, None))
     assert len(answers) > 8

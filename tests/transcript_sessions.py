@@ -83,11 +83,13 @@ class Claude:
         self.result(identity, text, failed=failed, noted=noted)
 
     def work(self) -> None:
+        """Write one file, fail to edit another one, and then edit it."""
         self.run("Write", {"file_path": GREET, "content": "x"}, "written", noted={"type": "create", "filePath": GREET})
         self.run("Edit", {"file_path": README, "old_string": "NO"}, "String to replace not found", failed=True)
         self.run("Edit", {"file_path": README, "old_string": "a", "new_string": "b"}, "ok")
 
     def shell(self) -> None:
+        """Run the commands of `shells`."""
         for command, text, failed in shells():
             self.run("Bash", {"command": command}, f"Exit code 1\n{text}" if failed else text, failed=failed)
 
@@ -331,7 +333,7 @@ SESSIONS: dict[str, tuple[str, bytes]] = {
     "gemini-0.3": ("gemini", gemini_object(indent=2)),
     "gemini-0.6": ("gemini", lines(gemini_lines())),
 }
-"""By name, whose and its bytes."""
+"""By agent and release: the name of the agent, and the bytes of its transcript."""
 
 
 def damaged(text: bytes) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ def until(holds: Callable[[], Any], seconds: float = 60.0) -> Any:
     deadline = time.monotonic() + seconds
     pause = 0.002
     while not (found := holds()):
-        assert time.monotonic() < deadline, "it did not come true in time"
+        assert time.monotonic() < deadline, f"the condition was not met within {seconds} s"
         time.sleep(pause)
         pause = min(2 * pause, 0.05)
     return found

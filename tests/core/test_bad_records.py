@@ -33,6 +33,7 @@ PLACES = places()
 
 @st.composite
 def changed(draw: st.DrawFn, keys: list[Key] = PLACES) -> tuple[Key, dict[str, str]]:
+    """Draw a key, and odd values for some fields of its record."""
     key = draw(st.sampled_from(keys))
     names = st.sampled_from((*fields_of(key.kind), *KEYS))
     return key, draw(st.dictionaries(names, st.sampled_from(VALUES), max_size=3))
@@ -43,8 +44,8 @@ def read(changes: list[tuple[Key, dict[str, str]]]) -> State:
     return layout.state_of(MemoryFolder(files(list(found), list(found.values()))))
 
 
-def said(state: State) -> dict[Key, str]:
-    """Return the data of every record of a state after it was written, on a side or as an edit of a merge."""
+def read_back(state: State) -> dict[Key, str]:
+    """Return the data of every record of a state, as it is read back after its files and edits were written."""
     source = state.source
     assert isinstance(source, layout.TreeSource)
     before = {path: source.root.read(path) for path in layout.paths_below(source.root)}
@@ -79,7 +80,7 @@ def test_no_record_stops_a_document_a_brief_a_diff_or_a_merge(base: State, ours:
     settle_state(ours, NOW, Policy())
     assert commit_subject(diff(base, ours))
     one, other = apply(ours, decide(base, ours, theirs)), apply(theirs, decide(base, theirs, ours))
-    assert said(one) == said(other)
+    assert read_back(one) == read_back(other)
 
 
 @for_each("text", [f"x = {HUGE}", f"x = [{{y = {HUGE}}}]", f"x = -{'9' * 4301}", f"x = 0b1{'0' * 15_000}"])

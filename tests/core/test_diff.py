@@ -31,12 +31,8 @@ def stored(state: State) -> State:
 
 
 def words(before: State, after: State) -> str:
+    """Return the commit subject for the changes between two states."""
     return commit_subject(diff(before, after))
-
-
-def said(before: Any, after: Any) -> str:
-    """Return the words for one changed record."""
-    return words(State().put(before), State().put(after))
 
 
 @laws
@@ -255,7 +251,7 @@ def test_lists_of_equal_length_are_compared_by_field_and_others_as_a_whole() -> 
 
 
 @pytest.mark.parametrize(
-    ("kind", "id_", "data", "said"),
+    ("kind", "id_", "data", "subject"),
     [
         ("checkpoint", "zero/2026-04-04t18-34-00.000z-s", {"metadata": {"agent_id": "zero", "session_id": "s",
             "started_at": "2026-04-04", "ended_at": "2026-04-04"}, "context": {"conversation_summary": "built it"}},
@@ -264,6 +260,8 @@ def test_lists_of_equal_length_are_compared_by_field_and_others_as_a_whole() -> 
         ("handover", "run-1", {"step": {"current_challenge": "find_slot"}}, "handover run-1 begun: find_slot"),
     ],
 )  # fmt: skip
-def test_records_of_other_systems_are_described_by_kind(kind: str, id_: str, data: dict[str, Any], said: str) -> None:
+def test_records_of_other_systems_are_described_by_kind(
+    kind: str, id_: str, data: dict[str, Any], subject: str
+) -> None:
     record = parse(kinds.KINDS[kind].model, {"id": id_, **data})
-    assert words(State(), State().put(record)) == said
+    assert words(State(), State().put(record)) == subject

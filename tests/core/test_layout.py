@@ -48,7 +48,7 @@ def test_each_record_has_its_path_and_each_path_its_record(key: Key, path: str) 
 
 @laws
 @given(KINDS, ids, st.booleans())
-def test_every_key_has_a_place_and_every_place_its_key(kind: str, id_: str, archived: bool) -> None:
+def test_every_key_has_a_path_and_every_path_leads_back_to_its_key(kind: str, id_: str, archived: bool) -> None:
     folders = [f"folder {number}/" for number in range(1, kinds.KINDS[kind].parts)]
     key = Key(kind, "".join((*folders, id_)), archived)
     path = layout.path_of(key)
@@ -163,7 +163,7 @@ def test_a_tree_of_a_later_layout_or_with_a_broken_format_file_is_refused(text: 
 @pytest.mark.parametrize(
     "text", [b"version = 1", b"version = 1 # by hand\r\nmore = 2\r\n", layout.ROOT_FILES["format.toml"]]
 )
-def test_a_tree_of_this_layout_is_read_whatever_its_format_file_says_otherwise(text: bytes) -> None:
+def test_a_tree_of_this_layout_is_read_whatever_else_its_format_file_says(text: bytes) -> None:
     assert layout.state_of(MemoryFolder({"format.toml": text})).records(OpenLoop) == []
 
 
@@ -188,7 +188,7 @@ def test_singletons_are_stored_under_their_own_names() -> None:
     assert state.ids("head") == {""}
 
 
-def test_every_row_names_a_model_with_its_own_kind() -> None:
+def test_each_row_of_the_table_of_kinds_names_a_model_of_that_kind() -> None:
     for kind, row in kinds.KINDS.items():
         assert getattr(row.model, "kind", None) == kind == row.kind
         assert issubclass(row.model, Part)
@@ -217,7 +217,7 @@ def test_an_edited_state_reads_like_a_stored_one() -> None:
         Key("follow_up", "FU-1"): item(),
         Key("rule", "PAT-1"): rule,
         Key("follow_up", "FU-2", archived=True): Archived(at="2026-11-21", reason="done", record=item().as_data()),
-        Key("open_loop", "OL-3"): loop(id="OL-4"),  # its file is not that of its id
+        Key("open_loop", "OL-3"): loop(id="OL-4"),  # this id belongs to another file
     }
     files = {path: text for path, text in layout.encode(edits).items() if text is not None}
     assert isinstance(state.source, layout.TreeSource)

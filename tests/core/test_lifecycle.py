@@ -272,7 +272,7 @@ def test_time_and_counts_never_graduate_and_never_change_trust(records: list[Rec
 
 
 @for_each(("target", "by"), PAIRS)
-def test_every_pair_of_tiers_may_supersede_but_model_over_model(target: str, by: str) -> None:
+def test_a_decision_may_supersede_another_unless_both_are_derived_by_a_model(target: str, by: str) -> None:
     old, new = decision(source_tier=target), decision(id="DEC-2", source_tier=by)
     forbidden = (target, by) == ("llm_derived", "llm_derived")
     assert may_supersede(target, by) != forbidden
@@ -337,7 +337,7 @@ def test_ids_used_again_after_archiving_do_not_overwrite_the_older_entry() -> No
     assert [one.record["action"] for one in entries if isinstance(one, Archived)] == ["0", "1", "2"]
 
 
-def test_sessions_beyond_the_newest_go_to_the_archive_but_never_the_one_that_is_seen() -> None:
+def test_all_but_the_newest_sessions_are_archived_but_never_the_session_that_is_recorded() -> None:
     policy = Policy(sessions_kept=3)
     state = State()
     for day in range(1, 7):
@@ -351,26 +351,27 @@ def test_sessions_beyond_the_newest_go_to_the_archive_but_never_the_one_that_is_
 # --- claims without a valid confirmation
 
 
-def told(
+def hold(
     base: Record | None, claim: Record, tiers: dict[str, str] | None = None
 ) -> tuple[Any, dict[str, tuple[Any, Any]]]:
+    """Return the record that is kept, and by field the claimed and the kept value of each claim that was held back."""
     kept, held = hold_claims(base, claim, (tiers or {}).get)
     return kept, {one.field: (one.claimed, one.kept) for one in held}
 
 
 @for_each(("before", "after"), [*product((None, *TIERS), TIERS)])
-def test_tiers_never_go_down_and_are_not_raised_to_human_by_a_document(before: str | None, after: str) -> None:
+def test_a_document_never_lowers_a_tier_and_never_raises_one_to_human_confirmed(before: str | None, after: str) -> None:
     base = item(source_tier=before) if before else None
-    kept, held = told(base, item(source_tier=after))
+    kept, held = hold(base, item(source_tier=after))
     allowed = before is None or before == after or (before, after) == ("raw_source", "llm_derived")
     assert kept.source_tier == (after if allowed else before)
     assert ("source_tier" in held) != allowed
 
 
 def test_an_absent_tier_counts_as_its_default() -> None:
-    kept, held = told(item(source_tier="human_confirmed"), item())
+    kept, held = hold(item(source_tier="human_confirmed"), item())
     assert (kept.source_tier, held) == ("human_confirmed", {"source_tier": ("llm_derived", "human_confirmed")})
-    assert told(decision(), decision(source_tier="llm_derived"))[0].source_tier == "human_confirmed"
+    assert hold(decision(), decision(source_tier="llm_derived"))[0].source_tier == "human_confirmed"
 
 
 @for_each("base_status", [None, "observing", "rule_candidate", "dismissed"])
@@ -378,7 +379,7 @@ def test_an_absent_tier_counts_as_its_default() -> None:
 def test_a_document_cannot_graduate_a_pattern(base_status: str | None, tier: str) -> None:
     base = pattern(status=base_status) if base_status else None
     claim = pattern(status="graduated", source_tier=tier, graduated_to="rules/PAT-1.md")
-    kept, held = told(base, claim)
+    kept, held = hold(base, claim)
     stays = "dismissed" if base_status == "dismissed" else "rule_candidate"
     assert (kept.status, kept.graduated_to) == (stays, None)
     assert kept.source_tier != "human_confirmed"
@@ -388,14 +389,14 @@ def test_a_document_cannot_graduate_a_pattern(base_status: str | None, tier: str
 
 def test_a_document_that_repeats_a_graduation_has_no_held_claims() -> None:
     done = pattern(status="graduated", source_tier="human_confirmed", graduated_to="rules/PAT-1.md", count=3)
-    kept, held = told(done, done.replace(count=4))
+    kept, held = hold(done, done.replace(count=4))
     assert (kept.count, kept.status, held) == (4, "graduated", {})
 
 
 @pytest.mark.parametrize("status", ["observing", "rule_candidate", "dismissed"])
 def test_a_document_cannot_end_a_rule(status: str) -> None:
     done = pattern(status="graduated", source_tier="human_confirmed", graduated_to="rules/PAT-1.md")
-    kept, held = told(done, pattern(status=status))
+    kept, held = hold(done, pattern(status=status))
     assert (kept.status, kept.graduated_to, kept.source_tier) == ("graduated", "rules/PAT-1.md", "human_confirmed")
     assert set(held) == {"status", "graduated_to", "source_tier"}
 
@@ -403,13 +404,13 @@ def test_a_document_cannot_end_a_rule(status: str) -> None:
 @pytest.mark.parametrize("status", ["observing", "rule_candidate", "dismissed"])
 def test_a_document_may_change_other_fields_of_a_pattern(status: str) -> None:
     claim = pattern(status=status, count=9, proposed_rule="x", extra=None)
-    assert told(pattern(), claim) == (claim, {})
-    assert told(None, claim) == (claim, {})
+    assert hold(pattern(), claim) == (claim, {})
+    assert hold(None, claim) == (claim, {})
 
 
 @for_each(("before", "after"), [*product(DECISION_STATUSES, DECISION_STATUSES)])
 def test_a_document_moves_decisions_forward_only(before: str, after: str) -> None:
-    kept, held = told(decision(status=before), decision(status=after))
+    kept, held = hold(decision(status=before), decision(status=after))
     back = DECISION_STATUSES.index(after) < DECISION_STATUSES.index(before)
     assert kept.status == (before if back else after)
     assert bool(held) == back
@@ -420,7 +421,7 @@ def test_a_document_moves_decisions_forward_only(before: str, after: str) -> Non
 def test_documents_follow_the_same_rules_of_supersession(target: str, by: str, known: bool) -> None:
     base = decision(source_tier=target) if known else None
     claim = decision(source_tier=target, status="superseded", superseded_by="DEC-2")
-    kept, held = told(base, claim, {"DEC-2": by})
+    kept, held = hold(base, claim, {"DEC-2": by})
     forbidden = (target, by) == ("llm_derived", "llm_derived")
     assert kept.status == ("active" if forbidden else "superseded")
     assert kept.superseded_by == (None if forbidden else "DEC-2")
@@ -430,14 +431,14 @@ def test_documents_follow_the_same_rules_of_supersession(target: str, by: str, k
 def test_a_decision_whose_change_is_held_back_keeps_superseded_by() -> None:
     base = decision(status="superseded", superseded_by="DEC-2")
     for claim in (decision(status="active"), decision(status="monitoring", superseded_by="DEC-3")):
-        kept, held = told(base, claim)
+        kept, held = hold(base, claim)
         assert (kept.status, kept.superseded_by) == ("superseded", "DEC-2")
         assert set(held) == {"status", "superseded_by"}
 
 
 def test_a_document_cannot_replace_a_confirmed_superseding_decision_by_a_derived_one() -> None:
     base = decision(source_tier="llm_derived", status="superseded", superseded_by="DEC-2")
-    kept, held = told(base, base.replace(superseded_by="DEC-3"), {"DEC-2": "human_confirmed", "DEC-3": "llm_derived"})
+    kept, held = hold(base, base.replace(superseded_by="DEC-3"), {"DEC-2": "human_confirmed", "DEC-3": "llm_derived"})
     assert (kept.status, kept.superseded_by) == ("superseded", "DEC-2")
     assert held == {"superseded_by": ("DEC-3", "DEC-2")}
 
@@ -445,14 +446,14 @@ def test_a_document_cannot_replace_a_confirmed_superseding_decision_by_a_derived
 def test_a_decision_cannot_claim_trust_to_be_superseded() -> None:
     base = decision(source_tier="llm_derived")
     claim = decision(source_tier="human_confirmed", status="superseded", superseded_by="DEC-2")
-    kept, held = told(base, claim, {"DEC-2": "llm_derived"})
+    kept, held = hold(base, claim, {"DEC-2": "llm_derived"})
     assert (kept.status, kept.superseded_by, kept.source_tier) == ("active", None, "llm_derived")
     assert set(held) == {"source_tier", "status", "superseded_by"}
 
 
 def test_claims_that_are_allowed_are_unchanged() -> None:
     claim = decision(status="monitoring", evidence=["new"], extra={"a": None})
-    kept, held = told(decision(), claim)
+    kept, held = hold(decision(), claim)
     assert kept is claim
     assert held == {}
 
@@ -460,12 +461,12 @@ def test_claims_that_are_allowed_are_unchanged() -> None:
 def test_a_document_can_repeat_but_not_change_the_result_of_a_probe() -> None:
     found = {"result": "passed", "at": "2026-11-21", "by": "probe"}
     base = loop(last_check=found)
-    assert told(base, base) == (base, {})
+    assert hold(base, base) == (base, {})
     for before, claim in ((base, loop(last_check={**found, "result": "failed"})), (loop(), base)):
-        kept, held = told(before, claim)
+        kept, held = hold(before, claim)
         assert (kept, set(held)) == (before, {"last_check"})
     by_hand = loop(last_check={**found, "by": "human"})
-    assert told(base, by_hand) == (by_hand, {})
+    assert hold(base, by_hand) == (by_hand, {})
 
 
 @laws

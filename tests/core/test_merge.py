@@ -38,6 +38,7 @@ def stored(state: State) -> State:
 
 
 def of(*records: Record) -> State:
+    """Return a state of these records."""
     state = State()
     for record in records:
         state = state.put(record)
@@ -45,7 +46,7 @@ def of(*records: Record) -> State:
 
 
 def both(base: Record, ours: Record, theirs: Record) -> State:
-    """Return one record, edited on both sides."""
+    """Return the merged state of one record that was edited on both sides."""
     return merged(of(base), of(ours), of(theirs))
 
 
@@ -124,11 +125,11 @@ def test_a_scalar_changed_on_both_sides_has_a_winner_and_a_conflict() -> None:
     assert (conflict.base, conflict.ours, conflict.theirs, conflict.winner) == ("old", "yours", "mine", "ours")
 
 
-@pytest.mark.parametrize(("prefer", "stands"), [("ours", "mine"), ("theirs", "yours")])
-def test_with_a_preferred_side_the_conflict_names_ours_and_theirs(prefer: Any, stands: str) -> None:
+@pytest.mark.parametrize(("prefer", "kept"), [("ours", "mine"), ("theirs", "yours")])
+def test_with_a_preferred_side_the_conflict_names_ours_and_theirs(prefer: Any, kept: str) -> None:
     base, ours, theirs = of(item(item="old")), of(item(item="mine")), of(item(item="yours"))
     result = apply(ours, decide(base, ours, theirs, prefer=prefer))
-    assert result.get(FollowUp, "FU-1").item == stands
+    assert result.get(FollowUp, "FU-1").item == kept
     assert conflicts(result) == {"item": ("mine", "yours", prefer)}
 
 
@@ -145,12 +146,12 @@ def test_a_scalar_removed_on_one_side_and_changed_on_the_other_is_a_conflict() -
         assert conflicts(result) == {"x": (2, None, "ours")}
 
 
-@pytest.mark.parametrize(("ours", "theirs", "stands"), [(True, 1, True), (1.0, True, True), (1, 1.0, 1.0)])
-def test_values_that_python_compares_as_equal_are_a_conflict(ours: Any, theirs: Any, stands: Any) -> None:
+@pytest.mark.parametrize(("ours", "theirs", "kept"), [(True, 1, True), (1.0, True, True), (1, 1.0, 1.0)])
+def test_values_that_python_compares_as_equal_are_a_conflict(ours: Any, theirs: Any, kept: Any) -> None:
     for result in (both(item(x=0), item(x=ours), item(x=theirs)), both(item(x=0), item(x=theirs), item(x=ours))):
-        assert repr(result.get(FollowUp, "FU-1").as_data()["x"]) == repr(stands)
+        assert repr(result.get(FollowUp, "FU-1").as_data()["x"]) == repr(kept)
         [(first, second, winner)] = conflicts(result).values()
-        assert (repr(first), winner) == (repr(stands), "ours")
+        assert (repr(first), winner) == (repr(kept), "ours")
         assert {repr(first), repr(second)} == {repr(ours), repr(theirs)}
 
 
@@ -220,7 +221,7 @@ LADDERS: list[tuple[Any, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("make", "steps"), LADDERS)
 def test_of_two_statuses_the_more_doubtful_is_kept(make: Any, steps: tuple[str, ...]) -> None:
-    combined = [one for one in steps[1:] if one != "graduated"]  # that has laws of its own
+    combined = [one for one in steps[1:] if one != "graduated"]  # the tests of graduations are below
     for ours, theirs in product(combined, combined):
         result = both(make(status=steps[0]), make(status=ours), make(status=theirs))
         record = result.get(type(make()), make().id)
@@ -415,7 +416,7 @@ def test_an_unreadable_conflict_file_does_not_stop_a_merge() -> None:
     assert {**other.as_data(), "id": ""} == {**conflict.as_data(), "id": ""}
 
 
-# --- changes of a record on the other side
+# --- edits of a record that the other side renamed, archived or replaced
 
 
 def test_an_edit_follows_a_record_that_got_another_id() -> None:
@@ -458,7 +459,7 @@ def test_a_reused_id_keeps_the_archived_and_the_new_record() -> None:
         assert result.get(FollowUp, "FU-1") == item(item="b")
 
 
-# --- claims and confirmations
+# --- graduations and their rules
 
 GROWN = {"status": "graduated", "source_tier": "human_confirmed", "graduated_to": "rules/PAT-1.md"}
 
@@ -541,7 +542,7 @@ def test_independently_written_rules_are_not_concatenated() -> None:
     assert conflicts(result) == {"text": ("b\n", "a\n", "ours")}
 
 
-# --- the rules beside and either, and unknown fields
+# --- last checks, other rules, and unknown fields
 
 
 def test_the_last_check_comes_from_the_side_whose_status_is_kept() -> None:
@@ -614,7 +615,7 @@ def test_conflicts_can_be_left_out() -> None:
     assert apply(ours, decisions, record_conflicts=False).records(Conflict) == []
 
 
-# --- lists of tables that are known by a field
+# --- lists of tables that are identified by a key field
 
 
 def beliefs(*found: dict[str, Any]) -> dict[str, Any]:

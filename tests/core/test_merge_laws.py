@@ -39,20 +39,20 @@ from baton_git.core.records.work_items import FollowUp, Head, Pattern
 from baton_git.core.state import HEAD, Key, State, Unreadable
 from baton_git.systems.paif.records.identity import Identity
 
-HANDED = ("checkpoint", "identity", "handover", "snapshot")
-handed = histories(without=[op for op in OPS if op not in HANDED])
-"""What the records of the other systems go through, and nothing else."""
+SYSTEM_OPS = ("checkpoint", "identity", "handover", "snapshot")
+system_histories = histories(without=[op for op in OPS if op not in SYSTEM_OPS])
+"""Histories with operations on the records of the other systems only."""
 
 some = settings(laws, max_examples=examples(20))
-PLAIN = ("remove", "break", "title", "restore", "archive", "edit_closed", "settle")
-"""Left out where a record must stay the same one at the same place."""
+REPLACING_OPS = ("remove", "break", "title", "restore", "archive", "edit_closed", "settle")
+"""Operations that move a record, or put another one in its place; laws that follow a record by its key exclude them."""
 
 
 # --- swapped sides, and repeated merges
 
 
 @some
-@given(handed | histories())
+@given(system_histories | histories())
 def test_merging_is_symmetric(history: History) -> None:
     assert tree(history.merged()) == tree(history.mirrored())
 
@@ -74,7 +74,7 @@ def test_an_unchanged_side_takes_the_other_side_unchanged(history: History) -> N
 
 
 @some
-@given(handed | histories())
+@given(system_histories | histories())
 def test_merging_the_same_again_changes_nothing_more(history: History) -> None:
     result = history.merged()
     for side in (history.ours, history.theirs):
@@ -98,7 +98,7 @@ def test_stored_and_unstored_states_merge_the_same_way(history: History) -> None
 
 
 @some
-@given(handed | histories())
+@given(system_histories | histories())
 def test_a_stored_merge_reads_back_equal(history: History) -> None:
     result = entries(history.merged())
     again = entries(stored(history.merged()))
@@ -112,23 +112,24 @@ def reversed_fields(state: State) -> State:
     """Return the same state with the fields of each record in reversed order."""
     files = {}
     for key, entry in entries(state).items():
-        data = turned(entry.as_data()) if isinstance(entry, Part) else {}
+        data = reverse_keys(entry.as_data()) if isinstance(entry, Part) else {}
         files[key] = parse(type(entry), data) if isinstance(entry, Part) else entry
     return State(edits=files)
 
 
-def turned(value: Any) -> Any:
+def reverse_keys(value: Any) -> Any:
+    """Return the same JSON value with the keys of each object in reversed order."""
     if isinstance(value, dict):
-        return {name: turned(inner) for name, inner in reversed(value.items())}
-    return [turned(one) for one in value] if isinstance(value, list) else value
+        return {name: reverse_keys(inner) for name, inner in reversed(value.items())}
+    return [reverse_keys(one) for one in value] if isinstance(value, list) else value
 
 
 @some
 @given(histories())
 def test_the_order_of_fields_does_not_affect_a_merge(history: History) -> None:
     other = [reversed_fields(one) for one in history]
-    plain, turned_ = (sorted(canonical_json(one.as_data()) for one in decide(*side)) for side in (history, other))
-    assert plain == turned_
+    original, reversed_ = (sorted(canonical_json(one.as_data()) for one in decide(*side)) for side in (history, other))
+    assert original == reversed_
 
 
 # --- nothing is lost
@@ -143,8 +144,8 @@ def test_no_record_that_a_side_added_or_renamed_is_lost(history: History) -> Non
         assert titles(side) - titles(history.base) <= kept
 
 
-def once(state: State) -> dict[tuple[str, str], Key]:
-    """Return, by kind and title, the place of each record whose title is unique."""
+def keys_of_unique_titles(state: State) -> dict[tuple[str, str], Key]:
+    """Return, by kind and title, the key of each record whose title is unique."""
     found: dict[tuple[str, str], list[Key]] = {}
     for key, entry in entries(state).items():
         title = record_of(entry).get(about_field(key.kind))
@@ -156,7 +157,7 @@ def once(state: State) -> dict[tuple[str, str], Key]:
 @some
 @given(histories())
 def test_no_record_that_neither_side_removed_is_lost(history: History) -> None:
-    base, ours, theirs = (once(one) for one in history)
+    base, ours, theirs = (keys_of_unique_titles(one) for one in history)
     result = history.merged()
     kept = titles(result) | conflict_titles(result)
     assert {name for name in base if name in ours and name in theirs} <= kept
@@ -171,12 +172,12 @@ def test_no_file_that_cannot_be_read_is_lost_unless_the_other_side_replaced_or_r
     for side in (history.ours, history.theirs):
         for key, entry in entries(side).items():
             if isinstance(entry, Unreadable) and history.base.entry(key) != entry:
-                quiet = key.kind == Conflict.kind
-                assert quiet or entry.raw in kept or canonical_json(entry_values(entry)[0]) in in_conflicts
+                is_conflict = key.kind == Conflict.kind  # a conflict file is not recorded in another conflict
+                assert is_conflict or entry.raw in kept or canonical_json(entry_values(entry)[0]) in in_conflicts
 
 
 @some
-@given(histories(without=PLAIN))
+@given(histories(without=REPLACING_OPS))
 def test_values_changed_on_one_side_only_are_taken_from_it(history: History) -> None:
     result = history.merged()
     for key, was in entries(history.base).items():
@@ -185,18 +186,18 @@ def test_values_changed_on_one_side_only_are_taken_from_it(history: History) -> 
             continue
         b, o, t = (record_of(one) for one in (was, *sides))
         for name in {*b, *o, *t} - {*GRADUATION, "last_check"}:
-            mine, other, base = (alike_value(side, name) for side in (o, t, b))
+            mine, other, base = (canonical_field(side, name) for side in (o, t, b))
             if mine == base or other == base:
                 expected = other if mine == base else mine
-                assert alike_value(record_of(result.entry(key)), name) == expected, name
+                assert canonical_field(record_of(result.entry(key)), name) == expected, name
 
 
-def alike_value(data: Any, name: str) -> str:
+def canonical_field(data: Any, name: str) -> str:
     return canonical_json(data[name]) if name in data else ""
 
 
 @some
-@given(handed | histories())
+@given(system_histories | histories())
 def test_each_conflict_names_a_record_that_has_the_winning_value(history: History) -> None:
     known = {one.id for side in history for one in side.records(Conflict)}
     result = history.merged()
@@ -226,7 +227,7 @@ def _places(state: State, conflict: Conflict) -> list[tuple[str, bool]]:
 
 
 @some
-@given(histories(without=PLAIN))
+@given(histories(without=REPLACING_OPS))
 def test_counters_add_up(history: History) -> None:
     result = history.merged()
     for kind, name, start in (("follow_up", "defer_count", 0), ("pattern", "count", 1)):
@@ -332,7 +333,7 @@ words = st.text(st.sampled_from("ab .\n"), max_size=4)
 def test_text_that_was_only_extended_never_conflicts(
     base: str, before: str, after: str, other_before: str, other_after: str
 ) -> None:
-    """At either end, on either side: the additions are lines of their own, in which the base does not occur."""
+    """Each side adds text before and after the base, on lines of its own; the base does not occur in the additions."""
     assume(not base or not any(base in word for word in (before, after, other_before, other_after)))
     texts = [f"{one}\n{base}\n{two}" for one, two in ((before, after), (other_before, other_after))]
     before_both, ours, theirs = (State().put(Head(context=one), HEAD) for one in (base, *texts))
@@ -342,11 +343,11 @@ def test_text_that_was_only_extended_never_conflicts(
         assert text.strip("\n") in result.head.context
 
 
-# --- records made once, fields set once, records merged as a whole
+# --- records that are created once, fields that are set once, and records that are merged as a whole
 
 
 @some
-@given(handed)
+@given(system_histories)
 def test_no_checkpoint_is_lost(history: History) -> None:
     result = summaries(history.merged())
     assert summaries(history.ours) | summaries(history.theirs) <= result
@@ -359,7 +360,7 @@ def summaries(state: State) -> set[tuple[str, str]]:
 
 
 @some
-@given(handed)
+@given(system_histories)
 def test_two_changes_of_an_immutable_field_are_both_ignored(history: History) -> None:
     key = Key("identity", "zero")
     base, ours, theirs, result = (record_of(one.entry(key)) for one in (*history, history.merged()))
@@ -395,7 +396,7 @@ def test_counts_inside_a_table_add_up(mine: list[int], yours: list[int]) -> None
 
 
 @some
-@given(handed)
+@given(system_histories)
 def test_a_merged_step_or_snapshot_comes_from_one_side(history: History) -> None:
     result = history.merged()
     for kind, field in (("handover", "step"), ("snapshot", "snapshot")):
@@ -405,7 +406,7 @@ def test_a_merged_step_or_snapshot_comes_from_one_side(history: History) -> None
                 assert any(alike(record_of(one).get(field), value) for value in had)
 
 
-# --- gates
+# --- graduations and tiers
 
 graduations = histories(without=[op for op in OPS if op not in GATED], start=CANDIDATE)
 
@@ -443,13 +444,13 @@ def test_a_rejected_graduation_does_not_raise_the_tier(history: History) -> None
     result = history.merged()
     for id_ in history.base.ids(Pattern.kind):
         base, ours, theirs, now = (one.get(Pattern, id_) for one in (*history, result))
-        grown_ = [one.status == "graduated" for one in (ours, theirs)]
-        if base.status != "graduated" and now.status != "graduated" and any(grown_):
-            assert tier_of(now) <= tier_of(theirs if grown_[0] else ours)
+        graduated = [one.status == "graduated" for one in (ours, theirs)]
+        if base.status != "graduated" and now.status != "graduated" and any(graduated):
+            assert tier_of(now) <= tier_of(theirs if graduated[0] else ours)
 
 
 @some
-@given(graduations | histories(without=PLAIN))
+@given(graduations | histories(without=REPLACING_OPS))
 def test_a_rule_is_kept_only_with_its_own_graduation(history: History) -> None:
     result = history.merged()
     for rule in result.records(Rule):
@@ -460,19 +461,19 @@ def test_a_rule_is_kept_only_with_its_own_graduation(history: History) -> None:
 
 @some
 @given(histories())
-def test_no_tier_is_higher_than_both_sides_have_it(history: History) -> None:
+def test_no_tier_is_higher_than_the_higher_tier_of_the_two_sides(history: History) -> None:
     result = history.merged()
     for key, entry in entries(result).items():
         if key.kind not in MODELS or not isinstance(entry, Part):
             continue
         record = MODELS[key.kind].model_validate(record_data(entry))
-        tiers = [tier_of(one) for side in history[1:] for one in _about(side, record)]
+        tiers = [tier_of(one) for side in history[1:] for one in _with_same_title(side, record)]
         if tiers:
             assert tier_of(record) <= max(tiers)
 
 
-def _about(state: State, record: Record) -> list[Record]:
-    """Return the records of a state with the title of this one, which may have another id."""
+def _with_same_title(state: State, record: Record) -> list[Record]:
+    """Return the records of a state that have the title of `record`; their ids may differ."""
     name = about_field(record.kind)
     found = [entry for key, entry in entries(state).items() if key.kind == record.kind and isinstance(entry, Part)]
     return [
@@ -487,7 +488,7 @@ def tier_of(record: Record) -> int:
 
 
 @some
-@given(histories(without=PLAIN))
+@given(histories(without=REPLACING_OPS))
 def test_of_two_changed_tiers_the_lower_is_kept(history: History) -> None:
     result = history.merged()
     for key in (Key(kind, id_) for kind in MODELS for id_ in history.base.ids(kind)):
@@ -509,7 +510,7 @@ def test_storable_sides_have_a_storable_merge() -> None:
 
 
 def grown_too_large(**more: Any) -> list[State]:
-    """Draw a base and two sides whose combined texts are too large for a record."""
+    """Return a base and two sides whose combined texts are too large for a record."""
     base = State().put(Pattern(id="P", what="x", first_seen="2026-11-01", last_seen="2026-11-01", proposed_rule="r"))
     texts = [f"r\n{one}" + one * (layout.MAX_RECORD_BYTES - 1000) for one in "ab"]
     return [base, *(base.put(base.get(Pattern, "P").replace(proposed_rule=one, **more)) for one in texts)]
@@ -518,11 +519,11 @@ def grown_too_large(**more: Any) -> list[State]:
 def test_a_merged_record_over_the_size_limit_becomes_a_conflict() -> None:
     base, ours, theirs = grown_too_large()
     result = both_ways(ours, theirs, base)
-    [told_] = result.records(Conflict)
-    assert (told_.record_id, told_.field) == ("P", "")
+    [conflict] = result.records(Conflict)
+    assert (conflict.record_id, conflict.field) == ("P", "")
     assert result.get(Pattern, "P").proposed_rule == "r\nb" + "b" * (layout.MAX_RECORD_BYTES - 1000)
-    assert told_.ours == result.get(Pattern, "P").as_data()
-    assert told_.theirs in (ours.get(Pattern, "P").as_data(), theirs.get(Pattern, "P").as_data())
+    assert conflict.ours == result.get(Pattern, "P").as_data()
+    assert conflict.theirs in (ours.get(Pattern, "P").as_data(), theirs.get(Pattern, "P").as_data())
     layout.encode(result.edits)  # raises where a file is too large
     layout.encode(result.put(result.get(Pattern, "P").replace(count=2)).edits)
 
@@ -557,10 +558,10 @@ def test_reordering_the_keys_of_an_archived_record_is_not_a_change() -> None:
         return State().put(parse(Archived, data), Key("follow_up", "F", archived=True))
 
     record = {"id": "F", "item": "x", "first_seen": "2026-11-01", "more": {"a": 1, "b": 2}}
-    base, turned_around = closed(record), closed(turned(record))
-    assert not merged(base, State(), turned_around).ids("follow_up", archived=True)
-    assert not merged(base, turned_around, State()).records(Conflict)
-    assert tree(both_ways(turned_around, closed({**record, "more": {"b": 2, "a": 1}}), base)) in (
-        tree(turned_around),
+    base, reordered = closed(record), closed(reverse_keys(record))
+    assert not merged(base, State(), reordered).ids("follow_up", archived=True)
+    assert not merged(base, reordered, State()).records(Conflict)
+    assert tree(both_ways(reordered, closed({**record, "more": {"b": 2, "a": 1}}), base)) in (
+        tree(reordered),
         tree(closed({**record, "more": {"b": 2, "a": 1}})),
     )

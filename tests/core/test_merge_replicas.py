@@ -16,7 +16,7 @@ from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import State
 
 Version = str
-"""Named by its parents and all it holds: two machines that make the same have the same."""
+"""The name of a revision: a digest of its parents and files, so two machines give equal revisions the same name."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class World:
         self.states[name] = state
         return name
 
-    def behind(self, version: Version) -> set[Version]:
+    def ancestors(self, version: Version) -> set[Version]:
         """Return a revision and all its ancestors."""
         found, waiting = set(), [version]
         while waiting:
@@ -44,8 +44,8 @@ class World:
         return found
 
     def bases(self, one: Version, other: Version) -> list[Version]:
-        common = self.behind(one) & self.behind(other)
-        return sorted(v for v in common if not any(v in self.behind(w) for w in common if w != v))
+        common = self.ancestors(one) & self.ancestors(other)
+        return sorted(v for v in common if not any(v in self.ancestors(w) for w in common if w != v))
 
     def base(self, one: Version, other: Version) -> State:
         """Return the merge base of two revisions; several bases are merged one after the other."""
@@ -60,22 +60,22 @@ class World:
 
     def merge(self, mine: Version, other: Version) -> Version:
         """Merge as the holder of `mine` would; an ancestor needs no merge."""
-        if other in self.behind(mine):
+        if other in self.ancestors(mine):
             return mine
-        if mine in self.behind(other):
+        if mine in self.ancestors(other):
             return other
         ours, theirs = self.states[mine], self.states[other]
         return self.commit(apply(ours, decide(self.base(mine, other), ours, theirs)), mine, other)
 
 
 Event = tuple[int, int, list[Step]]
-"""Who, with whom, and what was done before that."""
+"""The replica that acts, the replica that it merges with, and its edits before the merge."""
 
 REPLICAS = 4
 
 
 def events(**more: Any) -> st.SearchStrategy[list[Event]]:
-    """Draw events: a replica edits, then merges with another one (or, with itself, with none)."""
+    """Draw events: a replica edits, then merges with another one. If both numbers are equal, it only edits."""
     who = st.integers(0, REPLICAS - 1)
     works = [steps(word, most=3, **more) for word in ("a", "b", "c", "d")]
     return st.lists(who.flatmap(lambda one: st.tuples(st.just(one), who, works[one])), min_size=2, max_size=7)
@@ -93,6 +93,7 @@ def lived(happened: list[Event]) -> tuple[World, list[Version]]:
 
 
 def worked(world: World, at: Version, work: list[Step]) -> Version:
+    """Return the revision after these edits; `at` itself if they change nothing."""
     before = world.states[at]
     after = grown(before, work)
     return at if tree(after) == tree(before) else world.commit(after, at)

@@ -48,7 +48,7 @@ TWISTS: tuple[Callable[[str], str], ...] = (
     lambda text: RecordId(text).component,
     lambda text: re.sub("%..", lambda match: match[0].upper(), encode(text)),
 )
-"""Ways in which two names come close to each other."""
+"""Transformations of a name into a similar one."""
 
 near = st.tuples(names, st.sampled_from(TWISTS)).map(lambda pair: (pair[0], pair[1](pair[0])))
 
@@ -102,7 +102,7 @@ def test_ids_that_collide_on_other_file_systems_get_different_file_names() -> No
 
 @laws
 @given(names)
-def test_a_component_is_made_of_harmless_characters_and_git_takes_it(text: str) -> None:
+def test_a_component_is_made_of_harmless_characters_and_git_accepts_it(text: str) -> None:
     component = encode(text)
     assert re.fullmatch(r"(?:[a-z0-9._-]|%[0-9a-f]{2})+", component)
     assert component[0] not in "-."
@@ -123,7 +123,7 @@ def test_the_file_name_of_an_id_is_harmless_too(text: str) -> None:
 
 @laws
 @given(st.text(st.sampled_from("abAB%-._0123456789cdefx/"), max_size=12))
-def test_a_component_that_reads_is_the_one_that_is_written(component: str) -> None:
+def test_a_component_that_can_be_decoded_is_the_one_that_encode_returns(component: str) -> None:
     try:
         text = decode(component)
     except InvalidName:
@@ -177,7 +177,7 @@ def test_components_that_encode_never_produces_are_rejected(component: str) -> N
 
 
 @for_each("component", ["ol-1", "%4f%4c-1", "OL", "OL-A", "OL-1.lock", "%c3", ""])
-def test_components_that_no_id_is_written_as_are_rejected(component: str) -> None:
+def test_components_that_are_not_written_for_any_id_are_rejected(component: str) -> None:
     with pytest.raises(InvalidName):
         RecordId.from_component(component)
 
@@ -205,7 +205,7 @@ def test_an_invalid_agent_name_is_rejected(text: str) -> None:
 
 
 @for_each(("text", "good"), [("0" * 40, True), ("a" * 64, True), ("A" * 40, False), ("0" * 41, False)])
-def test_an_object_id_is_40_or_64_small_hex_digits(text: str, good: bool) -> None:
+def test_an_object_id_is_40_or_64_lower_case_hex_digits(text: str, good: bool) -> None:
     if good:
         assert parse_oid(text) == text
     else:

@@ -81,9 +81,9 @@ def test_only_styles_added_by_baton_are_kept() -> None:
 def test_the_servers_log_has_no_unsafe_characters() -> None:
     error = ValueError(PLANTED)
     record = logging.LogRecord("x", logging.ERROR, "f", 1, "a bug: %s", (PLANTED,), (ValueError, error, None))
-    said = SafeFormatter("%(message)s").format(record)
-    assert "ValueError" in said
-    assert UNSAFE.findall(said) == []
+    line = SafeFormatter("%(message)s").format(record)
+    assert "ValueError" in line
+    assert UNSAFE.findall(line) == []
 
 
 def test_records_cannot_style_the_output_of_changes_and_reviews() -> None:
@@ -91,11 +91,11 @@ def test_records_cannot_style_the_output_of_changes_and_reviews() -> None:
     lists = FieldChange("x", ([PLANTED],), ([PLANTED, "y"],))
     change = RecordChange("follow_up", PLANTED, "changed", PLANTED, PLANTED, (field, lists))
     gone = change._replace(action="archived")
-    told = output.Styled("\n").join(
+    text = output.Styled("\n").join(
         [
             *format_changes([change, gone]),
             *format_waiting_record(WaitingRecord("follow_up", PLANTED, (change, gone), frozenset())),
         ]
     )
-    assert "\x1b[1m" in told
-    assert UNSAFE.findall(OWN.sub("", output.terminal(told))) == []
+    assert "\x1b[1m" in text
+    assert UNSAFE.findall(OWN.sub("", output.terminal(text))) == []

@@ -97,7 +97,7 @@ def test_values_that_python_compares_as_equal_differ(one: Any, other: Any) -> No
     assert alike(one, one)
 
 
-def test_defaults_are_those_of_session_baton_and_are_not_given_back() -> None:
+def test_defaults_are_those_of_session_baton_and_are_not_part_of_the_data() -> None:
     assert (loop().ttl_days, loop().status, loop().source_tier, loop().verify) == (7, "open", "llm_derived", None)
     assert (item().defer_count, item().priority, item().source_tier) == (0, "normal", "llm_derived")
     assert (pattern().count, pattern().threshold, pattern().status) == (1, 3, "observing")
@@ -111,13 +111,13 @@ def test_records_are_frozen() -> None:
         loop().status = "verified"  # type: ignore[misc]  # it cannot be set, and that is tested
 
 
-def test_replace_checks_gives_the_same_object_for_no_change_and_sets_a_default_that_is_named() -> None:
-    one = loop(status="open")
-    assert one.replace(status="open") is one
-    assert one.replace(status="failed").status == "failed"
+def test_replace_validates_returns_the_same_object_without_a_change_and_stores_a_default_that_is_passed() -> None:
+    record = loop(status="open")
+    assert record.replace(status="open") is record
+    assert record.replace(status="failed").status == "failed"
     assert loop().replace(status="open").as_data() == {**LOOP, "status": "open"}
     with pytest.raises(InvalidDocument, match=r"ttl_days: input should be greater"):
-        one.replace(ttl_days=-1)
+        record.replace(ttl_days=-1)
 
 
 @for_each("section", DOCUMENT_LISTS)

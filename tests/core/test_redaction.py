@@ -187,9 +187,9 @@ def test_redactions_have_their_path_and_kind():
 
 
 def test_keys_that_become_the_same_keep_both_values():
-    one, two = "ghp_" + "a1" * 18, "ghp_" + "b2" * 18
+    first, second = "ghp_" + "a1" * 18, "ghp_" + "b2" * 18
     mark = "[redacted: github token]"
-    document = {mark: 0, one: 1, two: 2}
+    document = {mark: 0, first: 1, second: 2}
     clean, _ = redact(document)
     assert clean == {mark: 0, f"{mark} 2": 1, f"{mark} 3": 2}
     assert redact(clean) == (clean, ())
@@ -234,12 +234,12 @@ def test_only_names_with_secrets_are_reported():
     assert find_secret_kind("OL-7k3f9q") is None
 
 
-# --- the signs
+# --- the signs that a text must contain before a rule is tried
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", list(dict.fromkeys(row for _, row in ROWS)), ids=lambda row: row[0])
-def test_the_quick_test_never_skips_text_that_a_rule_matches(row):
+def test_every_text_that_a_rule_matches_contains_one_of_its_signs(row):
     @settings(max_examples=8, deadline=None)
     @given(st.from_regex(compile_rule(row).pattern, alphabet=st.characters(max_codepoint=126)))
     def check(text):
@@ -295,7 +295,7 @@ LONG = [
     "keykeykey", "token=token", "password: a1b2c3 ", "'=key\\\\", "AKIA" + "A1" * 8, "eyJaaaaaaaaaaaa.", "mysql -pa1 ", "://a:b@",
     "-----BEGIN PRIVATE KEY-----\n", "A" * 40 + "\n-----END PRIVATE KEY-----", "<password>a", "Authorization: sk-",
 ]  # fmt: skip
-"""Of these, the rules before this one took minutes for 100,000 characters, or may do so after a careless change."""
+"""Repeated units that earlier rules searched for minutes in 100,000 characters, or that a careless rule would."""
 
 
 @pytest.mark.timeout(60)
@@ -313,10 +313,10 @@ def test_a_document_with_long_keys_and_many_secrets_takes_time_in_proportion():
 
 
 def test_a_token_longer_than_its_pattern_is_redacted_completely():
-    tokens = [one for one in secrets() if one.text == f"X-Thing: {one.secret}" and one.secret[-1].isalnum()]
+    planted = [row for row in secrets() if row.text == f"X-Thing: {row.secret}" and row.secret[-1].isalnum()]
     rest = "aB3dE6gH9" * 4
-    assert len(tokens) > 120
-    assert not [one for one in tokens if rest[-8:] in redact_text(one.text + rest)[0]]
+    assert len(planted) > 120
+    assert not [row for row in planted if rest[-8:] in redact_text(row.text + rest)[0]]
 
 
 def test_a_private_key_split_over_list_items_is_redacted():

@@ -1,4 +1,4 @@
-"""Only the new parts of a change are searched for secrets, and names that contain a secret are refused."""
+"""Only the new parts of a change are searched for secrets, and values that JSON cannot hold are refused."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def test_archiving_keeps_the_text_of_a_record() -> None:
 
 
 def test_a_document_that_json_cannot_hold_is_refused_also_when_a_program_made_it() -> None:
-    for value, said in ((float("nan"), "not a number that JSON can hold"), ("\ud800", "half of a surrogate pair")):
-        with pytest.raises(InvalidDocument, match=said):
+    for value, message in ((float("nan"), "not a number that JSON can hold"), ("\ud800", "half of a surrogate pair")):
+        with pytest.raises(InvalidDocument, match=message):
             parse_document({"session_id": "s", "unknown": [value]})

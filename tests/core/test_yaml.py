@@ -1,4 +1,4 @@
-"""YAML as people write it beside their code: plain data only."""
+"""YAML files that people write: only plain data is accepted."""
 
 from __future__ import annotations
 

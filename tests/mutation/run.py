@@ -1,8 +1,8 @@
-"""Check that the default tests notice when a rule is broken: apply one mutant after the other and run the tests.
+"""Check that the default tests fail when a rule is broken: apply one mutant after the other and run its tests.
 
     python tests/mutation/run.py              # every mutant of mutants.toml
     python tests/mutation/run.py merge locks  # only mutants whose names contain one of the words
-    python tests/mutation/run.py --whole      # a survivor of its own tests meets the whole default run as well
+    python tests/mutation/run.py --whole      # a mutant that its own tests miss gets the whole default run
 
 A mutant names a file, a text that occurs in it once, what to put there instead, and the test paths (of the default run)
 that should fail. The project is copied to a temporary directory first; the checkout is never changed. Exits with 1 if
@@ -44,7 +44,7 @@ class Mutant(NamedTuple):
     tests: tuple[str, ...]
 
 
-class Found(NamedTuple):
+class MutantResult(NamedTuple):
     """The result of a mutant, and the test that killed it, or the reason why none did."""
 
     mutant: Mutant
@@ -59,14 +59,14 @@ def load_mutants(words: list[str]) -> list[Mutant]:
     return [mutant for mutant in mutants if not words or any(word in mutant.name for word in words)]
 
 
-def outcome(copy: Path, words: tuple[str, ...]) -> tuple[str, str]:
-    """Run pytest with these arguments on a mutant in the copy; return the result, and the test that killed it."""
+def run_tests(copy: Path, words: tuple[str, ...]) -> tuple[str, str]:
+    """Run pytest with these arguments on a mutant in the copy; return the outcome and its reason."""
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "--tb=no", "-rfE", "-p", "no:cacheprovider", *words]
     try:
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        return DIED, "no end"
+        return DIED, "timed out"
     if done.returncode == 0:
         return SURVIVED, ""
     failed = re.search(r"^(?:FAILED|ERROR) (\S+::\S+)", done.stdout, re.MULTILINE)
@@ -75,30 +75,30 @@ def outcome(copy: Path, words: tuple[str, ...]) -> tuple[str, str]:
     return DIED, failed[1]
 
 
-def tried(copy: Path, mutant: Mutant, *, whole: bool) -> Found:
+def try_mutant(copy: Path, mutant: Mutant, *, whole: bool) -> MutantResult:
     """Test a mutant in a copy of the project, and restore the copy; return the result."""
     path = copy / mutant.file
     source = path.read_text() if path.exists() else ""
     if source.count(mutant.old) != 1:
-        return Found(mutant, NO_MUTANT, "its text is not there once")
+        return MutantResult(mutant, NO_MUTANT, "its text does not occur exactly once")
     path.write_text(source.replace(mutant.old, mutant.new))
     try:
-        found = outcome(copy, ("-n", "0", *mutant.tests))
-        return Found(mutant, *(outcome(copy, ()) if whole and found[0] == SURVIVED else found))
+        found = run_tests(copy, ("-n", "0", *mutant.tests))
+        return MutantResult(mutant, *(run_tests(copy, ()) if whole and found[0] == SURVIVED else found))
     finally:
         path.write_text(source)
 
 
-def all_tried(copies: list[Path], mutants: list[Mutant], *, whole: bool) -> Iterator[Found]:
+def try_all(copies: list[Path], mutants: list[Mutant], *, whole: bool) -> Iterator[MutantResult]:
     """Yield the results of the mutants, in their order, testing one at a time in each copy."""
     free: SimpleQueue[Path] = SimpleQueue()
     for copy in copies:
         free.put(copy)
 
-    def try_one(mutant: Mutant) -> Found:
+    def try_one(mutant: Mutant) -> MutantResult:
         copy = free.get()
         try:
-            return tried(copy, mutant, whole=whole)
+            return try_mutant(copy, mutant, whole=whole)
         finally:
             free.put(copy)
 
@@ -107,7 +107,7 @@ def all_tried(copies: list[Path], mutants: list[Mutant], *, whole: bool) -> Iter
 
 
 def main() -> int:
-    whole, words = "--whole" in sys.argv, [one for one in sys.argv[1:] if one != "--whole"]
+    whole, words = "--whole" in sys.argv, [word for word in sys.argv[1:] if word != "--whole"]
     mutants = load_mutants(words)
     counts = dict.fromkeys((DIED, SURVIVED, NO_MUTANT), 0)
     with tempfile.TemporaryDirectory(prefix="baton-mutants-") as folder:
@@ -115,9 +115,11 @@ def main() -> int:
         for copy in copies:
             shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
         began = time.monotonic()
-        for mutant, found, why in all_tried(copies, mutants, whole=whole):
-            counts[found] += 1
-            print(f"{time.monotonic() - began:6.0f} s  {found:<14}  {mutant.name}  ({why or mutant.file})", flush=True)
+        for mutant, outcome, why in try_all(copies, mutants, whole=whole):
+            counts[outcome] += 1
+            print(
+                f"{time.monotonic() - began:6.0f} s  {outcome:<14}  {mutant.name}  ({why or mutant.file})", flush=True
+            )
     share = counts[DIED] / len(mutants) if mutants else 0.0
     print(f"{counts[DIED]} of {len(mutants)} mutants died ({share:.0%}, goal {GOAL:.0%})")
     return 0 if share >= GOAL and not counts[NO_MUTANT] else 1

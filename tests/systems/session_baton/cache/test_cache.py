@@ -54,7 +54,7 @@ def test_a_write_leaves_session_batons_bytes_on_the_server_and_in_the_cache(cach
 
 def test_a_read_returns_and_caches_the_servers_response(cache, wire, folder):
     wire.put("work", a_baton("from elsewhere"))
-    assert cache("read", "work", url=wire.url).json == wire.said("work")
+    assert cache("read", "work", url=wire.url).json == wire.make_read_response("work")
     assert cached(folder, "work") == {**a_baton("from elsewhere"), "_sync_status": "synced"}
 
 
@@ -127,7 +127,7 @@ def test_a_pending_document_is_sent_by_the_next_read(cache, wire, folder):
 def test_offline_the_cache_is_read_and_reported(cache, wire, folder):
     wire.put("work", a_baton("here"))
     cache("read", "work", url=wire.url)
-    time = wire.said("work")["updated_at"]
+    time = wire.make_read_response("work")["updated_at"]
     wire.answer = lambda *_: (503, {})
     done = cache("read", "work", "--json", url=wire.url)
     assert done.json["baton"] == a_baton("here")
@@ -331,8 +331,8 @@ def test_a_document_that_was_turned_away_is_kept_when_a_newer_one_takes_its_plac
 
 def test_records_archived_by_the_server_are_reported(cache, counting, folder):
     class Archiving(Wire):
-        def written(self, body):
-            status, answer = super().written(body)
+        def write(self, body):
+            status, answer = super().write(body)
             return status, {**answer, "archived": ["OL-7"]}
 
     counting.__class__ = Archiving
