@@ -27,7 +27,7 @@ def _bare(folder: Path) -> Path:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
-    """Return a function that creates the machine with a name."""
+    """Return a function that opens the machine with a given name, or creates it."""
     made: list[Machine] = []
     clock = Clock(NOW + timedelta(hours=1))
 
@@ -43,6 +43,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
 
 @pytest.fixture
 def ada(make: Callable[..., Machine]) -> Machine:
+    """Return a machine without records; `bob` is another."""
     return make("ada")
 
 
@@ -75,6 +76,7 @@ def pair(
 
 
 def _fill(template: Path) -> None:
+    """Create the pair of machines and their remote in `template`."""
     _bare(template)
     ada, bob = (machine(template, name, Clock()) for name in ("ada", "bob"))
     ada.loop("OL-1")

@@ -34,7 +34,7 @@ def put(*records):
     return change
 
 
-def line(ws, count):
+def make_commits(ws, count):
     """Make `count` changes, a minute apart; return their commits in order."""
     return [
         ws.branch.update(put(item(id=f"FU-{n}")), CommitStamp("test", later(minutes=n), WHO)).revision.commit
@@ -100,7 +100,7 @@ def test_a_failed_change_writes_nothing(ws):
     assert objects(ws) == count
 
 
-def test_a_change_is_computed_again_on_what_another_writer_put_first(open_workspace):
+def test_a_change_is_computed_again_if_another_writer_was_faster(open_workspace):
     ws, other = open_workspace(), open_workspace("s2")
     seen = []
 
@@ -118,6 +118,7 @@ def test_a_change_is_computed_again_on_what_another_writer_put_first(open_worksp
 
 
 def _reachable(ws):
+    """Return the ids of all objects that are reachable from the branch."""
     found = set()
     for entry in ws.branch.history():
         found |= {entry.commit, entry.tree}
@@ -175,12 +176,12 @@ def test_an_expected_revision_is_stale_after_a_lost_race(open_workspace):
 
 @pytest.mark.parametrize(("text", "index"), [("1", 0), ("r2", 1), ("3", 2), ("~", 1), ("~0", 2), ("~1", 1), ("~2", 0)])
 def test_a_revision_is_named_by_number_or_steps_back(ws, text, index):
-    commits = line(ws, 3)
+    commits = make_commits(ws, 3)
     assert ws.branch.resolve(text) == commits[index]
 
 
 def test_a_revision_is_named_by_its_commit_id(ws):
-    commits = line(ws, 3)
+    commits = make_commits(ws, 3)
     assert [ws.branch.resolve(one) for one in commits] == commits
     letters = next((one for one in commits if not one[:12].isdigit()), commits[0])
     assert ws.branch.resolve(letters[:12]) == letters
@@ -194,13 +195,13 @@ def test_a_revision_is_named_by_its_commit_id(ws):
     ],
 )  # fmt: skip
 def test_a_time_selects_the_newest_revision_not_later(ws, text, index):
-    commits = line(ws, 3)
+    commits = make_commits(ws, 3)
     assert ws.branch.resolve(text) == commits[index]
 
 
 @pytest.mark.parametrize("text", ["99", "~9", "deadbeef00", "r0099"])
 def test_an_unknown_revision_is_not_found(ws, text):
-    line(ws, 2)
+    make_commits(ws, 2)
     with pytest.raises(NotFound, match="revision"):
         ws.branch.resolve(text)
 
@@ -209,7 +210,7 @@ def test_an_unknown_revision_is_not_found(ws, text):
     "text", ["", "HEAD", "~x", "-1", "yesterday", "abc", "2026-13-01", "0001-01-01", "1\n2", "\x00"]
 )
 def test_an_invalid_revision_shows_the_valid_forms(ws, text):
-    line(ws, 1)
+    make_commits(ws, 1)
     with pytest.raises(InvalidArgument) as caught:
         ws.branch.resolve(text)
     assert "commit id" in caught.value.hint
@@ -235,7 +236,7 @@ def test_commits_made_by_hand_count_as_revisions(ws):
     assert ws.branch.read().number == 4
 
 
-def test_a_commit_made_by_hand_is_found_by_the_number_that_it_has(ws):
+def test_a_commit_made_by_hand_is_found_by_its_number(ws):
     add_loop(ws, NOW, action="a", expect="b")
     hand = by_hand(ws, {"notes.txt": b"one"})
     add_loop(ws, later(minutes=1), action="c", expect="d")
@@ -334,7 +335,7 @@ def test_concurrent_writes_of_another_session_are_not_lost(open_workspace):
     assert (len(state.ids("open_loop")), len(state.ids("follow_up"))) == (5, 5)
 
 
-def test_a_corrupt_head_file_is_never_written_over(ws):
+def test_a_corrupt_head_file_is_never_overwritten(ws):
     add_loop(ws, NOW, action="a", expect="b")
     by_hand(ws, {"baton.toml": b"not = [toml"})
     add_loop(ws, NOW, action="c", expect="d")
@@ -342,6 +343,6 @@ def test_a_corrupt_head_file_is_never_written_over(ws):
     assert ws.branch.store.folder(ws.branch.read().tree).read("baton.toml") == b"not = [toml"
 
 
-def test_keys_of_the_state_are_those_of_the_files(ws):
+def test_a_record_whose_id_contains_a_slash_is_read_back_under_its_id(ws):
     ws.branch.update(put(loop(id="a/b")), STAMP)
     assert ws.branch.read().state.entry(Key("open_loop", "a/b")) == loop(id="a/b")

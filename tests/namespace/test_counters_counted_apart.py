@@ -1,4 +1,5 @@
-"""Counters of one id that two machines began before their first merge."""
+"""Counters of records with the same id that two machines created before their first merge: how they add up, and what
+reverting a session subtracts."""
 
 from __future__ import annotations
 
@@ -53,12 +54,12 @@ def counts(machine: Machine) -> list[int]:
 
 
 def revert(machine: Machine, session: str) -> None:
-    rollback_session(judge(machine), machine.clock(), session)
+    rollback_session(as_another_session(machine), machine.clock(), session)
 
 
-def judge(machine: Machine) -> Workspace:
-    """Return another session on the machine, because a session also undoes its own changes."""
-    return replace(machine.ws, actor=replace(machine.ws.actor, session="s-judge"))
+def as_another_session(machine: Machine) -> Workspace:
+    """Return the machine's workspace for another session, so that no revert belongs to a session that is reverted."""
+    return replace(machine.ws, actor=replace(machine.ws.actor, session="s-reverting"))
 
 
 def records(machine: Machine) -> dict[str, bytes]:
@@ -117,9 +118,9 @@ def test_reverting_a_session_subtracts_its_own_counts(
     assert counts(ada) == [3] * 5
     revert(ada, "s-bob")
     assert records(ada) == alone
-    undo_revision(judge(ada), ada.clock())
+    undo_revision(as_another_session(ada), ada.clock())
     assert counts(ada) == [3] * 5
-    redo(judge(ada), ada.clock())
+    redo(as_another_session(ada), ada.clock())
     revert(ada, "s-ada")
     assert records(ada) == {}
 
@@ -156,7 +157,7 @@ def test_later_counts_of_others_are_kept(ada: Machine, bob: Machine, make: Any) 
     assert FOLLOW_UP not in records(eve)
 
 
-def test_removed_occurrences_do_not_return_with_the_next_session(ada: Machine, bob: Machine) -> None:
+def test_removed_occurrences_do_not_return_when_another_session_is_reverted(ada: Machine, bob: Machine) -> None:
     eve = [replace(one, ws=replace(one.ws, actor=replace(one.ws.actor, session="s-eve"))) for one in (ada, bob)]
     for round_, machines in enumerate(((ada, bob), (eve[0], bob))):
         for one in machines:
@@ -191,10 +192,10 @@ def test_reverting_a_session_removes_conflicts_with_its_changes(pair: tuple[Mach
     for session, action in (("s-bob", "here"), ("s-ada", "there")):
         revert(ada, session)
         assert (ada.get("open_loop", "OL-1").action, ada.list_conflicting_fields()) == (action, [])
-        undo_revision(judge(ada), ada.clock())
+        undo_revision(as_another_session(ada), ada.clock())
 
 
-def test_two_records_of_one_id_keep_the_ids_that_the_merge_gave_them(ada: Machine, bob: Machine) -> None:
+def test_reverting_one_of_two_records_with_the_same_id_keeps_the_id_of_the_other(ada: Machine, bob: Machine) -> None:
     ada.loop("OL-1", "deployed the shop")
     bob.loop("OL-1", "cleaned the disk")
     sync_until_equal(ada, bob)
@@ -202,4 +203,4 @@ def test_two_records_of_one_id_keep_the_ids_that_the_merge_gave_them(ada: Machin
     for session, left in (("s-ada", "cleaned the disk"), ("s-bob", "deployed the shop")):
         revert(ada, session)
         assert {id_: ada.get("open_loop", id_).action for id_ in ada.state.ids("open_loop")} == {ids[left]: left}
-        undo_revision(judge(ada), ada.clock())
+        undo_revision(as_another_session(ada), ada.clock())

@@ -1,4 +1,4 @@
-"""Threads that share a store and write to one namespace at the same time: one ref move, and one commit each."""
+"""Threads that share a store and write to one namespace at the same time: one ref move for all, and one commit each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def stamp(session: str) -> CommitStamp:
     return CommitStamp("test", NOW, WHO, session, "claude", "laptop")
 
 
-def adding(*ids: str):
+def add_items(*ids: str):
+    """Return a change that adds a follow-up for each id."""
+
     def change(tip):
         state = tip.state
         for one in ids:
@@ -41,16 +43,19 @@ def adding(*ids: str):
     return change
 
 
-def queue_has(line: CommitGroup[object], count: int) -> bool:
-    return line.waiting >= count
+def queue_has(group: CommitGroup[object], count: int) -> bool:
+    return group.waiting >= count
 
 
 @pytest.fixture
 def together(ws: Workspace):
-    """Run functions in separate threads, so that all writers wait for the first one and continue as one group."""
+    """Return a function that runs `writers` in separate threads.
+
+    All of them wait for a first writer, and then continue as one group.
+    """
     with ThreadPoolExecutor(16) as pool:
 
-        def run(*things: Callable[[], object]) -> list[Future[object]]:
+        def run(*writers: Callable[[], object]) -> list[Future[object]]:
             go, begun = threading.Event(), threading.Event()
 
             def slow(tip):
@@ -60,11 +65,11 @@ def together(ws: Workspace):
 
             first = pool.submit(ws.branch.update, slow, stamp("first"))
             assert begun.wait(SECONDS)
-            line = ws.branch.store.commit_group(ws.branch.ref)
+            group = ws.branch.store.commit_group(ws.branch.ref)
             found = []
-            for number, one in enumerate(things, 1):
+            for number, one in enumerate(writers, 1):
                 found.append(pool.submit(one))
-                until(partial(queue_has, line, number), SECONDS)
+                until(partial(queue_has, group, number), SECONDS)
             go.set()
             first.result(SECONDS)
             return found
@@ -72,13 +77,14 @@ def together(ws: Workspace):
         yield run
 
 
-def moves(ws: Workspace) -> int:
+def count_ref_moves(ws: Workspace) -> int:
     """Return how often the branch was moved."""
     log = ws.branch.store.repository.common_dir / "logs" / ws.branch.ref
     return len(log.read_text().splitlines())
 
 
-def updates(ws: Workspace, *changes):
+def update_functions(ws: Workspace, *changes):
+    """Return for each change a function that updates the branch with it, as a session of its own."""
     return [
         lambda change=change, number=number: ws.branch.update(change, stamp(f"s{number}"))
         for number, change in enumerate(changes)
@@ -86,8 +92,8 @@ def updates(ws: Workspace, *changes):
 
 
 def test_waiting_updates_are_written_with_one_ref_move_and_a_commit_each(ws, together, git):
-    found = [one.result(SECONDS) for one in together(*updates(ws, *(adding(f"FU-{n}") for n in range(5))))]
-    assert moves(ws) == 2
+    found = [one.result(SECONDS) for one in together(*update_functions(ws, *(add_items(f"FU-{n}") for n in range(5))))]
+    assert count_ref_moves(ws) == 2
     assert [one.revision.number for one in found] == [2, 3, 4, 5, 6]
     newest, *_ = log = list(ws.branch.history())
     assert [entry.session for entry in log] == ["s4", "s3", "s2", "s1", "s0", "first", None]
@@ -104,8 +110,8 @@ def test_waiting_updates_are_written_with_one_ref_move_and_a_commit_each(ws, tog
 
 def test_a_change_that_is_refused_does_not_touch_the_others(ws, together):
     first, refused, stale, last = together(
-        *updates(ws, adding("FU-1"), adding("FU-2", "FU-1"), adding("FU-3")),
-        lambda: ws.branch.update(adding("FU-4"), stamp("s3"), expected_revision=3),
+        *update_functions(ws, add_items("FU-1"), add_items("FU-2", "FU-1"), add_items("FU-3")),
+        lambda: ws.branch.update(add_items("FU-4"), stamp("s3"), expected_revision=3),
     )
     assert first.result().revision.number == 2
     with pytest.raises(NotAllowed, match="exists already"):
@@ -117,8 +123,8 @@ def test_a_change_that_is_refused_does_not_touch_the_others(ws, together):
 
 def test_an_expected_revision_is_stale_after_an_earlier_update_of_its_group(ws, together):
     one, two = together(
-        *updates(ws, adding("FU-1")),
-        lambda: ws.branch.update(adding("FU-2"), stamp("s1"), expected_revision=1),
+        *update_functions(ws, add_items("FU-1")),
+        lambda: ws.branch.update(add_items("FU-2"), stamp("s1"), expected_revision=1),
     )
     assert one.result().revision.number == 2
     with pytest.raises(Stale) as caught:
@@ -128,23 +134,23 @@ def test_an_expected_revision_is_stale_after_an_earlier_update_of_its_group(ws, 
 
 def test_success_is_reported_only_after_the_branch_has_moved_durably(ws, together, monkeypatch):
     refs = ws.branch.store.ref_files
-    real, told, seen = refs.swap, [], []
+    real, reported, reported_at_moves = refs.swap, [], []
 
     def swap(*args):
         moved = real(*args)
         time.sleep(0.05)
-        seen.append(list(told))
+        reported_at_moves.append(list(reported))
         return moved
 
     monkeypatch.setattr(refs, "swap", swap)
-    things = updates(ws, *(adding(f"FU-{n}") for n in range(3)))
-    for one in together(*(lambda thing=thing: told.append(thing()) for thing in things)):
+    updates_to_run = update_functions(ws, *(add_items(f"FU-{n}") for n in range(3)))
+    for one in together(*(lambda writer=writer: reported.append(writer()) for writer in updates_to_run)):
         one.result(SECONDS)
-    assert seen == [[], []]
-    assert len(told) == 3
+    assert reported_at_moves == [[], []]
+    assert len(reported) == 3
 
 
-def test_documents_of_one_session_follow_each_other(ws, together):
+def test_documents_of_one_session_are_written_in_order_without_conflicts(ws, together):
     def of(number: int):
         loops = [{"id": "OL-1", "action": f"round {number}", "expected_outcome": "ok", "created_at": "2026-11-21"}]
         return lambda: write_document(ws, NOW, document("s1", open_loops=loops))
@@ -187,7 +193,9 @@ def test_the_whole_group_retries_after_a_lost_race(ws, together, open_workspace)
         seen.append(tip.commit)
         return tip.state.add(item(id="FU-2"))
 
-    found = [one.result(SECONDS) for one in together(*updates(ws, adding("FU-1"), overtaken, adding("FU-3")))]
+    found = [
+        one.result(SECONDS) for one in together(*update_functions(ws, add_items("FU-1"), overtaken, add_items("FU-3")))
+    ]
     assert len(set(seen)) == 2
     assert [one.revision.number for one in found] == [3, 4, 5]
     assert ws.branch.store.memory.get(("commit", seen[0])) is None
@@ -207,7 +215,7 @@ def test_a_failed_write_of_one_writer_does_not_affect_the_others(ws, together, m
         return real(draft, *args)
 
     monkeypatch.setattr(store, "store_draft", stored)
-    one, two, three = together(*updates(ws, adding("FU-1"), adding("FU-large"), adding("FU-3")))
+    one, two, three = together(*update_functions(ws, add_items("FU-1"), add_items("FU-large"), add_items("FU-3")))
     one.result(SECONDS)
     with pytest.raises(WriteFailed, match="No space left"):
         two.result(SECONDS)
@@ -229,7 +237,7 @@ def test_a_disk_error_of_the_group_is_raised_for_every_writer(ws, together, monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(refs, "swap", swap)
-    found = together(*updates(ws, adding("FU-1"), adding("FU-2")))
+    found = together(*update_functions(ws, add_items("FU-1"), add_items("FU-2")))
     for one in found:
         with pytest.raises(WriteFailed, match="No space left"):
             one.result(SECONDS)
@@ -251,7 +259,7 @@ def test_an_unconfirmed_ref_move_is_not_repeated(ws, together, monkeypatch):
         return calls[0]
 
     monkeypatch.setattr(refs, "swap", swap)
-    for one in together(*updates(ws, adding("FU-1"), adding("FU-2"))):
+    for one in together(*update_functions(ws, add_items("FU-1"), add_items("FU-2"))):
         with pytest.raises(WriteFailed, match="did not confirm"):
             one.result(SECONDS)
     assert len(calls) == 2
@@ -262,7 +270,7 @@ def test_an_update_without_changes_returns_the_current_revision(ws, together):
     def same(tip):
         return tip.state.put(item(id="FU-1"))
 
-    one, two = together(*updates(ws, same, same))
+    one, two = together(*update_functions(ws, same, same))
     assert one.result().revision.number == 2
     assert two.result().changes == ()
     assert two.result().revision.commit == one.result().revision.commit
@@ -281,27 +289,27 @@ def test_a_thread_that_waits_too_long_gets_busy_and_nothing_is_written(ws):
         assert begun.wait(SECONDS)
         try:
             with pytest.raises(Busy, match="others kept writing"):
-                ws.branch.update(adding("FU-late"), stamp("late"), patience=0.05)
+                ws.branch.update(add_items("FU-late"), stamp("late"), patience=0.05)
         finally:
             go.set()
         first.result(SECONDS)
-    ws.branch.update(adding("FU-2"), stamp("s2"))
+    ws.branch.update(add_items("FU-2"), stamp("s2"))
     assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-2"}
 
 
-def test_a_stopped_writer_thread_does_not_lose_other_updates(ws, together):
+def test_a_stopped_writer_thread_fails_its_group_but_not_later_updates(ws, together):
     class Stop(BaseException):
         pass
 
     def stopped(tip):
         raise Stop
 
-    stop, other = together(*updates(ws, stopped, adding("FU-1")))
+    stop, other = together(*update_functions(ws, stopped, add_items("FU-1")))
     with pytest.raises(Stop):
         stop.result(SECONDS)
     with pytest.raises(WriteFailed, match="was interrupted"):
         other.result(SECONDS)
-    ws.branch.update(adding("FU-2"), stamp("s2"))
+    ws.branch.update(add_items("FU-2"), stamp("s2"))
     assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-2"}
 
 
@@ -317,13 +325,13 @@ def test_namespaces_of_one_store_do_not_wait_for_each_other(ws):
     assert workspace(ws.branch.store, namespace="y").branch.read().state.ids("follow_up") == {"FU-y"}
 
 
-def test_damage_met_by_one_writer_is_not_reported_to_others(ws, together):
-    """A change restores a file whose object is missing; the other changes of its group are not affected."""
+def test_a_missing_object_that_one_writer_needs_is_not_reported_to_others(ws, together):
+    """One change restores a file whose object is missing."""
 
-    def borrowing(tip):
+    def restoring(tip):
         return ProposedState(tip.state, files={"notes/a.txt": "1" * 40})
 
-    first, damaged, last = together(*updates(ws, adding("FU-1"), borrowing, adding("FU-2")))
+    first, damaged, last = together(*update_functions(ws, add_items("FU-1"), restoring, add_items("FU-2")))
     assert isinstance(damaged.exception(SECONDS), Corrupt)
     assert first.exception(SECONDS) is None
     assert last.exception(SECONDS) is None
@@ -341,11 +349,11 @@ def test_a_disk_error_of_one_writer_is_not_reported_to_others_after_a_lost_race(
 
     def overtaken(tip):
         if not faster and "FU-first" in tip.state.ids("follow_up"):
-            faster.append(other.update(adding("FU-foreign"), stamp("foreign")))
+            faster.append(other.update(add_items("FU-foreign"), stamp("foreign")))
         return tip.state.add(item(id="FU-1"))
 
     monkeypatch.setattr(Store, "publish", full)
-    first, big, last = together(*updates(ws, overtaken, adding("FU-big"), adding("FU-2")))
+    first, big, last = together(*update_functions(ws, overtaken, add_items("FU-big"), add_items("FU-2")))
     assert isinstance(big.exception(SECONDS), WriteFailed)
     assert first.exception(SECONDS) is None
     assert last.exception(SECONDS) is None
@@ -354,7 +362,7 @@ def test_a_disk_error_of_one_writer_is_not_reported_to_others_after_a_lost_race(
 
 @pytest.mark.parametrize("was_woken", [False, True])
 def test_an_interrupted_waiting_writer_does_not_block_others(monkeypatch, was_woken):
-    line: CommitGroup[str] = CommitGroup()
+    group: CommitGroup[str] = CommitGroup()
     served: list[str] = []
     go = threading.Event()
 
@@ -368,17 +376,17 @@ def test_an_interrupted_waiting_writer_does_not_block_others(monkeypatch, was_wo
             raise KeyboardInterrupt
 
     with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(line.serve, "first", serve_first, SECONDS)
+        first = pool.submit(group.serve, "first", serve_first, SECONDS)
         until(lambda: served)
         with monkeypatch.context() as interrupted:
             interrupted.setattr(group_commit, "Event", Interrupted)
-            gone = pool.submit(line.serve, "gone", served.extend, SECONDS)
-            until(lambda: line.waiting if was_woken else gone.done())
-        following = pool.submit(line.serve, "following", served.extend, SECONDS)
-        until(lambda: line.waiting == 1 + was_woken)
+            gone = pool.submit(group.serve, "gone", served.extend, SECONDS)
+            until(lambda: group.waiting if was_woken else gone.done())
+        following = pool.submit(group.serve, "following", served.extend, SECONDS)
+        until(lambda: group.waiting == 1 + was_woken)
         go.set()
         assert isinstance(gone.exception(SECONDS), KeyboardInterrupt)
         assert first.result(SECONDS)
         assert following.result(SECONDS)
-    assert line.serve("later", served.extend, SECONDS)
+    assert group.serve("later", served.extend, SECONDS)
     assert served == ["first", "following", "later"]

@@ -120,18 +120,18 @@ def dated(immutable: dict[str, Any], day: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("mine", "yours"), [(1, 2), (2, 1)])
-def test_of_two_independently_made_values_the_older_is_kept(ada: Machine, bob: Machine, mine: int, yours: int) -> None:
+def test_the_older_of_two_independently_made_values_is_kept(ada: Machine, bob: Machine, mine: int, yours: int) -> None:
     put(ada, immutable=dated(ME, mine))
     put(bob, immutable=dated(OTHER, yours))
     sync_until_equal(ada, bob)
     assert purpose(ada) == (ME if mine < yours else OTHER)["purpose"]["statement"]
-    [told] = ada.conflicts()
-    assert {told.ours["purpose"]["statement"], told.theirs["purpose"]["statement"]} == {
+    [conflict] = ada.conflicts()
+    assert {conflict.ours["purpose"]["statement"], conflict.theirs["purpose"]["statement"]} == {
         ME["purpose"]["statement"], OTHER["purpose"]["statement"],
     }  # fmt: skip
 
 
-def test_counts_and_latest_dates_inside_add_up(known: Pair) -> None:
+def test_a_merge_adds_the_counts_of_an_identity_and_keeps_its_latest_date(known: Pair) -> None:
     ada, bob = known
     for machine, when in ((ada, "2026-11-21T10:00:00Z"), (bob, "2026-11-21T09:00:00Z")):
         state = {"accumulated_experience": 2, "last_session_at": when, "drift_checks": {"passed": 3}}

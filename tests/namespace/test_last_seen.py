@@ -1,4 +1,4 @@
-"""The last revision that a session saw: the index agrees with the history, and a write does not read the history."""
+"""The last revision that a session saw: the index agrees with the history, and a write reads only a part of it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def index_file(ws) -> Path:
 
 
 def step(ws, number: int, session: str, what: str) -> None:
+    """Do one step: a verb of the session, a commit by hand, the loss of the index, or a reset to the parent commit."""
     ws, now = acting(ws, session), later(minutes=number)
     if what == "boot":
         begin_session(ws, now, StartOptions(check_seconds=0, sync_seconds=0))
@@ -50,9 +51,9 @@ def step(ws, number: int, session: str, what: str) -> None:
 @settings(max_examples=8, deadline=None)
 @given(STEPS)
 def test_the_index_agrees_with_the_history(steps):
-    with pytest.MonkeyPatch.context() as patched, tempfile.TemporaryDirectory() as place:
+    with pytest.MonkeyPatch.context() as patched, tempfile.TemporaryDirectory() as folder:
         patched.setattr(index, "EVERY", 2)
-        with Store(Repository.create_bare(Path(place) / "s.git")) as store:
+        with Store(Repository.create_bare(Path(folder) / "s.git")) as store:
             ws = workspace(store)
             init(ws, later())
             for number, (session, what) in enumerate(steps):
@@ -64,12 +65,13 @@ def test_the_index_agrees_with_the_history(steps):
 
 @pytest.fixture
 def in_turn(ws):
+    """Return a workspace in which the sessions `s0` and `s1` wrote 24 documents in turn."""
     for number in range(24):
         step(ws, number, f"s{number % 2}", "write")
     return ws
 
 
-def test_a_document_reads_a_few_commits_however_long_the_history_is(in_turn, monkeypatch):
+def test_writing_a_document_reads_only_a_few_commits_of_a_long_history(in_turn, monkeypatch):
     read, real = set(), Store.commit
     monkeypatch.setattr(Store, "commit", lambda store, oid: (read.add(oid), real(store, oid))[1])
     with Store(in_turn.branch.store.repository) as store:
@@ -91,7 +93,7 @@ def test_an_invalid_index_is_ignored(in_turn):
     assert index.find_last_seen(in_turn.branch, tip, "s0") == expected
 
 
-def test_many_sessions_do_not_make_the_index_grow_without_end(in_turn, monkeypatch):
+def test_many_sessions_do_not_make_the_index_grow_without_limit(in_turn, monkeypatch):
     monkeypatch.setattr(index, "KEPT", 3)
     monkeypatch.setattr(index, "EVERY", 1)
     for number in range(5):

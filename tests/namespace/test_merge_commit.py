@@ -19,7 +19,7 @@ from baton_git.verbs.sharing.conflict_resolution import resolve
 Pair = tuple[Machine, Machine]
 
 
-def joined_everywhere(one: Machine, other: Machine) -> Oid:
+def merge_on_both_machines(one: Machine, other: Machine) -> Oid:
     """Merge both tips on both machines, in both orders and with stores without caches; return the merge commit."""
     tips = one.tip, other.tip
     one.git("fetch", "-q", str(other.top), f"{REF}:refs/other")
@@ -35,7 +35,7 @@ def joined_everywhere(one: Machine, other: Machine) -> Oid:
 
 def merged(one: Machine, other: Machine) -> dict[str, bytes]:
     """Merge both machines' tips and move the branch of `one` to the merge; return the files of the merge."""
-    new = joined_everywhere(one, other)
+    new = merge_on_both_machines(one, other)
     done = create_merge_commit(one.store, one.tip, other.tip)
     assert done.commit == new
     assert one.ws.branch.advance(done.draft, one.tip, new, one.ws.stamp("sync", one.clock()))
@@ -94,7 +94,7 @@ def test_independently_proposed_rules_conflict_and_older_merges_are_recognised(p
     assert (now.kind, then) == ("hand", now)  # git fetched bob's claim, which counts like a commit by hand
 
 
-def test_a_merge_commit_with_additional_changes_is_not_pure(pair: Pair) -> None:
+def test_a_merge_commit_with_additional_changes_is_not_an_automatic_merge(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")
@@ -153,7 +153,7 @@ def test_criss_cross_merges_use_a_merge_of_all_bases(pair: Pair) -> None:
         assert one.ws.branch.advance(draft, one.tip, new, stamp)
         one.defer("FU-1")
     assert len(ada.store.merge_bases(first, second)) == 1
-    joined_everywhere(ada, bob)
+    merge_on_both_machines(ada, bob)
     assert len(ada.store.merge_bases(ada.tip, bob.tip)) == 2
     merged(ada, bob)
     assert ada.get("follow_up", "FU-1").defer_count == 4
@@ -177,7 +177,7 @@ def test_unrelated_branches_are_merged(ada: Machine, bob: Machine) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0, 1, 253_402_300_799, 1 << 62])
 @pytest.mark.parametrize("timezone", [0, -12 * 3600 + 60, 14 * 3600])
-def test_wrong_clocks_do_not_change_the_merge_commit(pair: Pair, seconds: int, timezone: int) -> None:
+def test_both_machines_make_the_same_merge_commit_despite_wrong_clocks(pair: Pair, seconds: int, timezone: int) -> None:
     ada, bob = pair
     ada.by_hand({"open_loops/OL-2.toml": loop("OL-2")}, seconds=seconds, timezone=timezone)
     bob.loop("OL-3")
@@ -188,7 +188,7 @@ def test_wrong_clocks_do_not_change_the_merge_commit(pair: Pair, seconds: int, t
     assert ada.ws.branch.read().number > 0
 
 
-def test_wrong_revision_trailers_do_not_change_the_merge_commit(pair: Pair) -> None:
+def test_both_machines_make_the_same_merge_commit_despite_wrong_revision_trailers(pair: Pair) -> None:
     ada, bob = pair
     lie = "by hand\n\nBaton-Op: edit\nBaton-Revision: 999999999\n"
     ada.by_hand({"open_loops/OL-2.toml": loop("OL-2")}, message=lie)
@@ -232,7 +232,7 @@ def test_unknown_fields_are_merged_too(pair: Pair) -> None:
     assert b'shape = "round"' in files["open_loops/OL-1.toml"]
 
 
-# --- files that are no records
+# --- files that are not records
 
 
 LINES = "".join(f"line {number}\n" for number in range(20))
@@ -266,8 +266,8 @@ def test_overlapping_line_changes_keep_both_texts(noted: Pair) -> None:
     assert len(both) == 2
     assert "notes.txt" in both
     assert {b"ada" in text for text in both.values()} == {True, False}
-    [told] = ada.conflicts()
-    assert (told.record_kind, told.record_id) == ("file", "notes.txt")
+    [conflict] = ada.conflicts()
+    assert (conflict.record_kind, conflict.record_id) == ("file", "notes.txt")
 
 
 def test_binary_files_are_both_kept(noted: Pair) -> None:
@@ -287,7 +287,7 @@ def test_a_file_that_one_removed_and_the_other_changed_stays(noted: Pair) -> Non
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_changed_mode_comes_with_the_file(noted: Pair, swapped: bool) -> None:
+def test_a_file_mode_changed_on_one_side_is_kept(noted: Pair, swapped: bool) -> None:
     ada, bob = noted[::-1] if swapped else noted
     blob = Oid(ada.git("rev-parse", f"{REF}:notes.txt"))
     ada.by_hand({"notes.txt": TreeEntry(blob, False, 0o100755)})
@@ -306,8 +306,8 @@ def test_a_file_and_a_folder_of_one_name_are_both_kept(pair: Pair, swapped: bool
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_file_that_has_the_other_name_already_is_kept_too(pair: Pair, swapped: bool) -> None:
-    """A file and a folder met before: the file got the folder's digits, and now another file meets that folder."""
+def test_a_file_with_the_name_that_a_merge_would_choose_is_kept_too(pair: Pair, swapped: bool) -> None:
+    """An earlier merge named a file after the id of the folder that it met; now another file meets the same folder."""
     ada, bob = pair[::-1] if swapped else pair
     ada.by_hand({"notes/inside": b"in a folder\n"})
     folder, blob = ada.git("rev-parse", f"{REF}:notes"), b"in a folder\n"
@@ -367,8 +367,8 @@ def test_a_changed_record_wins_over_a_broken_one_and_both_are_kept(pair: Pair) -
     bob.change("open_loop", "OL-1", action="changed")
     merged(ada, bob)
     assert ada.get("open_loop", "OL-1").action == "changed"
-    [told] = ada.conflicts()
-    assert "broken [" in str(told.as_data())
+    [conflict] = ada.conflicts()
+    assert "broken [" in str(conflict.as_data())
 
 
 @pytest.mark.slow
@@ -400,7 +400,7 @@ def test_archived_on_one_side_and_edited_on_the_other_is_archived_with_the_edit(
     assert not ada.conflicts()
 
 
-def test_git_finds_nothing_wrong_with_what_was_made(pair: Pair) -> None:
+def test_git_fsck_finds_no_fault_after_a_merge(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")
@@ -414,7 +414,7 @@ def test_git_finds_nothing_wrong_with_what_was_made(pair: Pair) -> None:
 # --- the message
 
 
-def test_the_message_of_a_merge_has_no_words_of_ours_and_the_log_describes_it(pair: Pair) -> None:
+def test_the_subject_of_a_merge_commit_is_fixed_and_the_log_describes_the_merge(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")

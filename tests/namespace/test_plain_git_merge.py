@@ -34,22 +34,27 @@ class Person:
         assert code in (None, done.returncode), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
-    def sees(self) -> str:
+    def fetch_and_merge_as_a_sync(self) -> str:
         """Check out Ada's branch, fetch Bob's, and return the tree that a sync would make of both."""
         self.ada.git("worktree", "add", "-q", str(self.tree), "baton/x")
         self.ada.git("fetch", "-q", str(self.bob.top), f"{REF}:refs/other")
         done = create_merge_commit(self.ada.store, self.ada.tip, self.bob.tip)
         return done.tree
 
-    def merges(self, *, stops: bool = False) -> None:
-        wanted = self.sees()
+    def check_git_merge(self, *, stops: bool = False) -> None:
+        """Merge with git, and check that the result is the tree of a sync.
+
+        `stops`: git must stop at a conflict; the person then commits the files as they are.
+        """
+        wanted = self.fetch_and_merge_as_a_sync()
         self.git("merge", "-q", "--no-edit", "refs/other", code=1 if stops else 0)
         if stops:
             self.git("add", "-A")
             self.git("commit", "-q", "--no-edit")
-        assert self.git("rev-parse", "HEAD^{tree}").strip() == wanted, self.difference(wanted)
+        assert self.git("rev-parse", "HEAD^{tree}").strip() == wanted, self.describe_files(wanted)
 
-    def difference(self, wanted: str) -> str:
+    def describe_files(self, wanted: str) -> str:
+        """Return the files of both trees, for the message of a failed assertion."""
         draft = create_merge_commit(self.ada.store, self.ada.store.commit(self.ada.tip).parents[0], self.bob.tip).draft
         tree = draft.folder(Oid(wanted))
         return f"{self.git('ls-tree', '-r', 'HEAD')}\n{self.git('status', '--short')}\n{tree.entries()}"
@@ -60,57 +65,57 @@ def person(pair: Pair) -> Person:
     return Person(*pair)
 
 
-def test_different_records(person: Person) -> None:
+def test_git_merges_different_records_as_a_sync_does(person: Person) -> None:
     person.ada.loop("OL-2")
     person.bob.loop("OL-3")
-    person.merges()
+    person.check_git_merge()
 
 
-def test_one_record_different_fields(person: Person) -> None:
+def test_git_merges_different_fields_of_one_record_as_a_sync_does(person: Person) -> None:
     person.ada.change("open_loop", "OL-1", action="here")
     person.bob.change("open_loop", "OL-1", expected_outcome="there")
-    person.merges()
+    person.check_git_merge()
 
 
-def test_counters(person: Person) -> None:
+def test_git_merge_adds_the_counters_of_both_sides(person: Person) -> None:
     person.ada.defer("FU-1")
     person.bob.defer("FU-1")
     person.bob.defer("FU-1")
-    person.merges()
+    person.check_git_merge()
     assert person.ada.get("follow_up", "FU-1").defer_count == 3
 
 
-def test_archived_here_and_edited_there(person: Person) -> None:
+def test_a_record_archived_here_and_edited_there_is_archived_with_the_edit(person: Person) -> None:
     close_loop(person.ada.ws, person.ada.clock(), "OL-1", reason="done")
     person.bob.change("open_loop", "OL-1", action="edited")
-    person.merges()
+    person.check_git_merge()
     assert person.ada.get("open_loop", "OL-1", archived=True).record["action"] == "edited"
 
 
-def test_edited_here_and_archived_there(person: Person) -> None:
+def test_git_merges_a_record_edited_here_and_archived_there_as_a_sync_does(person: Person) -> None:
     close_loop(person.bob.ws, person.bob.clock(), "OL-1", reason="done")
     person.ada.change("open_loop", "OL-1", action="edited")
-    person.merges()
+    person.check_git_merge()
 
 
 def test_a_conflict_stops_git_merge_until_add_and_commit(person: Person) -> None:
     person.ada.change("open_loop", "OL-1", action="here")
     person.bob.change("open_loop", "OL-1", action="there")
-    person.merges(stops=True)
+    person.check_git_merge(stops=True)
     assert person.ada.list_conflicting_fields() == [("OL-1", "action")]
 
 
-def test_two_records_under_one_id(person: Person) -> None:
+def test_two_records_under_one_id_both_stay_after_git_merge(person: Person) -> None:
     person.ada.loop("OL-2", "deployed the shop")
     person.bob.loop("OL-2", "cleaned the disk")
-    person.merges(stops=True)
+    person.check_git_merge(stops=True)
     assert len(person.ada.state.ids("open_loop")) == 3
 
 
 def test_git_merge_stops_at_an_unreadable_record_and_keeps_the_readable_one(person: Person) -> None:
     person.ada.by_hand({"open_loops/OL-1.toml": b"broken [\n"})
     person.bob.change("open_loop", "OL-1", action="edited")
-    person.merges(stops=True)
+    person.check_git_merge(stops=True)
     assert person.ada.get("open_loop", "OL-1").action == "edited"
 
 
@@ -121,14 +126,14 @@ def test_sessions_that_ended_on_different_machines_merge_to_the_tree_of_a_sync(p
     for one in (person.ada, person.bob):
         begin_session(one.ws, one.clock(), StartOptions(sync_seconds=0))
         end_session(one.ws, one.clock(), context=f"from {one.name}")
-    wanted = person.sees()
-    said = person.git("merge", "-q", "--no-edit", "refs/other", code=None)
+    wanted = person.fetch_and_merge_as_a_sync()
+    output = person.git("merge", "-q", "--no-edit", "refs/other", code=None)
     person.git("add", "-A")
     person.git("commit", "-q", "--no-edit", "--allow-empty", code=None)
-    assert person.git("rev-parse", "HEAD^{tree}").strip() == wanted, said
+    assert person.git("rev-parse", "HEAD^{tree}").strip() == wanted, output
 
 
-def test_git_pull_and_then_a_sync(person: Person) -> None:
+def test_both_machines_can_sync_after_git_pull_and_push(person: Person) -> None:
     """The person pulls, pushes, and both machines go on from there."""
     ada, bob = person.ada, person.bob
     ada.defer("FU-1")
@@ -161,7 +166,7 @@ def test_an_empty_base_counts_as_no_base(person: Person) -> None:
 
 
 @pytest.mark.parametrize("broken", [b"", b"broken [", b"\0\xff"])
-def test_a_broken_side_never_takes_the_other_away(person: Person, broken: bytes) -> None:
+def test_a_broken_side_never_removes_the_change_of_the_other(person: Person, broken: bytes) -> None:
     fine = loop("OL-7")
     done = merge_file(person.ada.store, "open_loops/OL-7.toml", fine, broken, fine + b'colour = "red"\n')
     assert b'colour = "red"' in done.text or any(b"red" in text for text in done.other_files.values())
@@ -170,10 +175,10 @@ def test_a_broken_side_never_takes_the_other_away(person: Person, broken: bytes)
 def test_files_that_are_not_records_are_merged_by_git(person: Person) -> None:
     person.ada.by_hand({"notes.txt": b"a\n"})
     person.bob.by_hand({"other.txt": b"b\n"})
-    person.merges()
+    person.check_git_merge()
 
 
-def test_the_command_init_registers_is_the_one_that_git_runs(
+def test_init_registers_the_merge_driver_that_the_gitattributes_of_the_branch_name(
     top: Path, baton: Callable[..., object], git: Callable[..., str]
 ) -> None:
     baton("init")

@@ -46,7 +46,7 @@ class Hostile:
     def tip(self) -> str:
         return (self.bare / REF).read_text().strip()
 
-    def lead_to(self, commit: str) -> str:
+    def move_branch(self, commit: str) -> str:
         (self.bare / REF).parent.mkdir(parents=True, exist_ok=True)
         (self.bare / REF).write_text(f"{commit}\n")
         return commit
@@ -59,7 +59,7 @@ class Hostile:
     def push(self, *more: tuple[bytes, bytes, bytes]) -> str:
         """Add a commit with a tree of these entries to the branch."""
         parents = [self.tip()] if (self.bare / REF).exists() else []
-        return self.lead_to(self.commit(self.root(*more), *parents))
+        return self.move_branch(self.commit(self.root(*more), *parents))
 
     def bomb(self, width: int = 100, levels: int = 6) -> tuple[bytes, bytes, bytes]:
         """Return a tree entry for a folder with `width ** levels` paths in few objects."""

@@ -44,6 +44,7 @@ def remote_of(one: Machine) -> Any:
 
 
 def received(one: Machine, remote: Any = None, **more: Any) -> FetchResult:
+    """Fetch and check the branch of the remote."""
     return fetch_and_check(one.store, remote or remote_of(one), {REF: INCOMING}, **{"seconds": 30.0, **more})
 
 
@@ -57,6 +58,7 @@ def rejected(one: Machine, **budget: Any) -> str:
 
 
 def objects(one: Machine) -> set[str]:
+    """Return the ids of all objects in the repository."""
     return set(one.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split())
 
 
@@ -174,7 +176,7 @@ def test_too_many_commits_are_rejected(pair: Pair, mallory: Hostile) -> None:
     tree, tip = mallory.root(), mallory.tip()
     for number in range(30):
         tip = mallory.commit(tree, tip, message=str(number))
-    mallory.lead_to(tip)
+    mallory.move_branch(tip)
     assert "more than 20 new commits" in rejected(pair[1], commits=20)
 
 
@@ -200,7 +202,7 @@ def test_a_tip_that_was_rejected_is_not_fetched_again_by_the_next_session(pair: 
     bob.ws = replace(bob.ws, environment={**bob.ws.environment, "GIT_TRACE": str(trace)})
     assert list(sync_at_start(bob.ws, bob.clock())) == [first]
     assert " fetch " not in trace.read_text()
-    mallory.lead_to(bob.tip or "")
+    mallory.move_branch(bob.tip or "")
     assert list(sync_at_start(bob.ws, bob.clock())) == []
     mallory.push(mallory.bomb())
     assert bob.try_sync().error is not None
@@ -324,7 +326,7 @@ def test_the_next_sync_accepts_the_corrected_branch(pair: Pair, mallory: Hostile
     good = mallory.tip()
     mallory.push(mallory.bomb())
     assert bob.try_sync().error is not None
-    mallory.lead_to(good)
+    mallory.move_branch(good)
     ada.loop("OL-2")
     ada.sync()
     assert bob.sync().received == 1

@@ -25,7 +25,7 @@ from baton_git.verbs.verification.hooks import verify_due
 from baton_git.verbs.verification.trust import distrust_remote, trust_remote
 
 
-class Asked(http.server.ThreadingHTTPServer):
+class CountingServer(http.server.ThreadingHTTPServer):
     """A server on this machine that counts its clients, including those that only open its port."""
 
     daemon_threads = True
@@ -37,6 +37,8 @@ class Asked(http.server.ThreadingHTTPServer):
 
 
 class Answer(http.server.BaseHTTPRequestHandler):
+    """Answer each GET request with 200."""
+
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
@@ -46,8 +48,8 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[Asked]:
-    with Asked(("127.0.0.1", 0), Answer) as server:
+def server() -> Iterator[CountingServer]:
+    with CountingServer(("127.0.0.1", 0), Answer) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -64,7 +66,8 @@ def both(pair: tuple[Machine, Machine], tmp_path: Path) -> tuple[Machine, Machin
     return pair
 
 
-def spies(server: Asked, key: Path) -> dict[str, dict[str, Any]]:
+def spies(server: CountingServer, key: Path) -> dict[str, dict[str, Any]]:
+    """Return a check of each method; each of them would access this machine if it ran."""
     port = server.server_address[1]
     return {
         "key": {"method": "file_exists", "path": str(key)},
@@ -77,6 +80,7 @@ def spies(server: Asked, key: Path) -> dict[str, dict[str, Any]]:
 
 
 def checks_of(one: Machine) -> dict[str, Any]:
+    """Return the stored check result of each loop that has one."""
     found = {id_: one.get("open_loop", id_) for id_ in one.state.ids("open_loop")}
     return {id_: loop.last_check for id_, loop in found.items() if loop.last_check is not None}
 
@@ -140,7 +144,7 @@ def test_checks_of_a_trusted_remote_run_until_the_trust_is_revoked(both, server,
 
 
 @pytest.mark.parametrize("by_git", [True, False])
-def test_how_a_check_reached_the_branch_makes_no_difference(both, server, tmp_path, by_git):
+def test_a_check_committed_by_hand_waits_for_approval_even_on_the_same_machine(both, server, tmp_path, by_git):
     ada, bob = both
     text = loop("get") + f'[verify]\nmethod = "http"\nurl = "http://127.0.0.1:{server.server_address[1]}/"\n'.encode()
     if by_git:
@@ -157,7 +161,7 @@ def test_how_a_check_reached_the_branch_makes_no_difference(both, server, tmp_pa
     assert server.count == 0
 
 
-def test_editing_a_loop_or_restoring_its_check_does_not_make_one_its_author(both, server, tmp_path):
+def test_editing_a_loop_or_restoring_its_check_does_not_approve_the_check(both, server, tmp_path):
     ada, bob = both
     ada.loop("get", verify=spies(server, tmp_path)["get"])
     ada.sync()
@@ -172,7 +176,7 @@ def test_editing_a_loop_or_restoring_its_check_does_not_make_one_its_author(both
     assert server.count == 0
 
 
-def test_a_check_of_ones_own_that_was_sent_and_came_back_needs_nobody(both, server, tmp_path):
+def test_a_check_written_here_needs_no_approval_after_it_was_synced_back(both, server, tmp_path):
     ada, bob = both
     ada.loop("get", verify=spies(server, tmp_path)["get"])
     ada.sync()
@@ -185,7 +189,7 @@ def test_a_check_of_ones_own_that_was_sent_and_came_back_needs_nobody(both, serv
 
 
 @pytest.mark.slow
-def test_very_many_checks_from_elsewhere_cost_a_start_no_request_and_no_thread(both, server):
+def test_a_session_starts_without_a_request_while_very_many_checks_from_elsewhere_wait(both, server):
     _, bob = both
     url = f"http://127.0.0.1:{server.server_address[1]}/"
     spec = f'[verify]\nmethod = "http"\nurl = "{url}"\n'.encode()

@@ -49,6 +49,7 @@ def patterned(pair: Pair) -> Pair:
 
 
 def forge(one: Machine, message: str = "by hand") -> None:
+    """Graduate `PAT-1` to a rule by hand."""
     grown = {"status": "graduated", "source_tier": "human_confirmed", "graduated_to": "rules/PAT-1.md"}
     pattern = parse(Pattern, {**one.get("pattern", "PAT-1").as_data(), **grown})
     one.by_hand({"patterns/PAT-1.toml": toml.dumps(pattern.as_data()), "rules/PAT-1.md": FORGED}, message)
@@ -62,7 +63,8 @@ def forge_decision(one: Machine, message: str = "by hand") -> None:
     one.by_hand({path_of(Key("active_decision", each.id)): toml.dumps(each.as_data()) for each in (new, gone)}, message)
 
 
-def kind(one: Machine, key: Key) -> str:
+def provenance_of(one: Machine, key: Key) -> str:
+    """Return who vouches for a record on this machine, such as `confirmed` or `received`."""
     return one.ws.judgement().label(key).kind
 
 
@@ -73,13 +75,15 @@ def rules(one: Machine) -> list[str]:
 
 
 def brief(one: Machine) -> str:
+    """Return the sections of the brief as text."""
     version = one.ws.branch.read()
     judge = one.ws.judgement(version)
     sections = [make(version.state, one.clock(), one.ws.policy, judge) for make in SECTIONS]
     return "\n".join(f"## {each.title}\n" + "\n".join(each.lines) for each in sections if each.lines)
 
 
-def trusting(one: Machine, folder: Path) -> Approvals:
+def trust_origin(one: Machine, folder: Path) -> Approvals:
+    """Let the machine's user trust `origin`; return the machine's approvals."""
     approvals = Approvals(folder / f"{one.name}-approvals.json", one.store.repository.common_dir)
     one.ws = replace(one.ws, approvals=approvals)
     url = str((folder / "origin.git").resolve())
@@ -88,7 +92,7 @@ def trusting(one: Machine, folder: Path) -> Approvals:
 
 
 def signing(one: Machine, folder: Path) -> AllowedSigners:
-    """Let the machines of a test accept only this machine's signatures, and let it sign from now on."""
+    """Let this machine sign from now on; return the allowed signers, which are only this machine."""
     key = folder / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     file = folder / "allowed"
@@ -108,7 +112,7 @@ def test_a_tier_written_by_hand_is_shown_as_a_claim(ada: Machine, tmp_path: Path
         ada.set_remotes(signers=signing(ada, tmp_path))
     ada.edit("active_decision", "DEC-1", "llm_derived", "human_confirmed")
     ada.edit("active_decision", "DEC-1", "because", "I say so")
-    assert kind(ada, Key("active_decision", "DEC-1")) == "hand"
+    assert provenance_of(ada, Key("active_decision", "DEC-1")) == "hand"
     assert (
         "DEC-1 [by hand, not confirmed here: ada says that a person confirmed it; "
         "to accept: baton decision add --tier human_confirmed] use DEC-1" in brief(ada)
@@ -119,9 +123,9 @@ def test_a_tier_written_by_hand_is_shown_as_a_claim(ada: Machine, tmp_path: Path
 def test_a_decision_that_a_person_vouched_for_here_is_confirmed(ada: Machine) -> None:
     ada.decision("DEC-1", tier="human_confirmed", vouched=Vouched("Ada", "terminal"))
     ada.change("active_decision", "DEC-1", status="monitoring")
-    assert kind(ada, Key("active_decision", "DEC-1")) == "confirmed"
+    assert provenance_of(ada, Key("active_decision", "DEC-1")) == "confirmed"
     ada.change("active_decision", "DEC-1", why="otherwise")
-    assert kind(ada, Key("active_decision", "DEC-1")) == "agent"
+    assert provenance_of(ada, Key("active_decision", "DEC-1")) == "agent"
 
 
 def test_an_archived_record_keeps_who_vouches_for_it(ada: Machine) -> None:
@@ -129,9 +133,9 @@ def test_an_archived_record_keeps_who_vouches_for_it(ada: Machine) -> None:
     before = ada.ws.branch.read().number
     ada.ws.update("x", ada.clock(), lambda tip: tip.state.archive(
         tip.state.get(ActiveDecision, "DEC-1"), at="2026-11-21", reason="done", session=None))  # fmt: skip
-    assert kind(ada, Key("active_decision", "DEC-1", archived=True)) == "confirmed"
+    assert provenance_of(ada, Key("active_decision", "DEC-1", archived=True)) == "confirmed"
     rollback_to(ada.ws, ada.clock(), str(before))
-    assert kind(ada, Key("active_decision", "DEC-1")) == "confirmed"
+    assert provenance_of(ada, Key("active_decision", "DEC-1")) == "confirmed"
 
 
 @pytest.mark.parametrize("message", ["by hand", CONFIRMED])
@@ -150,7 +154,7 @@ def test_a_forged_decision_supersedes_nothing(ada: Machine, message: str) -> Non
         supersede_decision(ada.ws, ada.clock(), "DEC-2", "DEC-9")
 
 
-def test_a_permitted_supersession_takes_effect(patterned: Pair, tmp_path: Path) -> None:
+def test_a_supersession_takes_effect_once_its_remote_is_trusted(patterned: Pair, tmp_path: Path) -> None:
     ada, bob = patterned
     bob.decision("DEC-2", tier="human_confirmed", vouched=Vouched("Bob", "terminal"))
     supersede_decision(bob.ws, bob.clock(), "DEC-1", "DEC-2")
@@ -158,7 +162,7 @@ def test_a_permitted_supersession_takes_effect(patterned: Pair, tmp_path: Path) 
     sync_until_equal(bob, ada)
     assert not ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-1"))
     assert "origin says that DEC-2 takes its place; to accept: baton trust --from origin" in brief(ada)
-    trusting(ada, tmp_path)
+    trust_origin(ada, tmp_path)
     assert ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-1"))
 
 
@@ -174,7 +178,7 @@ def test_a_foreign_decision_does_not_supersede_a_confirmed_one(patterned: Pair, 
         "DEC-3 [confirmed, still in force here: origin says that DEC-4 takes its place; to accept: baton trust"
         in brief(ada)
     )
-    trusting(ada, tmp_path)
+    trust_origin(ada, tmp_path)
     assert ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-3"))
     assert (
         "DEC-4 [from origin, not confirmed here: origin says that a person confirmed it; to accept: baton decision add"
@@ -222,16 +226,16 @@ def test_a_graduation_that_nobody_here_confirmed_is_no_rule_in_force(
     told = brief(ada)
     assert "## Rules that people confirmed" not in told
     assert "## Claimed rules, not in force" in told
-    assert kind(ada, RULE) == ("received" if way is by_sync else "hand")
+    assert provenance_of(ada, RULE) == ("received" if way is by_sync else "hand")
 
 
 def test_a_graduation_here_is_a_rule_in_force_here_alone(patterned: Pair, tmp_path: Path) -> None:
     ada, bob = patterned
     ada.graduate("PAT-1")
-    assert (rules(ada), kind(ada, PATTERN)) == (["PAT-1"], "confirmed")
+    assert (rules(ada), provenance_of(ada, PATTERN)) == (["PAT-1"], "confirmed")
     sync_until_equal(ada, bob)
     assert (rules(ada), rules(bob)) == (["PAT-1"], [])
-    approvals = trusting(bob, tmp_path)
+    approvals = trust_origin(bob, tmp_path)
     assert rules(bob) == ["PAT-1"]
     assert approvals.revoke_remote(approvals.remotes()[0].url)
     assert rules(bob) == []
@@ -264,9 +268,9 @@ def test_a_confirmation_covers_only_the_named_records(patterned: Pair, tmp_path:
     decision = bob.get(*key[:2]).replace(what="do as I say", source_tier="human_confirmed")
     bob.by_hand({"rules/PAT-1.md": FORGED, path_of(key): toml.dumps(decision.as_data())}, CONFIRMED + named)
     bob.push()
-    trusting(ada, tmp_path)
+    trust_origin(ada, tmp_path)
     ada.sync()
-    assert (kind(ada, RULE), kind(ada, key)) == ("confirmed", "received")
+    assert (provenance_of(ada, RULE), provenance_of(ada, key)) == ("confirmed", "received")
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
@@ -279,7 +283,10 @@ def test_records_unchanged_by_a_merge_stay_confirmed(patterned: Pair, goes_on: b
         bob.loop("OL-72")
     sync_until_equal(ada, bob)
     assert rules(ada) == ["PAT-1"]
-    assert (kind(ada, Key("open_loop", "OL-71")), kind(bob, Key("open_loop", "OL-71"))) == ("received", "agent")
+    assert (provenance_of(ada, Key("open_loop", "OL-71")), provenance_of(bob, Key("open_loop", "OL-71"))) == (
+        "received",
+        "agent",
+    )
 
 
 def test_a_manual_merge_does_not_revive_a_rule(patterned: Pair) -> None:
@@ -343,7 +350,7 @@ def test_the_order_of_syncs_makes_no_difference(patterned: Pair, order: tuple[in
     assert rules(ada) == []
 
 
-def test_declared_tiers_come_back_byte_for_byte(patterned: Pair) -> None:
+def test_a_sync_keeps_claimed_tiers_byte_for_byte(patterned: Pair) -> None:
     ada, bob = patterned
     forge_decision(bob)
     path = path_of(Key("active_decision", "DEC-9"))
@@ -354,7 +361,7 @@ def test_declared_tiers_come_back_byte_for_byte(patterned: Pair) -> None:
     assert ada.files()[path] == bob.files()[path] == written
 
 
-def test_a_graduation_taken_back_reaches_the_others(patterned: Pair) -> None:
+def test_an_undone_graduation_is_synced_to_the_other_machine(patterned: Pair) -> None:
     ada, bob = patterned
     before = ada.ws.branch.read().number
     ada.graduate("PAT-1")
@@ -400,7 +407,7 @@ def test_partly_accepted_changes_still_count_as_received(patterned: Pair) -> Non
     bob.sync()
     ada.sync()
     ada.decide(take=["OL-71"], refuse=[])
-    assert kind(ada, Key("open_loop", "OL-71")) == "received"
+    assert provenance_of(ada, Key("open_loop", "OL-71")) == "received"
 
 
 @pytest.mark.parametrize(("message", "trusted"), [("by hand", None), (CONFIRMED, lambda info: False)])
@@ -426,11 +433,11 @@ def test_an_older_installation_gets_its_ledger_from_the_reflog(patterned: Pair) 
         subprocess.run(["rm", "-r", str(folder)], check=True)
         one.store.memory.forget(lambda key: True)
     assert rules(ada) == ["PAT-1"]
-    assert kind(ada, Key("active_decision", "DEC-9")) == "hand"
-    assert kind(bob, PATTERN) == "received"
+    assert provenance_of(ada, Key("active_decision", "DEC-9")) == "hand"
+    assert provenance_of(bob, PATTERN) == "received"
 
 
-def test_losing_the_kept_labels_loses_nothing(patterned: Pair) -> None:
+def test_labels_are_computed_again_if_their_cache_is_damaged_or_lost(patterned: Pair) -> None:
     ada, bob = patterned
     ada.graduate("PAT-1")
     for number in range(10):

@@ -40,7 +40,7 @@ class Line:
             self.one.ws.branch.ledger.record_made([new], [new] if who == "confirmed" else [])
         return new
 
-    def grown(self, tip: Oid, made: list[tuple[bytes | None, str]]) -> Oid:
+    def add_commits(self, tip: Oid, made: list[tuple[bytes | None, str]]) -> Oid:
         for text, who in made:
             tip = self.commit([tip], text, who)
         return tip
@@ -78,8 +78,8 @@ def test_a_merge_by_a_stranger_does_not_put_a_rule_in_force(
     line = Line(one, draft)
     assert one.tip is not None
     with one.store.expose(draft):
-        base = line.grown(one.tip, common)
-        sides = [line.grown(base, made) for made in (left, right)]
+        base = line.add_commits(one.tip, common)
+        sides = [line.add_commits(base, made) for made in (left, right)]
         if sides[0] == sides[1] or base in sides:
             return
         joined = create_merge_commit(one.store, *sides)

@@ -43,7 +43,8 @@ def contested(pair: Pair) -> Pair:
     return ada, bob
 
 
-def other(one: Machine) -> str:
+def losing_value(one: Machine) -> str:
+    """Return the value of the only conflict that is not in use."""
     [conflict] = one.conflicts()
     return str(conflict.theirs if conflict.winner == "ours" else conflict.ours)
 
@@ -145,7 +146,7 @@ def test_a_shallow_clone_names_no_author_beyond_its_boundary(contested: Pair, tm
         assert find_writers(ws, [conflict]) == {conflict.id: {}}
 
 
-def test_another_value_is_chosen(contested: Pair) -> None:
+def test_a_conflict_is_resolved_with_a_value_of_neither_side(contested: Pair) -> None:
     ada, bob = contested
     settle(ada, "OL-1", value="both")
     sync_until_equal(ada, bob)
@@ -176,7 +177,7 @@ def test_two_conflicts_of_one_record_need_their_ids(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("value", [7, ["a"], None, {"a": 1}])
-def test_a_value_that_does_not_fit_is_one_clear_line(contested: Pair, value: Any) -> None:
+def test_a_value_of_the_wrong_type_is_rejected_with_a_message_of_one_line(contested: Pair, value: Any) -> None:
     ada, _ = contested
     tip = ada.tip
     with pytest.raises(InvalidDocument) as error:
@@ -189,7 +190,7 @@ def test_a_value_that_does_not_fit_is_one_clear_line(contested: Pair, value: Any
 def test_a_conflict_in_an_archived_record_is_resolved_in_the_archive(contested: Pair) -> None:
     ada, bob = contested
     close_loop(ada.ws, ada.clock(), "OL-1", reason="done")
-    wanted = other(ada)
+    wanted = losing_value(ada)
     settle(ada, "OL-1", "theirs")
     assert ada.get("open_loop", "OL-1", archived=True).record["action"] == wanted
     assert ada.get("open_loop", "OL-1") is None
@@ -216,7 +217,9 @@ def test_equal_resolutions_on_both_sides_stay_resolved(contested: Pair) -> None:
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
-def test_removed_on_one_side_and_edited_on_the_other(pair: Pair, side: Any) -> None:
+def test_a_record_removed_on_one_side_and_edited_on_the_other_is_a_conflict_of_the_whole_record(
+    pair: Pair, side: Any
+) -> None:
     ada, bob = pair
     ada.by_hand({"open_loops/OL-1.toml": None, "notes": b"cleaned up\n"})
     bob.change("open_loop", "OL-1", action="edited")
@@ -248,7 +251,7 @@ def test_a_conflict_with_an_unreadable_side_is_resolved_only_with_the_readable_o
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
-def test_two_files_of_one_name(pair: Pair, side: Any) -> None:
+def test_a_conflict_of_two_files_with_one_name_is_resolved_with_either_side(pair: Pair, side: Any) -> None:
     ada, bob = pair
     ada.by_hand({"notes": b"here\n"})
     bob.by_hand({"notes": b"there\n"})
@@ -263,7 +266,7 @@ def test_two_files_of_one_name(pair: Pair, side: Any) -> None:
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
-def test_a_file_that_one_side_removed(pair: Pair, side: Any) -> None:
+def test_a_conflict_about_a_file_that_one_side_removed_is_resolved_with_either_side(pair: Pair, side: Any) -> None:
     ada, bob = pair
     ada.by_hand({"notes": b"first\n"})
     sync_until_equal(ada, bob)
@@ -307,15 +310,23 @@ def test_resolving_a_conflict_graduates_nothing(pair: Pair) -> None:
 # --- forged conflicts
 
 
-def made_up(one: Machine, **fields: str) -> None:
-    said = {"id": "C-1", "record_kind": "open_loop", "record_id": "OL-1", "field": "action", "winner": "ours", **fields}
-    text = "".join(f"{name} = {value if value.startswith('{') else repr(value)}\n" for name, value in said.items())
+def forge_conflict(one: Machine, **fields: str) -> None:
+    """Commit the conflict `C-1` by hand: about the action of `OL-1`, unless `fields` say otherwise."""
+    values = {
+        "id": "C-1",
+        "record_kind": "open_loop",
+        "record_id": "OL-1",
+        "field": "action",
+        "winner": "ours",
+        **fields,
+    }
+    text = "".join(f"{name} = {value if value.startswith('{') else repr(value)}\n" for name, value in values.items())
     one.by_hand({"conflicts/C-1.toml": text.encode()})
 
 
 def test_a_conflict_about_an_unknown_kind_is_resolved_only_with_ours(pair: Pair) -> None:
     ada, _ = pair
-    made_up(ada, record_kind="nonsense")
+    forge_conflict(ada, record_kind="nonsense")
     with pytest.raises(InvalidArgument, match="nonsense"):
         settle(ada, "C-1", "theirs")
     settle(ada, "C-1", "ours")
@@ -324,7 +335,7 @@ def test_a_conflict_about_an_unknown_kind_is_resolved_only_with_ours(pair: Pair)
 
 def test_a_conflict_about_a_rule_is_resolved_only_with_ours(pair: Pair) -> None:
     ada, _ = pair
-    made_up(ada, record_kind="rule", record_id="PAT-1", field="", theirs='{text = "another"}')
+    forge_conflict(ada, record_kind="rule", record_id="PAT-1", field="", theirs='{text = "another"}')
     with pytest.raises(NotAllowed) as refused:
         settle(ada, "C-1", "theirs")
     assert not isinstance(refused.value, NeedsHuman)
@@ -335,14 +346,14 @@ def test_a_conflict_about_a_rule_is_resolved_only_with_ours(pair: Pair) -> None:
 
 def test_a_resolution_that_would_replace_another_record_is_rejected(pair: Pair) -> None:
     ada, _ = pair
-    made_up(ada, field="id", theirs="OL-2")
+    forge_conflict(ada, field="id", theirs="OL-2")
     with pytest.raises(NotAllowed):
         settle(ada, "C-1", "theirs")
     another = '{id = "OL-2", action = "a", expected_outcome = "b", created_at = "2026-11-01"}'
-    made_up(ada, field="", theirs=another)
+    forge_conflict(ada, field="", theirs=another)
     with pytest.raises(NotAllowed):
         settle(ada, "C-1", "theirs")
-    made_up(ada, field="", ours=another, winner="theirs")
+    forge_conflict(ada, field="", ours=another, winner="theirs")
     with pytest.raises(NotAllowed) as refused:
         settle(ada, "C-1", "ours")
     assert refused.value.hint == "to keep the current value: resolve C-1 with theirs"
@@ -352,11 +363,11 @@ def test_a_resolution_that_would_replace_another_record_is_rejected(pair: Pair) 
 def test_a_resolution_that_would_put_a_file_in_the_place_of_a_record_is_rejected(pair: Pair, path: str) -> None:
     ada, _ = pair
     ada.by_hand({"evil": b"do as I say\n"})
-    made_up(ada, record_kind="file", record_id=path, field="", theirs='{path = "evil"}')
+    forge_conflict(ada, record_kind="file", record_id=path, field="", theirs='{path = "evil"}')
     before = {name: text for name, text in ada.files().items() if not name.startswith("conflicts/")}
     with pytest.raises(NotAllowed):
         settle(ada, "C-1", "theirs")
-    made_up(ada, record_kind="file", record_id="evil", field="", theirs=f'{{path = "{path}"}}')
+    forge_conflict(ada, record_kind="file", record_id="evil", field="", theirs=f'{{path = "{path}"}}')
     with pytest.raises(NotAllowed):
         settle(ada, "C-1", "ours")
     assert {name: text for name, text in ada.files().items() if not name.startswith("conflicts/")} == before
@@ -365,16 +376,16 @@ def test_a_resolution_that_would_put_a_file_in_the_place_of_a_record_is_rejected
 @pytest.mark.parametrize("path", ["../evil", ".git/config", "a//b", "/etc/passwd"])
 def test_a_conflict_about_an_invalid_path_cannot_be_resolved_with_theirs(pair: Pair, path: str) -> None:
     ada, _ = pair
-    made_up(ada, record_kind="file", record_id=path, field="", theirs='{path = "format.toml"}')
+    forge_conflict(ada, record_kind="file", record_id=path, field="", theirs='{path = "format.toml"}')
     with pytest.raises(BatonError):
         settle(ada, "C-1", "theirs")
 
 
-def test_a_closed_record_is_no_way_around_the_gate(pair: Pair) -> None:
+def test_a_forged_conflict_with_an_archived_record_cannot_graduate_a_pattern(pair: Pair) -> None:
     ada, _ = pair
     record = '{id = "PAT-1", what = "w", first_seen = "2026-11-01", last_seen = "2026-11-01", status = "graduated"}'
     closed = f'{{at = "2026-11-01T00:00:00Z", reason = "x", record = {record}}}'
-    made_up(ada, record_kind="pattern", record_id="PAT-1", field="", theirs=closed)
+    forge_conflict(ada, record_kind="pattern", record_id="PAT-1", field="", theirs=closed)
     with pytest.raises(NotAllowed):
         settle(ada, "C-1", "theirs")
 

@@ -203,7 +203,7 @@ def test_concurrent_local_writes_are_kept(waiting: Pair) -> None:
     assert bob.get("open_loop", "OL-7")
 
 
-def test_new_commits_in_the_middle_are_added_to_what_waits(waiting: Pair) -> None:
+def test_commits_that_arrive_during_a_review_are_added_to_the_queue(waiting: Pair) -> None:
     ada, bob = waiting
     ada.decide(take=["OL-2"], refuse=["OL-1"])
     bob.loop("OL-8")
@@ -227,7 +227,8 @@ def test_a_review_decides_only_about_the_shown_commits(waiting: Pair) -> None:
     assert ada.get("open_loop", "OL-2") is None
 
 
-def memory(one: Machine) -> Path:
+def review_memory(one: Machine) -> Path:
+    """Return the file that stores the decisions of an unfinished review."""
     [file] = (one.top / ".git" / "baton" / "review").rglob("*.json")
     return file
 
@@ -235,7 +236,7 @@ def memory(one: Machine) -> Path:
 def test_a_lost_review_memory_asks_again_and_accepts_nothing(waiting: Pair) -> None:
     ada, _ = waiting
     ada.decide(take=["OL-2"], refuse=["OL-1"])
-    memory(ada).unlink()
+    review_memory(ada).unlink()
     assert ada.list_waiting() == ["FU-1", "OL-1"]
     assert ada.get("open_loop", "OL-1").action == "deployed"
 
@@ -244,7 +245,7 @@ def test_a_lost_review_memory_asks_again_and_accepts_nothing(waiting: Pair) -> N
 def test_a_damaged_review_memory_is_reported_and_accepts_nothing(waiting: Pair, text: str) -> None:
     ada, _ = waiting
     ada.decide(take=["OL-2"], refuse=["OL-1"])
-    memory(ada).write_bytes(text.encode("utf-8", "surrogateescape"))
+    review_memory(ada).write_bytes(text.encode("utf-8", "surrogateescape"))
     tip = ada.tip
     with pytest.raises(Corrupt, match="review"):
         ada.decide(take=None)
@@ -257,7 +258,7 @@ def test_a_damaged_review_memory_is_reported_and_accepts_nothing(waiting: Pair, 
 def test_the_review_memory_is_removed_after_the_review(waiting: Pair) -> None:
     ada, _ = waiting
     ada.decide(take=["OL-2"])
-    assert json.loads(memory(ada).read_text())["files"]
+    assert json.loads(review_memory(ada).read_text())["files"]
     ada.decide(take=None)
     assert not list((ada.top / ".git" / "baton" / "review").rglob("*.json"))
 
@@ -345,7 +346,7 @@ def test_unreadable_records_are_shown_and_can_be_rejected(pair: Pair) -> None:
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create a folder with the keys `bob` and `eve`, and the file `allowed`, which names Bob's key."""
+    """Return a folder with the keys `bob` and `eve`, and the file `allowed`, which names Bob's key."""
     folder = tmp_path_factory.mktemp("keys")
     for name in ("bob", "eve"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
@@ -354,13 +355,14 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def signing(one: Machine, key: Path | None) -> None:
+    """Let the machine sign its commits with `key` from now on, or no longer sign them."""
     sign = Signer(str(key), "ssh-keygen", dict(os.environ)).sign if key else None
     one.ws = replace(one.ws, branch=replace(one.ws.branch, sign=sign))
 
 
 @pytest.fixture
 def signed(pair: Pair, keys: Path) -> Pair:
-    """Let Ada automatically accept commits that Bob signed."""
+    """Return two machines: `ada` accepts signed commits automatically, and `bob` signs his."""
     ada, bob = pair
     signers = AllowedSigners(keys / "allowed", "ssh-keygen", dict(os.environ))
     ada.set_remotes(policies={"origin": "signed"}, signers=signers)

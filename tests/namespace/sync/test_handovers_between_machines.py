@@ -9,8 +9,8 @@ from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import StepRequest
 
 
-def go(machine: Machine, challenge: str, index: int, *gone: str, **values: object) -> None:
-    going = StepRequest(challenge, f"kairos://{challenge}", index, values=values, without=gone)
+def go(machine: Machine, challenge: str, index: int, *removed: str, **values: object) -> None:
+    going = StepRequest(challenge, f"kairos://{challenge}", index, values=values, without=removed)
     record_step(machine.ws, machine.clock(), "run-1", going)
 
 
@@ -30,7 +30,7 @@ def begun(ada: Machine, bob: Machine) -> None:
     assert run(bob) == run(ada)
 
 
-def together(ada: Machine, bob: Machine) -> None:
+def sync_both(ada: Machine, bob: Machine) -> None:
     for machine in (ada, bob, ada):
         machine.sync()
     assert ada.tip == bob.tip
@@ -39,7 +39,7 @@ def together(ada: Machine, bob: Machine) -> None:
 def test_a_run_continues_on_another_machine(ada: Machine, bob: Machine) -> None:
     begun(ada, bob)
     go(bob, "confirm", 2, q=2)
-    together(ada, bob)
+    sync_both(ada, bob)
     assert run(ada).step.current_challenge == "confirm"
     assert run(ada).state == {"p": 1, "q": 2}
     assert ada.list_conflicting_fields() == []
@@ -49,7 +49,7 @@ def test_two_steps_from_the_same_step_conflict_as_a_whole(ada: Machine, bob: Mac
     begun(ada, bob)
     go(ada, "confirm", 2, a=1)
     go(bob, "find_slot", 3, b=1)
-    together(ada, bob)
+    sync_both(ada, bob)
     assert ada.list_conflicting_fields() == [("run-1", "step")]
     steps = {("confirm", "kairos://confirm", 2), ("find_slot", "kairos://find_slot", 3)}
     found = run(ada).step
@@ -64,7 +64,7 @@ def test_the_same_step_on_both_is_no_conflict(ada: Machine, bob: Machine) -> Non
     go(ada, "confirm", 2)
     go(bob, "confirm", 2)
     later = run(bob).updated_at
-    together(ada, bob)
+    sync_both(ada, bob)
     assert ada.list_conflicting_fields() == []
     assert run(ada).updated_at == later
 
@@ -73,7 +73,7 @@ def test_partial_state_is_merged_key_by_key(ada: Machine, bob: Machine) -> None:
     begun(ada, bob)
     keep(ada, p="ada", table={"a": 1})
     keep(bob, p="bob", table={"b": 1}, more=True)
-    together(ada, bob)
+    sync_both(ada, bob)
     assert ada.list_conflicting_fields() == [("run-1", "state.p")]
     assert run(ada).state == {"p": run(bob).state["p"], "table": {"a": 1, "b": 1}, "more": True}
 
@@ -81,7 +81,7 @@ def test_partial_state_is_merged_key_by_key(ada: Machine, bob: Machine) -> None:
 def test_a_run_begun_on_both_machines_is_merged(ada: Machine, bob: Machine) -> None:
     go(ada, "resolve", 1, a=1)
     go(bob, "resolve", 1, b=1)
-    together(ada, bob)
+    sync_both(ada, bob)
     assert run(ada).state == {"a": 1, "b": 1}
     assert ada.list_conflicting_fields() == []
 
@@ -90,7 +90,7 @@ def test_a_run_ended_on_one_machine_and_stepped_on_another_is_ended_with_the_ste
     begun(ada, bob)
     end_run(ada.ws, ada.clock(), "run-1", "completed")
     go(bob, "confirm", 2)
-    together(ada, bob)
+    sync_both(ada, bob)
     assert ada.get("handover", "run-1") is None
     closed = bob.get("handover", "run-1", archived=True)
     assert closed.reason == "completed"

@@ -17,7 +17,7 @@ Pair = tuple[Machine, Machine]
 
 @pytest.fixture
 def cloned(pair: Pair, bare: Path, tmp_path: Path) -> Iterator[object]:
-    """Make a machine by a real `git clone` with these options; its branch is `main`."""
+    """Return a function that makes a machine with a real `git clone` with the given options; its branch is `main`."""
     ada, made = pair[0], []
     ada.git("commit", "-q", "--allow-empty", "-m", "code")
     ada.git("push", "-q", "origin", "HEAD:refs/heads/main")
@@ -56,7 +56,7 @@ def test_a_partial_clone_fetches_only_what_is_new(cloned) -> None:
     assert sorted((cara.top / ".git/objects/pack").glob("*.pack")) == packs
 
 
-def test_a_branch_of_a_partial_clone_that_git_made_is_completed(pair: Pair, cloned) -> None:
+def test_a_branch_that_git_created_in_a_partial_clone_is_completed(pair: Pair, cloned) -> None:
     cara = cloned("--filter=blob:none")
     cara.git("branch", "-q", "baton/x", "origin/baton/x")
     sync_at_start(cara.ws, cara.clock())
@@ -78,7 +78,7 @@ def test_a_remote_with_another_object_format_is_reported_with_a_hint(ada: Machin
 # --- objects that are gone
 
 
-def unpacked(one: Machine) -> None:
+def unpack_objects(one: Machine) -> None:
     """Unpack all objects into loose files."""
     for pack in list((one.top / ".git/objects/pack").glob("*.pack")):
         data = pack.read_bytes()
@@ -93,7 +93,7 @@ def file_of(one: Machine, what: str) -> Path:
     return one.top / ".git/objects" / oid[:2] / oid[2:]
 
 
-def reopened(one: Machine, tmp_path: Path) -> Machine:
+def reopen(one: Machine, tmp_path: Path) -> Machine:
     one.store.close()
     return machine(tmp_path, one.name, one.clock)
 
@@ -101,9 +101,9 @@ def reopened(one: Machine, tmp_path: Path) -> Machine:
 @pytest.mark.parametrize("what", [f"{REF}:open_loops/OL-1.toml", f"{REF}:open_loops", REF])
 def test_a_sync_fetches_again_what_is_gone(pair: Pair, tmp_path: Path, what: str) -> None:
     _, bob = pair
-    unpacked(bob)
+    unpack_objects(bob)
     file_of(bob, what).unlink()
-    bob = reopened(bob, tmp_path)
+    bob = reopen(bob, tmp_path)
     done = bob.sync()
     assert "fetched again" in done.notes[0]
     assert bob.get("open_loop", "OL-1").action == "deployed"
@@ -114,11 +114,11 @@ def test_a_sync_fetches_again_what_is_gone(pair: Pair, tmp_path: Path, what: str
 
 def test_a_sync_fetches_again_what_is_damaged(pair: Pair, tmp_path: Path) -> None:
     _, bob = pair
-    unpacked(bob)
+    unpack_objects(bob)
     path = file_of(bob, f"{REF}:open_loops/OL-1.toml")
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-9] + b"x" * 9)
-    bob = reopened(bob, tmp_path)
+    bob = reopen(bob, tmp_path)
     with pytest.raises(Corrupt) as caught:
         bob.store.read(bob.store.folder(bob.store.commit(bob.tip).tree).folder("open_loops").entries()["OL-1.toml"].oid)
     assert caught.value.hint.startswith("baton sync fetches it again")
@@ -130,9 +130,9 @@ def test_a_sync_fetches_again_what_is_damaged(pair: Pair, tmp_path: Path) -> Non
 def test_objects_that_no_remote_has_stay_missing_and_are_named(pair: Pair, tmp_path: Path) -> None:
     _, bob = pair
     bob.loop("OL-2")
-    unpacked(bob)
+    unpack_objects(bob)
     file_of(bob, f"{REF}:open_loops/OL-2.toml").unlink()
-    bob = reopened(bob, tmp_path)
+    bob = reopen(bob, tmp_path)
     done = bob.try_sync()
     assert "open_loops/OL-2.toml" in str(done.error)
     assert "the remote does not have it" in str(done.error)

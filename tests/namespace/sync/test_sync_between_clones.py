@@ -183,7 +183,7 @@ def test_all_pulls_namespaces_that_only_the_remote_has(pair: Pair) -> None:
     assert bob.store.tip("refs/heads/baton/y") == ada.store.tip("refs/heads/baton/y")
 
 
-def test_without_all_only_the_own_branch_is_fetched(pair: Pair) -> None:
+def test_a_sync_without_all_fetches_only_its_own_branch(pair: Pair) -> None:
     ada, bob = pair
     other = ada.ws.branch.find_sibling("refs/heads/baton/y")
     assert other is not None
@@ -193,7 +193,7 @@ def test_without_all_only_the_own_branch_is_fetched(pair: Pair) -> None:
     assert not [ref for ref in bob.store.refs("refs/") if ref.endswith("/y")]
 
 
-def test_an_invalid_namespace_does_not_stop_the_others(pair: Pair) -> None:
+def test_a_source_code_branch_under_the_prefix_does_not_stop_the_sync_of_all_namespaces(pair: Pair) -> None:
     ada, bob = pair
     ada.git("commit", "-q", "--allow-empty", "-m", "code")
     ada.git("push", "-q", "origin", "HEAD:refs/heads/baton/zoo")
@@ -275,7 +275,7 @@ class AlwaysFaster(Overtaking):
         return {move.ref: PushOvertaken("somebody was faster") for move in moves}
 
 
-def test_a_sync_that_loses_every_race_raises_busy(pair: Pair) -> None:
+def test_a_sync_that_loses_every_race_fails_with_busy(pair: Pair) -> None:
     _, bob = pair
     bob.loop("OL-2")
     remote = open_remote(bob.store.repository, "origin", bob.ws.environment)
@@ -407,7 +407,7 @@ def rewritten(pair: Pair) -> Pair:
 def test_a_rewritten_branch_stops_the_sync_with_a_hint(rewritten: Pair) -> None:
     ada, _ = rewritten
     before = ada.git("for-each-ref", REF, SEEN, "refs/baton-backup")
-    for _ in range(2):  # it does not wear off
+    for _ in range(2):  # the second sync stops as well
         done = ada.try_sync()
         assert kinds(done) == ["stop"]
         assert isinstance(done.error, Unsettled)
@@ -465,7 +465,7 @@ def test_a_dry_run_of_settle_shows_the_plan(rewritten: Pair) -> None:
     assert ada.git("for-each-ref", REF, SEEN, "refs/baton-backup") == before
 
 
-def test_a_branch_deleted_there_stops_too(pair: Pair) -> None:
+def test_a_branch_deleted_on_the_remote_stops_the_sync_too(pair: Pair) -> None:
     ada, bob = pair
     bob.git("push", "-q", "origin", f":{REF}")
     ada.loop("OL-2")
@@ -685,4 +685,4 @@ def test_a_record_removed_on_another_machine_is_reported(pair: Pair) -> None:
     assert ada.sync().notes == ("OL-1 was removed on the remote (baton rollback --record OL-1 restores it)",)
     finish_follow_up(bob.ws, bob.clock(), id="FU-1")
     bob.sync()
-    assert ada.sync().notes == (), "what is in the archive was not taken away"
+    assert ada.sync().notes == (), "an archived record was not removed"

@@ -49,7 +49,7 @@ def ids(baton: Baton, where: Path) -> set[str]:
     return {one["id"] for one in baton("read", cwd=where).json["baton"]["open_loops"]}
 
 
-def test_from_one_clone_to_the_other_and_back(baton: Baton, synced: tuple[Path, Path]) -> None:
+def test_records_are_synced_from_one_clone_to_the_other_and_back(baton: Baton, synced: tuple[Path, Path]) -> None:
     here, there = synced
     assert ids(baton, there) == {"OL-1"}
     add(baton, there, "OL-2")
@@ -206,7 +206,7 @@ def test_waiting_changes_are_announced_but_not_injected(baton: Baton, waiting: P
     assert "\x1b[31m" not in shown.out
 
 
-def test_review_by_flags(baton: Baton, waiting: Path) -> None:
+def test_records_are_reviewed_with_options(baton: Baton, waiting: Path) -> None:
     assert [one["id"] for one in baton("review", "--json").json["waiting"]] == ["OL-2", "OL-3"]
     done = baton("review", "--reject", "OL-2", "--json")
     assert done.json["refused"] == ["OL-2"]
@@ -218,7 +218,7 @@ def test_review_by_flags(baton: Baton, waiting: Path) -> None:
     assert "nothing from origin waits" in baton("review").err
 
 
-def test_flags_that_contradict_each_other_are_refused(baton: Baton, waiting: Path) -> None:
+def test_contradicting_and_invalid_review_options_are_rejected(baton: Baton, waiting: Path) -> None:
     baton("review", "--accept-all", "--reject-all", code=2)
     baton("review", "--accept", "OL-9", code=1)
     baton("review", "--accept", "OL-2", "--reject", "OL-2", code=2)
@@ -241,7 +241,7 @@ def test_quitting_a_review_changes_nothing(baton: Baton, waiting: Path) -> None:
     assert ids(baton, waiting) == {"OL-1"}
 
 
-def test_an_invalid_policy_is_one_clear_line(baton: Baton, waiting: Path, git: Git) -> None:
+def test_an_invalid_policy_is_reported_with_the_valid_ones(baton: Baton, waiting: Path, git: Git) -> None:
     git(waiting, "config", "remote.origin.batonPolicy", "revue")
     done = baton("sync", code=2)
     assert "auto, review, signed" in done.err

@@ -31,9 +31,7 @@ def push(git: Git, clone: Path) -> None:
     git(clone, "push", "-q", "origin", "HEAD")
 
 
-def test_a_branch_whose_format_file_went_away_cannot_be_taken_over(
-    baton: Baton, git: Git, top: Path, clone: Path
-) -> None:
+def test_a_branch_without_its_format_file_is_not_accepted(baton: Baton, git: Git, top: Path, clone: Path) -> None:
     git(clone, "rm", "-q", "format.toml")
     push(git, clone)
     before = git(top, "rev-parse", "baton/work")
@@ -78,7 +76,7 @@ def test_source_code_branches_are_never_pushed(baton: Baton, git: Git, top: Path
     assert git(top, "ls-remote", "origin", "refs/heads/baton/*").split()[1::2] == ["refs/heads/baton/work"]
 
 
-def test_a_clone_whose_only_such_branch_is_code_does_not_begin_with_it(
+def test_a_source_code_branch_under_the_prefix_is_not_used_as_the_namespace_of_a_clone(
     baton: Baton, git: Git, tmp_path: Path, clone: Path
 ) -> None:
     git(clone, "push", "-q", "origin", ":baton/work")
@@ -90,9 +88,7 @@ def test_a_clone_whose_only_such_branch_is_code_does_not_begin_with_it(
     assert baton("boot", "--create", "--json", cwd=tmp_path / "third").json["namespace"] == "third"
 
 
-def test_a_branch_that_somebody_began_by_hand_is_taken_over(
-    baton: Baton, git: Git, tmp_path: Path, clone: Path
-) -> None:
+def test_a_branch_that_somebody_began_by_hand_is_accepted(baton: Baton, git: Git, tmp_path: Path, clone: Path) -> None:
     git(clone, "checkout", "-q", "--orphan", "baton/begun")
     git(clone, "commit", "-q", "-m", "without a parent")
     git(clone, "push", "-q", "origin", "baton/begun")
@@ -131,7 +127,9 @@ def test_a_missing_file_of_signers_is_reported(baton: Baton, git: Git, top: Path
     assert "there is no file /nonexistent" in baton("boot").out
 
 
-def test_an_address_used_once_is_not_listed_as_waiting(baton: Baton, git: Git, tmp_path: Path, clone: Path) -> None:
+def test_an_address_used_once_is_not_listed_as_a_remote_with_pending_commits(
+    baton: Baton, git: Git, tmp_path: Path, clone: Path
+) -> None:
     git(tmp_path, "init", "-q", "--bare", "once.git")
     baton("sync", "--remote", str(tmp_path / "once.git"))
     baton("loop", "add", "More", "--expect", "x")
@@ -139,9 +137,9 @@ def test_an_address_used_once_is_not_listed_as_waiting(baton: Baton, git: Git, t
 
 
 def test_a_sync_of_a_namespace_that_exists_nowhere_is_reported(baton: Baton, clone: Path) -> None:
-    said = baton("sync", "-n", "nope").err
-    assert "there is no namespace nope here or on origin; to create it: baton init" in said
-    assert "to fetch others: baton sync --all" in said
+    output = baton("sync", "-n", "nope").err
+    assert "there is no namespace nope here or on origin; to create it: baton init" in output
+    assert "to fetch others: baton sync --all" in output
 
 
 def test_a_token_in_an_address_is_not_shown(baton: Baton, clone: Path) -> None:
