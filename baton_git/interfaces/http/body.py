@@ -138,5 +138,5 @@ async def _in_thread(raw: bytes, work: Callable[[bytes], Any]) -> Any:
     return work(raw) if len(raw) <= INLINE_BYTES else await run_in_threadpool(work, raw)
 
 
-def _refuse(kind: str, message: str, given: Any, *loc: int, **more: Any) -> NoReturn:
-    raise RequestValidationError([{"type": kind, "loc": ("body", *loc), "msg": message, "input": given, **more}])
+def _refuse(kind: str, message: str, value: Any, *loc: int, **more: Any) -> NoReturn:
+    raise RequestValidationError([{"type": kind, "loc": ("body", *loc), "msg": message, "input": value, **more}])

@@ -67,10 +67,10 @@ def _protocol(routes: APIRouter, site: Site) -> None:
             with who.on(site, may_begin=True) as ws:
                 check_session_owner(ws.branch.read().state, agent_id, who.session)
 
-    its = [Depends(check_caller)]
-    known: Responses = {200: {"description": "No checkpoint was due, or it exists already: `created` is false."}}
+    for_agent = [Depends(check_caller)]
+    not_created: Responses = {200: {"description": "No checkpoint was due, or it exists already: `created` is false."}}
 
-    @routes.post("/checkpoint/{agent_id}", status_code=201, dependencies=its, responses=known)
+    @routes.post("/checkpoint/{agent_id}", status_code=201, dependencies=for_agent, responses=not_created)
     def create_checkpoint(
         agent_id: str, body: Annotated[dict[str, Any], Body()], request: Request, response: Response, who: Who,
         periodic: Annotated[bool, Query(description="Save the checkpoint only if one is due.")] = False,
@@ -91,7 +91,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         response.status_code = 200 if saved.id is None or saved.known else 201
         return {**_describe_checkpoint(saved), "revision": version.number, "commit": version.commit}
 
-    @routes.get("/checkpoint/{agent_id}/latest", dependencies=its)
+    @routes.get("/checkpoint/{agent_id}/latest", dependencies=for_agent)
     def latest_checkpoint(agent_id: str, response: Response, who: Who) -> dict[str, Any]:
         """Return the newest checkpoint of an agent; 404 if there is none."""
         with who.on(site, may_begin=True) as ws:
@@ -101,7 +101,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         response.headers["ETag"] = tag(latest.revision.commit)
         return _describe_document(latest.checkpoint)
 
-    @routes.post("/restore/{agent_id}", dependencies=its)
+    @routes.post("/restore/{agent_id}", dependencies=for_agent)
     def restore_agent(agent_id: str, who: Who) -> dict[str, Any]:
         """Begin a session: add one to the session count of the agent's identity, and return the identity and the newest
         checkpoint."""
@@ -112,7 +112,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
                 return _describe_unknown_agent(agent_id, ws.actor.session, ws.branch.read())
         return _describe_restored(restored)
 
-    @routes.get("/sessions/{agent_id}", dependencies=its)
+    @routes.get("/sessions/{agent_id}", dependencies=for_agent)
     def list_sessions(
         agent_id: str,
         who: Who,
@@ -133,9 +133,9 @@ def _agents(routes: APIRouter, site: Site) -> None:
                 hint="start the server with BATON_API_TOKEN, and send that token",
             )
 
-    own = [Depends(require_owner)]
+    for_owner = [Depends(require_owner)]
 
-    @routes.post("/agents", status_code=201, dependencies=own)
+    @routes.post("/agents", status_code=201, dependencies=for_owner)
     def register_agent(new: NewAgent) -> dict[str, Any]:
         """Register an agent and return its token, which is shown only once. Registering it again replaces the token."""
         namespace = new.namespace if new.namespace is not None else str(site.settings.namespace)
@@ -143,12 +143,12 @@ def _agents(routes: APIRouter, site: Site) -> None:
         token = site.agents.register(new.agent_id, namespace, at)
         return {"agent_id": new.agent_id, "namespace": namespace, "registered_at": at, "token": token}
 
-    @routes.get("/agents", dependencies=own)
+    @routes.get("/agents", dependencies=for_owner)
     def list_agents() -> dict[str, Any]:
         """List the registered agents, without their tokens."""
         return {"agents": [_describe_registration(registration) for registration in site.agents.all()]}
 
-    @routes.delete("/agents/{agent_id}", status_code=204, dependencies=own)
+    @routes.delete("/agents/{agent_id}", status_code=204, dependencies=for_owner)
     def remove_agent(agent_id: str) -> None:
         """Remove the registration of an agent; its records are kept."""
         site.agents.remove(agent_id)
@@ -166,9 +166,12 @@ def _describe_document(checkpoint: Checkpoint) -> dict[str, Any]:
 def _describe_checkpoint(saved: Saved) -> dict[str, Any]:
     """Return the saved checkpoint; if none was due, the recent one that made it unnecessary."""
     state = saved.written.revision.state
-    made = saved.younger if saved.id is None else state.entry(Key(Checkpoint.kind, saved.id))
+    checkpoint = saved.younger if saved.id is None else state.entry(Key(Checkpoint.kind, saved.id))
     created = saved.id is not None and not saved.known
-    return {**(_describe_document(made) if isinstance(made, Checkpoint) else {"id": saved.id}), "created": created}
+    return {
+        **(_describe_document(checkpoint) if isinstance(checkpoint, Checkpoint) else {"id": saved.id}),
+        "created": created,
+    }
 
 
 def _describe_unknown_agent(agent: str, session: str | None, version: Revision) -> dict[str, Any]:

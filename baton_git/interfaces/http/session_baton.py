@@ -1,4 +1,7 @@
-"""session-baton's API with the responses of its own server, including the revisions that memory-hall added."""
+"""session-baton's API with the responses of its own server.
+
+It includes the revision numbers that session-baton's author added in a later project, memory-hall.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,8 @@ class WriteRequest(BaseModel):
 
 
 class ReadAnswer(BaseModel):
+    """The newest document of a namespace. Without one, all values except `namespace` are null."""
+
     baton: dict[str, Any] | None = Field(description="The document; null if the namespace does not exist.")
     namespace: str
     updated_at: str | None = Field(description="The time of the write, ISO 8601 with `+00:00`.")
@@ -50,6 +55,8 @@ class ReadAnswer(BaseModel):
 
 
 class WriteAnswer(BaseModel):
+    """The revision that was written, and how it differs from the document in the request."""
+
     ok: bool
     updated_at: str
     namespace: str
@@ -137,7 +144,7 @@ def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
                 if expected is None and if_match.strip() != "*":
                     expected = current.revision.number
             try:
-                done = write_document(ws, site.now(), body.baton, expected_revision=expected)
+                result = write_document(ws, site.now(), body.baton, expected_revision=expected)
             except Stale:
                 return _answer_conflict(body.namespace, expected, read_document(ws, foreign=True), 409)
     except InvalidName as error:
@@ -146,7 +153,7 @@ def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
         return problems.of_document(error, ("baton",), body.baton)
     except LimitExceeded as error:
         return _refuse_field("baton", f"{error}; {error.hint}" if error.hint else str(error), None)
-    return _json_response(done.as_data(), 200, done.written.revision.commit)
+    return _json_response(result.as_data(), 200, result.written.revision.commit)
 
 
 def _is_current(if_match: str, current: DocumentRead) -> bool:

@@ -99,11 +99,11 @@ class Site:
         return _file_state(read.plain.branch.store.repository)
 
     def _reload_settings(self) -> _Read:
-        known = self._read.plain.branch.store if self._read is not None else None
+        store = self._read.plain.branch.store if self._read is not None else None
         options = self.options._replace(session=None, agent=None)
-        settings = Settings(options, known=None if known is None else known.repository)
+        settings = Settings(options, known=None if store is None else store.repository)
         app = Call(settings)
-        store = known or self._open_store(settings.repository)
+        store = store or self._open_store(settings.repository)
         config = _file_state(store.repository)
         plain = app.workspace_on(store, settings.namespace)
         return _Read(time.monotonic(), config, app, plain)

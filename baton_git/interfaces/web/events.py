@@ -68,24 +68,24 @@ async def _stream_lines(site: Site, namespace: Namespace | None, since: str | No
     yield "retry: 2000\n\n"
     watched = changes(site, namespace.text, since) if namespace is not None else changes(site)
     async with aclosing(watched) as stream:
-        waiting = asyncio.ensure_future(anext(stream))
+        next_event = asyncio.ensure_future(anext(stream))
         try:
             while True:
-                done, _ = await asyncio.wait({waiting}, timeout=HEARTBEAT)
+                done, _ = await asyncio.wait({next_event}, timeout=HEARTBEAT)
                 if not done:
                     yield ": still here\n\n"
                     continue
                 if namespace is not None:
-                    yield _format_line(waiting.result())
+                    yield _format_line(next_event.result())
                 elif (state := await run_in_threadpool(site.digest_tips)) != since:
                     since = state
                     yield _format_change(state, 0)
-                waiting = asyncio.ensure_future(anext(stream))
+                next_event = asyncio.ensure_future(anext(stream))
         except (BatonError, StopAsyncIteration):
             return
         finally:
-            waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)  # `stream` must not be running when it is closed
+            next_event.cancel()
+            await asyncio.gather(next_event, return_exceptions=True)  # `stream` must not be running when it is closed
 
 
 def _format_line(event: Current | Change) -> str:

@@ -235,19 +235,19 @@ class PageController:
         return answer
 
     def _answer(self, page: PageRoute, http_request: Request, body: bytes) -> Response:
-        known = self.access.visitor(http_request.cookies.get(self.access.cookie))
-        request = self.build_request(http_request, known or self.access.welcome())
+        known_visitor = self.access.visitor(http_request.cookies.get(self.access.cookie))
+        request = self.build_request(http_request, known_visitor or self.access.welcome())
         try:
             content_type = http_request.headers.get("content-type", "")
             sent = body if http_request.method == "POST" else None
-            is_ours = known is not None and is_own_page(http_request.headers)
+            is_ours = known_visitor is not None and is_own_page(http_request.headers)
             response = self._check_and_handle(page, request, is_ours, sent, content_type)
         except BatonError as error:
             response = _render_refusal(request, error)
         except Exception:  # an unexpected exception is a bug, and is logged
             log.exception("a bug in baton itself: %s %s", http_request.method, one_line(request.path, 1000))
             response = request.render_error(500, "a bug in baton itself; the server's log has the details")
-        if known is None and self.access.cookie not in response.headers.get("set-cookie", ""):
+        if known_visitor is None and self.access.cookie not in response.headers.get("set-cookie", ""):
             set_cookie(response, request, request.visitor)
         return response
 

@@ -98,9 +98,9 @@ class _ConditionalBranch(Branch):
             self.condition.check(tip)
             return change(tip)
 
-        done = super().update(change_if_met, stamp, expected_revision=expected_revision, patience=patience)
+        result = super().update(change_if_met, stamp, expected_revision=expected_revision, patience=patience)
         self.condition.is_met = True
-        return done
+        return result
 
     def advance(
         self,

@@ -69,20 +69,20 @@ def router(site: Site, stream_limit: StreamLimit) -> APIRouter:
 async def stream_events(site: Site, namespace: str | None, since: str | None) -> AsyncIterator[bytes]:
     """Yield the changes as server-sent events, with comments while nothing changes."""
     async with aclosing(changes(site, namespace, since)) as source:
-        coming = asyncio.ensure_future(anext(source, None))
+        next_event = asyncio.ensure_future(anext(source, None))
         try:
             while True:
-                done, _ = await asyncio.wait({coming}, timeout=HEARTBEAT)
+                done, _ = await asyncio.wait({next_event}, timeout=HEARTBEAT)
                 if not done:
                     yield format_sse_event(comment="still here")
                     continue
-                event = coming.result()
+                event = next_event.result()
                 if event is None:
                     return
                 yield format_sse_event(event=event.event, id=event.commit, data_str=json.dumps(event.as_data()))
-                coming = asyncio.ensure_future(anext(source, None))
+                next_event = asyncio.ensure_future(anext(source, None))
         except BatonError as error:
             yield format_sse_event(event="problem", data_str=json.dumps(describe_problem(error)))
         finally:
-            coming.cancel()
-            await asyncio.gather(coming, return_exceptions=True)
+            next_event.cancel()
+            await asyncio.gather(next_event, return_exceptions=True)

@@ -27,7 +27,7 @@ from baton_git.interfaces.http.reading import is_named, tag
 from baton_git.interfaces.http.site import Site
 from baton_git.verbs.table import all_verbs
 
-BODY = "asked"
+BODY = "request_body"
 """The parameter of a handler that takes the body."""
 KNOWN = "if_none_match"
 """The parameter of a handler for the ETags of the client, from If-None-Match."""
@@ -88,15 +88,15 @@ def _handler(verb: Verb[Any, Any]) -> Callable[..., Response]:
 
     def handle(http_request: Request, who: Acting | None = None, **values: Any) -> Response:
         site: Site = http_request.app.state.site
-        body, known = values.pop(BODY, None), values.pop(KNOWN, None)
+        body, client_etags = values.pop(BODY, None), values.pop(KNOWN, None)
         fields = {verb.body: body} if verb.body else body.model_dump(exclude_unset=True) if body is not None else {}
-        given = {name: value for name, value in values.items() if value is not None} | fields
-        verb_input = verb.parse(given, now=site.now())
+        arguments = {name: value for name, value in values.items() if value is not None} | fields
+        verb_input = verb.parse(arguments, now=site.now())
         workspace: AbstractContextManager[Any] = who.on(site) if who is not None else nullcontext()
         with workspace as ws:
             verb.check_namespace(ws)
-            commit = ws.branch.read(verb_input.at).commit if known is not None else None
-            if known is not None and is_named(known, commit):
+            commit = ws.branch.read(verb_input.at).commit if client_etags is not None else None
+            if client_etags is not None and is_named(client_etags, commit):
                 return Response(status_code=304, headers={"ETag": tag(commit)})
             return respond(verb, verb.run(ws, site.now(), verb_input))
 

@@ -34,13 +34,13 @@ class ConflictView(NamedTuple):
     """A conflict, with the value of each side; a side without a value is absent.
 
     Attributes:
-        stands: the current value; empty if there is none, None if it cannot be determined.
+        current: the current value; empty if there is none, None if it cannot be determined.
         side: the side that has the current value; None if it was changed after the conflict arose.
     """
 
     conflict: Conflict
     sides: dict[str, Any]
-    stands: tuple[Any, ...] | None
+    current: tuple[Any, ...] | None
     side: str | None
     is_text: bool
     is_file: bool
@@ -65,16 +65,16 @@ def show(request: PageRequest) -> Response:
 def _render_conflicts(
     request: PageRequest, ws: Workspace, status: int = 200, refused: UnsettledForm | None = None
 ) -> Response:
-    every, state = list_open_conflicts(ws), ws.branch.read().state
-    changed_by = find_writers(ws, every[:SHOWN])
-    shown = [view_conflict(state, conflict) for conflict in every[:SHOWN]]
+    all_conflicts, state = list_open_conflicts(ws), ws.branch.read().state
+    changed_by = find_writers(ws, all_conflicts[:SHOWN])
+    shown = [view_conflict(state, conflict) for conflict in all_conflicts[:SHOWN]]
     is_gone = refused is not None and all(view.conflict.id != refused.id for view in shown)
     return request.render(
         "conflicts.html",
         ws,
         status=status,
         conflicts=shown,
-        total=len(every),
+        total=len(all_conflicts),
         writers=changed_by,
         refused=refused,
         is_gone=is_gone,
@@ -85,19 +85,19 @@ def view_conflict(state: State, conflict: Conflict) -> ConflictView:
     """Return what the page shows of a conflict, including the value in use."""
     sides = {side: getattr(conflict, side) for side in SIDES if side in conflict.model_fields_set}
     is_text = bool(sides) and all(isinstance(value, str) for value in sides.values())
-    stands = find_current_value(state, conflict)
-    side = _find_side(conflict, sides, stands)
+    current = find_current_value(state, conflict)
+    side = _find_side(conflict, sides, current)
     return ConflictView(
-        conflict, sides, stands, side, is_text, conflict.record_kind == FILE, digest(conflict.as_data(), stands)
+        conflict, sides, current, side, is_text, conflict.record_kind == FILE, digest(conflict.as_data(), current)
     )
 
 
-def _find_side(conflict: Conflict, sides: dict[str, Any], stands: tuple[Any, ...] | None) -> str | None:
+def _find_side(conflict: Conflict, sides: dict[str, Any], current: tuple[Any, ...] | None) -> str | None:
     """Return the side that has the record's current value; None if it was changed since the merge."""
-    if stands is None:
+    if current is None:
         return conflict.winner
     order = sorted(SIDES, key=lambda side: side != conflict.winner)
-    return next((side for side in order if alike((sides[side],) if side in sides else (), stands)), None)
+    return next((side for side in order if alike((sides[side],) if side in sides else (), current)), None)
 
 
 def settle(request: PageRequest) -> Response:
@@ -108,7 +108,7 @@ def settle(request: PageRequest) -> Response:
         choice = "other"  # without scripts, typing a value does not select its radio button
     with request.work() as ws:
         try:
-            made = _resolve_conflict(request, ws, id_, choice, value, is_empty=is_empty)
+            resolved = _resolve_conflict(request, ws, id_, choice, value, is_empty=is_empty)
         except (Unsettled, InvalidArgument, InvalidDocument, NotFound, Ambiguous) as error:
             status = 409 if isinstance(error, NotFound) else status_of(error)
             return _render_conflicts(
@@ -117,7 +117,7 @@ def settle(request: PageRequest) -> Response:
                 status,
                 UnsettledForm(id_, choice, value, is_empty, f"{sentence(error)} Nothing was changed."),
             )
-        return request.redirect_to("conflicts", "resolved", made.revision.commit)
+        return request.redirect_to("conflicts", "resolved", resolved.revision.commit)
 
 
 def _resolve_conflict(
@@ -137,14 +137,14 @@ def _resolve_conflict(
         if value or is_empty:
             raise InvalidArgument("you entered a value, but chose the value of a side; use only one of them")
         side = cast("Side", view.conflict.winner if choice == "now" else choice)
-        shown_value = None if choice == "now" else view.stands
+        shown_value = None if choice == "now" else view.current
         return resolve(ws, now, id_, side, shown=view.conflict, shown_value=shown_value)[1]
     if not value and not is_empty:
         raise InvalidArgument("enter the other value, or check the box to leave the field empty")
     if value and is_empty:
         raise InvalidArgument("you entered a value, and also checked the box for an empty one; use only one of them")
     parsed = _parse_value(value, view.is_text)
-    return resolve(ws, now, id_, None, parsed, shown=view.conflict, shown_value=view.stands)[1]
+    return resolve(ws, now, id_, None, parsed, shown=view.conflict, shown_value=view.current)[1]
 
 
 def _parse_value(text: str, is_text: bool) -> Any:

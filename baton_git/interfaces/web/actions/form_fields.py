@@ -42,7 +42,6 @@ class FormField(NamedTuple):
         hint: the other sentences of that description.
         choices: the values of a field with few values, each with its label.
         value: the text that is already in the field.
-        limits: the minimum and the maximum of a number; None: no limit.
     """
 
     name: str
@@ -53,7 +52,6 @@ class FormField(NamedTuple):
     choices: Sequence[tuple[str, str]] = ()
     value: str = ""
     placeholder: str = ""
-    limits: tuple[Any, Any] = (None, None)
 
 
 def build_fields(
@@ -81,7 +79,7 @@ def _build_field(name: str, info: FieldInfo, choices: Sequence[tuple[str, str]])
     placeholder = "\n".join(map(str, example)) if isinstance(example, list) else str(example)
     return FormField(
         name, find_field_kind(info, choices), label.rstrip("."), hint, info.is_required(), choices, "",
-        "" if isinstance(example, dict) else placeholder, _find_limits(info),
+        "" if isinstance(example, dict) else placeholder,
     )  # fmt: skip
 
 
@@ -118,12 +116,6 @@ def _list_titles(state: State, kind: str) -> Iterator[tuple[str, str]]:
         record = state.entry(Key(kind, id_))
         if isinstance(record, Part):
             yield id_, title_of(kind, record.as_data())
-
-
-def _find_limits(info: FieldInfo) -> tuple[Any, Any]:
-    bounds = {name: getattr(part, name) for part in info.metadata for name in ("ge", "gt", "le", "lt")
-              if getattr(part, name, None) is not None}  # fmt: skip
-    return bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
 
 
 def read_entered(fields: Sequence[FormField], entered: Mapping[str, str]) -> dict[str, Any]:

@@ -68,9 +68,9 @@ def settle(request: PageRequest) -> Response:
             return _render_pattern(request, ws, pattern, text, 422, problem)
         if not text:
             raise InvalidArgument(f"pattern {pattern.id} has no proposed rule", hint="propose one first")
-        word = Confirmed(request.site.person, "page", pattern=pattern.id, rule=text, what=pattern.what)
-        made = graduate_pattern(replace(ws, confirmed=word), request.site.now(), pattern.id, rule=text)
-        return request.redirect_to("board", "graduated", made.commit)
+        confirmation = Confirmed(request.site.person, "page", pattern=pattern.id, rule=text, what=pattern.what)
+        graduated = graduate_pattern(replace(ws, confirmed=confirmation), request.site.now(), pattern.id, rule=text)
+        return request.redirect_to("board", "graduated", graduated.commit)
 
 
 PAGES = {"/n/{component}/graduate": PageRoute(show, settle)}

@@ -105,15 +105,15 @@ def _read_choices(request: PageRequest, queue: ReviewQueue) -> ReviewChoice:
     choices = {
         item.id: request.form.get(f"choice.{quote_value(item.kind)}.{quote_value(item.id)}", "") for item in queue.items
     }
-    every = request.form.get("every", "")
+    others = request.form.get("every", "")
     names = {f"choice.{quote_value(item.kind)}.{quote_value(item.id)}" for item in queue.items}
     unknown = {name for name in request.form if name.startswith("choice.")} - names
     if unknown:
         raise InvalidArgument("the form has a choice for a record that does not wait for review")
-    if every not in ("", "accept", "reject") or set(choices.values()) - {"", "accept", "reject"}:
+    if others not in ("", "accept", "reject") or set(choices.values()) - {"", "accept", "reject"}:
         raise InvalidArgument("a record can be accepted, rejected, or decided later")
-    if every in ("accept", "reject"):
-        choices = {id_: choice if choice in ("accept", "reject") else every for id_, choice in choices.items()}
+    if others in ("accept", "reject"):
+        choices = {id_: choice if choice in ("accept", "reject") else others for id_, choice in choices.items()}
     take, refuse = (
         frozenset(id_ for id_, choice in choices.items() if choice == word) for word in ("accept", "reject")
     )

@@ -55,7 +55,7 @@ def _read_target(request: PageRequest, ws: Workspace) -> dict[str, str]:
     return {name: value for name, value in target.items() if value}
 
 
-def _find_way(request: PageRequest, ws: Workspace) -> tuple[RollbackPlan, str]:
+def _plan_rollback(request: PageRequest, ws: Workspace) -> tuple[RollbackPlan, str]:
     """Return the requested rollback and its description.
 
     Raises:
@@ -70,19 +70,19 @@ def _find_way(request: PageRequest, ws: Workspace) -> tuple[RollbackPlan, str]:
     if target["way"] == "session" and target["session"]:
         return plan_session_rollback(ws, target["session"]), f"Undo the changes of session {target['session']}"
     if target["way"] == "undo":
-        way, entry = plan_undo(ws, revision)
-        return way, f"Undo {shown}: {entry.subject}"
+        plan, entry = plan_undo(ws, revision)
+        return plan, f"Undo {shown}: {entry.subject}"
     if target["way"] == "redo":
-        way, entry = plan_redo(ws)
-        return way, f"Redo: {entry.subject}"
+        plan, entry = plan_redo(ws)
+        return plan, f"Redo: {entry.subject}"
     if target["way"] == "revision" and revision:
         return plan_rollback(ws, revision), f"Restore everything as it was at {shown}"
     raise InvalidArgument("nothing is chosen to undo or restore", hint="enter a revision, a record or a session")
 
 
 def _render_preview(request: PageRequest, ws: Workspace, status: int = 200, problem: str = "") -> Response:
-    way, words = _find_way(request, ws)
-    outcome = preview(ws, way)
+    plan, words = _plan_rollback(request, ws)
+    outcome = preview(ws, plan)
     changes = [change for change in outcome.changes if change.kind != SHAPE.kind]
     return request.render(
         "preview.html", ws, status=status, problem=problem, words=words, outcome=outcome,
@@ -101,9 +101,9 @@ def _terminal_command(request: PageRequest, ws: Workspace) -> str:
         return command("baton", "redo", namespace=namespace)
     if target.get("way") == "session":
         return command("baton", "rollback", "--of-session", target.get("session", ""), namespace=namespace)
-    place = [revision] if revision else []
+    position = [revision] if revision else []
     record = ["--record", target["record"]] if target.get("way") == "record" else []
-    return command("baton", "rollback", *place, *record, namespace=namespace)
+    return command("baton", "rollback", *position, *record, namespace=namespace)
 
 
 def settle(request: PageRequest) -> Response:
@@ -111,10 +111,10 @@ def settle(request: PageRequest) -> Response:
     tip = parse_oid(request.form.get("tip", ""))
     with request.work() as ws:
         try:
-            way, _ = _find_way(request, ws)
+            plan, _ = _plan_rollback(request, ws)
         except (InvalidArgument, NotFound, Ambiguous, NotAllowed) as error:
             return _render_forms(request, ws, error)
-        rules = preview(ws, way).rules
+        rules = preview(ws, plan).rules
         if rules and request.no_person:
             raise NeedsHuman(
                 f"this would make a rule of pattern {' and '.join(rules)} again. Only a person can do that, and "
@@ -132,7 +132,7 @@ def settle(request: PageRequest) -> Response:
                 request, ws, 409, "The plan has changed since it was shown. This is what would change now."
             )
         try:
-            made = apply_plan(ws, request.site.now(), way, request.site.person if rules else None, how="page", tip=tip)
+            made = apply_plan(ws, request.site.now(), plan, request.site.person if rules else None, how="page", tip=tip)
         except Stale:
             return _render_preview(
                 request, ws, 409, "The state has changed in the meantime. This is what would change now."

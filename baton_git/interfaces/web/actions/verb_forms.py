@@ -63,8 +63,8 @@ def act(request: PageRequest) -> Response:
                 data["kind"] = form.key.kind
             labels = {field.name: field.label for field in form.fields}
             declaration = form.action.declaration
-            asked = declaration.parse(data, lambda name: labels.get(name, name), request.site.now())
-            result = declaration.run(vouch(request, ws), request.site.now(), asked)
+            verb_input = declaration.parse(data, lambda name: labels.get(name, name), request.site.now())
+            result = declaration.run(vouch(request, ws), request.site.now(), verb_input)
         except BatonError as error:
             return _render_form(request, ws, form, status_of(error), describe_refusal(error))
         return _answer(request, ws, form, result)

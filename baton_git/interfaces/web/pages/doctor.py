@@ -66,9 +66,9 @@ def _run_checks(request: PageRequest, namespace: str | None, checks: Sequence[Ch
 
 def _look_at_machine(work_tree: Path | None) -> Machine:
     """Return the data about this machine that the server's process can see, without the agents' CLIs."""
-    own, environment = own_command(), outside_git()
-    health = ProgramHealth(environment, own)
-    return Machine(__version__, tuple(own), environment, Path.home(), data_home() / "baton", work_tree, {}, health)
+    command, environment = own_command(), outside_git()
+    health = ProgramHealth(environment, command)
+    return Machine(__version__, tuple(command), environment, Path.home(), data_home() / "baton", work_tree, {}, health)
 
 
 PAGES = {"/doctor": PageRoute(show)}

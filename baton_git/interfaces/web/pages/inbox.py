@@ -67,9 +67,9 @@ class Glance(NamedTuple):
 def show(request: PageRequest) -> Response:
     tips = request.site.digest_tips()  # read first, so that a later change counts as an update
     wanted = request.query.get("q", "").strip().casefold()
-    every = [namespace for namespace in request.site.namespaces() if wanted in str(namespace).casefold()]
-    paging = Paging.of(request, SHOWN, len(every))
-    glances = [_read_glance(request, name) for name in every[paging.first : paging.first + SHOWN]]
+    matching = [namespace for namespace in request.site.namespaces() if wanted in str(namespace).casefold()]
+    paging = Paging.of(request, SHOWN, len(matching))
+    glances = [_read_glance(request, name) for name in matching[paging.first : paging.first + SHOWN]]
     rows = sorted((row for glance in glances for row in glance.rows), key=lambda row: NEEDS.index(row.item.need))
     urgent, unverified = (
         [row for row in rows if (row.item.need == "unverified") is is_late] for is_late in (False, True)
@@ -77,7 +77,7 @@ def show(request: PageRequest) -> Response:
     return request.render(
         "inbox.html", urgent=urgent[:MOST_ITEMS], unverified=unverified[:MOST_UNVERIFIED],
         totals=(len(urgent), len(unverified)), glances=sorted(glances, key=_rank_urgency), paging=paging,
-        total=len(every), q=request.query.get("q", ""), tips=tips, needs_doctor=any(map(_needs_doctor, glances)),
+        total=len(matching), q=request.query.get("q", ""), tips=tips, needs_doctor=any(map(_needs_doctor, glances)),
         problems=list(dict.fromkeys(problem for glance in glances for problem in glance.problems)),
     )  # fmt: skip
 

@@ -35,21 +35,21 @@ class SessionRow(NamedTuple):
 def show(request: PageRequest) -> Response:
     with request.work() as ws:
         first = Paging.of(request, DRAWN).first
-        every_entry, gap = take_readable(ws.branch.history(), first + DRAWN + 1)
-        entries = every_entry[first:]
+        newest_entries, gap = take_readable(ws.branch.history(), first + DRAWN + 1)
+        entries = newest_entries[first:]
         paging = Paging.of(request, DRAWN, more=len(entries) > DRAWN)
-        every = find_sessions(ws.branch.read().state)
-        newest = every[::-1][:SESSIONS]
+        all_sessions = find_sessions(ws.branch.read().state)
+        newest = all_sessions[::-1][:SESSIONS]
         sessions = [SessionRow(session, _find_concurrent(session, newest, request.site.now())) for session in newest]
         drawn = draw_commits([describe_merge(ws.branch.store, entry) for entry in entries[:DRAWN]])
-        summaries = {session.id: session.summary for session in every if session.summary}
+        summaries = {session.id: session.summary for session in all_sessions if session.summary}
         return request.render(
             "lineage.html",
             ws,
             drawn=drawn,
             summaries=summaries,
             sessions=sessions,
-            total=len(every),
+            total=len(all_sessions),
             paging=paging,
             gap=gap,
         )
