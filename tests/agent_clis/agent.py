@@ -49,8 +49,8 @@ class Session(Terminal):
         return self.model.wait(before + 1)
 
     def _is_done(self, last: str) -> bool:
-        _, found, after = self.screen.rpartition(last)
-        return bool(found) and self.cli.rests(after)
+        _, answer, after = self.screen.rpartition(last)
+        return bool(answer) and self.cli.rests(after)
 
     def compact(self) -> None:
         """Compact the conversation."""
@@ -59,10 +59,10 @@ class Session(Terminal):
     def clear(self, last: str) -> None:
         """Start a new conversation. `last` is on the screen until then."""
         self.type("/clear", lambda: last not in self.screen)
-        self.shows(self.cli.ready)
+        self.wait_for_text(self.cli.ready)
 
     def quit(self) -> None:
-        self.type("/exit" if self.cli.name == "claude" else "/quit", lambda: self.over)
+        self.type("/exit" if self.cli.name == "claude" else "/quit", lambda: self.is_over)
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,6 @@ class Agent:
             tempfile.TemporaryDirectory(prefix="t") as short,  # the name of a socket must be short
             terminal(argv, self.project, self.environment, Path(short) / "s") as shown,
         ):
-            here = Session(shown.socket, shown.environment, self.cli, self.model)
-            here.shows(self.cli.ready)
-            yield here
+            session = Session(shown.socket, shown.environment, self.cli, self.model)
+            session.wait_for_text(self.cli.ready)
+            yield session

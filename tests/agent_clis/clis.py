@@ -65,11 +65,12 @@ class Cli(Protocol):
 def add_json(file: Path, more: dict[str, Any]) -> None:
     """Add keys to a JSON file, which may not exist yet."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    have = json.loads(file.read_text()) if file.exists() else {}
-    file.write_text(json.dumps({**have, **more}, indent=2))
+    existing = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps({**existing, **more}, indent=2))
 
 
 def _entries(command: str, events: list[str], timeout: int) -> dict[str, Any]:
+    """Return the settings that run a command at these events. `timeout` is in the unit of the CLI."""
     entry = {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
     return {"hooks": {event: [entry] for event in events}}
 
@@ -95,8 +96,8 @@ class ClaudeCode:
         add_json(place.home / ".claude/settings.json", {"permissions": allowed, "theme": "dark"})
 
     def environment(self, place: Place) -> dict[str, str]:
-        quiet = ("DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY")
-        return {"ANTHROPIC_BASE_URL": place.url, "ANTHROPIC_API_KEY": KEY, **dict.fromkeys(quiet, "1")}
+        switches = ("DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY")
+        return {"ANTHROPIC_BASE_URL": place.url, "ANTHROPIC_API_KEY": KEY, **dict.fromkeys(switches, "1")}
 
     def headless(self, prompt: str, resume: str | None) -> list[str]:
         return ["claude", "-p", prompt, "--output-format", "json", *(["--resume", resume] if resume else [])]
@@ -180,8 +181,8 @@ class GeminiCli:
         add_json(place.home / ".gemini/settings.json", settings)
 
     def environment(self, place: Place) -> dict[str, str]:
-        asked = {"GOOGLE_GEMINI_BASE_URL": place.url, "GEMINI_API_KEY": "none", "NO_BROWSER": "1"}
-        return {**asked, "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        settings = {"GOOGLE_GEMINI_BASE_URL": place.url, "GEMINI_API_KEY": "none", "NO_BROWSER": "1"}
+        return {**settings, "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
 
     def headless(self, prompt: str, resume: str | None) -> list[str]:
         argv = ["gemini", "-p", prompt, "-o", "json", "--approval-mode", "yolo"]

@@ -15,7 +15,7 @@ from agent_clis.clis import CLIS, Cli, Place
 from agent_clis.model_server import serving
 
 INSTALLED = Path(os.environ.get("BATON_AGENT_CLIS", "/nonexistent"))
-"""The folder into which npm installed the CLIs; looked up before the tests are sealed off from the machine."""
+"""The folder into which npm installed the CLIs. Read on import, before `tests/conftest.py` hides the environment."""
 
 
 @pytest.fixture(params=list(CLIS))
@@ -35,6 +35,6 @@ def agent(cli: Cli, tmp_path: Path, top: Path) -> Iterator[Agent]:
         place.home.mkdir()
         cli.configure(place)
         agent = Agent(cli, place, model, INSTALLED)
-        # the shell of Codex reads it after the machine's profile, which resets PATH
+        # Codex's shell reads this file after the machine's profile, which resets PATH
         (place.home / ".profile").write_text(f"export PATH={shlex.quote(agent.environment['PATH'])}\n")
         yield agent

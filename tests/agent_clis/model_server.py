@@ -62,7 +62,7 @@ class ModelServer:
     @property
     def turns(self) -> list[Request]:
         """Return the requests of the session itself, oldest first."""
-        return [one for one in self.requests if one.kind == "turn"]
+        return [request for request in self.requests if request.kind == "turn"]
 
     def wait(self, turns: int, seconds: float = 40) -> Request:
         """Wait for the `turns`th request of the session, counted from 1, and return it.
@@ -71,8 +71,8 @@ class ModelServer:
             AssertionError: it did not come in time.
         """
         with self.changed:
-            came = self.changed.wait_for(lambda: len(self.turns) >= turns, seconds)
-        assert came, f"{len(self.turns)} requests instead of {turns}"
+            in_time = self.changed.wait_for(lambda: len(self.turns) >= turns, seconds)
+        assert in_time, f"{len(self.turns)} requests instead of {turns}"
         return self.turns[turns - 1]
 
     def answer(self, path: str, body: Any) -> Iterator[Any]:
@@ -175,9 +175,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _whole(events: list[Any]) -> Any:
-    """Return the answer for a client that did not ask for a stream."""
+    """Return the events of an answer as one JSON value, for a client that did not request a stream."""
     if "candidates" in events[0]:
         return events[0]
-    said = "".join(event["delta"]["text"] for event in events if "text" in event.get("delta", {}))
+    text = "".join(event["delta"]["text"] for event in events if "text" in event.get("delta", {}))
     message = events[0]["message"]
-    return {**message, "content": [{"type": "text", "text": said}], "stop_reason": "end_turn"}
+    return {**message, "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}

@@ -24,13 +24,14 @@ def run(agent: Agent, *argv: str, cwd: Path | None = None) -> str:
     Raises:
         AssertionError: it failed.
     """
-    where = cwd or agent.project
-    done = subprocess.run(argv, cwd=where, env=agent.environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        argv, cwd=cwd or agent.project, env=agent.environment, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout.strip()
 
 
-def asked(agent: Agent, *words: str) -> Any:
+def baton_json(agent: Agent, *words: str) -> Any:
     """Run baton and return its JSON output."""
     return json.loads(run(agent, "baton", *words, "--json"))
 
@@ -41,9 +42,8 @@ def prepare(agent: Agent, scope: str = "--user") -> None:
     run(agent, "baton", "agents", "install", agent.cli.name, scope)
 
 
-def plan(agent: Agent) -> None:
-    """Return the script of a turn that edits a file, records the remaining work, and commits. The final answer is not
-    included."""
+def script_work(agent: Agent) -> None:
+    """Script a turn that writes a file, records the remaining work, and commits. The caller adds the final answer."""
     agent.model.play(Say("I begin."), Write(str(agent.project / FILE), 'def greet():\n    return "hello"\n'))
     agent.model.play(Shell(f"baton todo add '{TODO}'"))
     agent.model.play(Shell(f"git add {FILE} && git commit -m 'Add a greeter'"))
@@ -54,14 +54,14 @@ def head(agent: Agent) -> str:
 
 
 def briefs(request: Request) -> list[str]:
-    """Return baton's texts in a request to the model, each as often as it occurs."""
+    """Return the briefs in a request to the model, each as often as it occurs."""
     return re.findall(r"=== [^\n]* ===\n.*?=== end of brief [^\n]* ===", request.conversation, re.DOTALL)
 
 
 def new_brief(request: Request, before: Request) -> list[str]:
     """Return the briefs of a request that an earlier one of the same conversation did not have."""
     old = briefs(before)
-    return [one for one in briefs(request) if one not in old]
+    return [brief for brief in briefs(request) if brief not in old]
 
 
 def sessions(agent: Agent) -> dict[str, dict[str, Any]]:
@@ -72,7 +72,10 @@ def sessions(agent: Agent) -> dict[str, dict[str, Any]]:
 
 
 def troubles(agent: Agent) -> str:
-    """Return the problems that hooks logged, without timeouts on a busy machine, which the next hook makes up for."""
+    """Return the problems that hooks logged.
+
+    Timeouts are left out: they occur on a busy machine, and the next hook saves what was not saved.
+    """
     log = agent.project / ".git/baton/agents.log"
     lines = log.read_text().splitlines() if log.exists() else []
     return "\n".join(line for line in lines if "the hook was stopped after" not in line)

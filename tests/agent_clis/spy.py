@@ -1,7 +1,7 @@
 """A hook that records its input and prints a configured reply: `spy.py JOURNAL REPLIES`.
 
-JOURNAL gets a line of JSON for each call. REPLIES is a JSON file: event → the reply; `@MARK@` in it becomes
-`MARK-<event>-<source, reason or trigger>-<number of the call>`. The reply to other events is `{}`.
+The hook appends a line of JSON to JOURNAL for each call. REPLIES is a JSON file that maps an event to the reply;
+`@MARK@` in a reply becomes `MARK-<event>-<source, reason or trigger>-<number of the call>`. Other events get `{}`.
 """
 
 import json
@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 journal, replies = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
-given = json.load(sys.stdin)
-event = given["hook_event_name"]
-why = given.get("source") or given.get("reason") or given.get("trigger") or "x"
+payload = json.load(sys.stdin)
+event = payload["hook_event_name"]
+why = payload.get("source") or payload.get("reason") or payload.get("trigger") or "x"
 number = journal.read_text().count("\n") if journal.exists() else 0
 call = {
     "event": event,
     "why": why,
-    "given": given,
+    "payload": payload,
     "parent": os.getppid(),
     "variables": dict(os.environ),
 }

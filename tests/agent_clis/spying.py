@@ -20,11 +20,11 @@ EVENTS = {
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a hook."""
+    """One call of a hook: `payload` is its input, `why` the source, reason or trigger in it, "x" without any."""
 
     event: str
     why: str
-    given: dict[str, Any]
+    payload: dict[str, Any]
     parent: int
     variables: dict[str, str]
 
@@ -34,12 +34,12 @@ class Call:
 
     @property
     def session(self) -> str:
-        return str(self.given["session_id"])
+        return str(self.payload["session_id"])
 
 
 @dataclass(frozen=True)
 class Spy:
-    """The hooks of one agent. Their answers can be changed while it runs."""
+    """The hooks of one agent. Their replies can be changed while it runs."""
 
     folder: Path
 
@@ -69,7 +69,7 @@ def context(event: str) -> dict[str, Any]:
 
 
 def spy_on(agent: Agent, folder: Path) -> Spy:
-    """Install hooks for every event; a session's start and each prompt give the model a mark."""
+    """Install hooks for every event. At a start and at a prompt, they add a mark to the model's context."""
     folder.mkdir()
     spy = Spy(folder)
     spy.answer(**{event: context(event) for event in ("SessionStart", agent.cli.prompt_event)})

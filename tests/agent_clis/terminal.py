@@ -47,21 +47,21 @@ class Terminal:
         return int(self.tmux("list-panes", "-t", "cli", "-F", "#{pane_pid}"))
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return self.tmux("list-panes", "-t", "cli", "-F", "#{pane_dead}").strip() != "0"
 
-    def shows(self, text: str) -> None:
+    def wait_for_text(self, text: str) -> None:
         """Wait until `text` is on the screen."""
         until(lambda: text in self.screen, lambda: f"no {text!r} on the screen:\n{self.screen}")
 
     def type(self, text: str, happened: Callable[[], bool]) -> None:
-        """Type a line and send it, until `happened` is true.
+        """Type a line, and press Enter every 3 seconds until `happened` returns true.
 
-        Enter is repeated now and then: a CLI that takes the line for pasted text adds a line break at the first one,
-        and an empty line does nothing in any of them.
+        A CLI that takes the line for pasted text adds a line break at the first Enter. In all three CLIs, Enter on an
+        empty line does nothing.
         """
         self.tmux("send-keys", "-t", "cli", "-l", text)
-        self.shows(text)
+        self.wait_for_text(text)
         end = time.monotonic() + 40
         while not happened():
             assert time.monotonic() < end, f"{text!r} did nothing:\n{self.screen}"
@@ -72,27 +72,27 @@ class Terminal:
     def keys(self, *names: str) -> None:
         self.tmux("send-keys", "-t", "cli", *names)
 
-    def ended(self) -> None:
+    def wait_for_end(self) -> None:
         """Wait until the program has ended."""
-        until(lambda: self.over, lambda: f"it still runs:\n{self.screen}")
+        until(lambda: self.is_over, lambda: f"it still runs:\n{self.screen}")
 
     def kill(self) -> None:
         """Kill (`kill -9`) the program and its descendants."""
-        for one in [*psutil.Process(self.pid).children(recursive=True), psutil.Process(self.pid)]:
+        for process in [*psutil.Process(self.pid).children(recursive=True), psutil.Process(self.pid)]:
             with suppress(ProcessLookupError):
-                os.kill(one.pid, signal.SIGKILL)
-        self.ended()
+                os.kill(process.pid, signal.SIGKILL)
+        self.wait_for_end()
 
 
 @contextmanager
 def terminal(argv: list[str], cwd: Path, environment: dict[str, str], socket: Path) -> Iterator[Terminal]:
     """Run `argv` in a 120×40 terminal within the block, then kill its remaining processes."""
-    here = Terminal(socket, environment)
+    shown = Terminal(socket, environment)
     start = ["start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";", "new-session", "-d", "-s", "cli"]
-    here.tmux("-f", os.devnull, *start, "-x", "120", "-y", "40", "-c", str(cwd), shlex.join(["exec", *argv]))
+    shown.tmux("-f", os.devnull, *start, "-x", "120", "-y", "40", "-c", str(cwd), shlex.join(["exec", *argv]))
     try:
-        yield here
+        yield shown
     finally:
         with suppress(psutil.NoSuchProcess, ValueError):
-            here.kill()
-        here.tmux("kill-server")
+            shown.kill()
+        shown.tmux("kill-server")

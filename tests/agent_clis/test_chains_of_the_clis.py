@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_clis.agent import Agent
-from agent_clis.remembering import asked, briefs, prepare, run, troubles
+from agent_clis.remembering import baton_json, briefs, prepare, run, troubles
 from agent_clis.terminal import until
 from agent_clis.wires import Say, Shell
 
@@ -30,15 +30,15 @@ settings: {max_iterations: 3, completion_marker: LOOP_COMPLETE}
 """
 
 
-def parts(agent: Agent, *last_words: str) -> None:
-    """Return the script of sessions that each make a part and end with these words."""
+def script_parts(agent: Agent, *last_words: str) -> None:
+    """Script sessions that each make a part and end with these words."""
     for number, words in enumerate(last_words, 1):
         agent.model.play(Shell(f"echo part {number} > part-{number}.txt"))
         agent.model.play(Say(words))
 
 
-def looped(agent: Agent, *options: str, code: int) -> Any:
-    """Return the result of a loop in the foreground."""
+def run_loop(agent: Agent, *options: str, code: int) -> Any:
+    """Run a loop in the foreground and return its result."""
     prepare(agent)
     run(agent, "git", "config", f"baton.{agent.cli.name}Arguments", ARGUMENTS[agent.cli.name])
     argv = ["baton", "loop-run", TASK, "--cli", agent.cli.name, *options, "--json"]
@@ -47,17 +47,17 @@ def looped(agent: Agent, *options: str, code: int) -> Any:
     return json.loads(done.stdout)
 
 
-def made(agent: Agent) -> list[str]:
+def made_parts(agent: Agent) -> list[str]:
     return sorted(path.name for path in agent.project.glob("part-*.txt"))
 
 
 @pytest.mark.parametrize("cli", ["claude", "codex"], indirect=True)
 def test_a_loop_ends_when_the_model_says_that_it_is_done(agent):
-    parts(agent, "One part is made.", "Two parts are made.", "All is made.\n\nLOOP_COMPLETE\n")
-    done = looped(agent, "--max-iterations", "5", code=0)
+    script_parts(agent, "One part is made.", "Two parts are made.", "All is made.\n\nLOOP_COMPLETE\n")
+    done = run_loop(agent, "--max-iterations", "5", code=0)
     assert (done["iterations"], done["ended_by"]) == (3, "completed")
-    assert made(agent) == ["part-1.txt", "part-2.txt", "part-3.txt"]
-    assert len({one["session"] for one in done["sessions"]}) == 3
+    assert made_parts(agent) == ["part-1.txt", "part-2.txt", "part-3.txt"]
+    assert len({session["session"] for session in done["sessions"]}) == 3
     second = agent.model.turns[2]
     assert TASK in second.conversation + json.dumps(second.body.get("system", ""))
     (brief,) = briefs(second)
@@ -67,14 +67,14 @@ def test_a_loop_ends_when_the_model_says_that_it_is_done(agent):
 
 @ONE_CLI
 def test_a_loop_without_a_marker_ends_at_its_limit(agent):
-    parts(agent, "One part is made.", "Two parts are made.", "Three parts are made.")
-    done = looped(agent, "--max-iterations", "2", code=1)
+    script_parts(agent, "One part is made.", "Two parts are made.", "Three parts are made.")
+    done = run_loop(agent, "--max-iterations", "2", code=1)
     assert (done["iterations"], done["ended_by"]) == (2, "max_iterations")
-    assert made(agent) == ["part-1.txt", "part-2.txt"]
+    assert made_parts(agent) == ["part-1.txt", "part-2.txt"]
 
 
-def chained(agent: Agent) -> list[dict[str, Any]]:
-    """Return the sessions that the workflow started one after the other, when all of them have ended."""
+def run_chain(agent: Agent) -> list[dict[str, Any]]:
+    """Run a chain, wait for its end, and return the sessions that the workflow started."""
     prepare(agent)
     run(agent, "git", "config", f"baton.{agent.cli.name}Arguments", ARGUMENTS[agent.cli.name])
     shipped = run(agent, "baton", "workflow", "show", "autonomous-loop")
@@ -84,10 +84,10 @@ def chained(agent: Agent) -> list[dict[str, Any]]:
     agent.run(TASK)
 
     def spawned() -> list[dict[str, Any]]:
-        return list(asked(agent, "session", "list", "--spawned"))
+        return list(baton_json(agent, "session", "list", "--spawned"))
 
     def is_over() -> bool:
-        return bool(spawned()) and all(one["status"] != "running" for one in spawned())
+        return bool(spawned()) and all(session["status"] != "running" for session in spawned())
 
     until(is_over, lambda: f"still running: {spawned()}\n{troubles(agent)}", 90)
     return spawned()
@@ -95,9 +95,9 @@ def chained(agent: Agent) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("cli", ["claude", "gemini"], indirect=True)
 def test_a_chained_session_goes_on_where_the_one_before_it_ended(agent):
-    parts(agent, "One part is made.", "All is made.\n\nLOOP_COMPLETE\n", "Too much.")
-    assert len(chained(agent)) == 1
-    assert made(agent) == ["part-1.txt", "part-2.txt"]
+    script_parts(agent, "One part is made.", "All is made.\n\nLOOP_COMPLETE\n", "Too much.")
+    assert len(run_chain(agent)) == 1
+    assert made_parts(agent) == ["part-1.txt", "part-2.txt"]
     second = agent.model.turns[2]
     assert TASK in second.conversation + json.dumps(second.body.get("system", ""))
     assert troubles(agent) == ""
@@ -105,6 +105,6 @@ def test_a_chained_session_goes_on_where_the_one_before_it_ended(agent):
 
 @ONE_CLI
 def test_a_chain_ends_at_its_limit(agent):
-    parts(agent, "One part is made.", "Two parts are made.", "Three parts are made.", "Too much.")
-    assert len(chained(agent)) == 2
-    assert made(agent) == ["part-1.txt", "part-2.txt", "part-3.txt"]
+    script_parts(agent, "One part is made.", "Two parts are made.", "Three parts are made.", "Too much.")
+    assert len(run_chain(agent)) == 2
+    assert made_parts(agent) == ["part-1.txt", "part-2.txt", "part-3.txt"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_clis.agent import Agent
-from agent_clis.remembering import FILE, GOAL, asked, briefs, head, plan, prepare, run, troubles
+from agent_clis.remembering import FILE, GOAL, baton_json, briefs, head, prepare, run, script_work, troubles
 from agent_clis.wires import Shell
 
 pytestmark = pytest.mark.agents
@@ -24,7 +24,7 @@ def write_release_script(agent: Agent) -> None:
     run(agent, "git", "commit", "-q", "-m", "Add a script for releases")
 
 
-def test_the_next_session_opens_with_what_was_asked_and_answered_last(agent):
+def test_the_next_session_gets_the_last_prompt_and_answer_first(agent):
     prepare(agent)
     write_release_script(agent)
     with agent.session() as session:
@@ -42,14 +42,14 @@ def test_the_next_session_opens_with_what_was_asked_and_answered_last(agent):
 
 
 def test_sessions_from_before_baton_are_mined_recalled_and_shown(agent):
-    plan(agent)
+    script_work(agent)
     agent.model.say(REASON)
     first = agent.run(GOAL)
     run(agent, "baton", "init")
-    mined = asked(agent, "mine")
+    mined = baton_json(agent, "mine")
     assert mined["problems"] == []
     assert [session["id"] for session in mined["taken"]] == [f"{agent.cli.name}/{first.session}"]
-    assert asked(agent, "mine")["taken"] == []
+    assert baton_json(agent, "mine")["taken"] == []
     assert REASON in run(agent, "baton", "recall", "why does the greeter speak French")
     run(agent, "baton", "agents", "install", agent.cli.name, "--user")
     (brief,) = briefs(agent.run("What is next?").first)

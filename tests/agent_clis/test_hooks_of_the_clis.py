@@ -25,12 +25,12 @@ def spy(agent: Agent, tmp_path: Path) -> Spy:
 
 
 def marks(request: Request) -> list[str]:
-    """Return the marks that the model received, as often as it did."""
+    """Return the marks that the model received, each as often as it occurs."""
     return MARK.findall(request.conversation)
 
 
 def marks_in_transcripts(agent: Agent) -> set[str]:
-    """Return the marks that the agent's transcripts show; Claude Code may write one seconds after the model had it."""
+    """Return the marks in the agent's transcripts. Claude Code may write a mark seconds after the model received it."""
     return {mark for path in agent.cli.transcripts(agent.place.home) for mark in MARK.findall(path.read_text())}
 
 
@@ -39,7 +39,7 @@ def only(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("cli", names, indirect=True)
 
 
-def test_context_of_hooks_at_the_start_and_at_a_prompt_reaches_the_model(agent, spy):
+def test_the_context_that_hooks_add_at_the_start_and_at_a_prompt_reaches_the_model(agent, spy):
     agent.model.say("done")
     ran = agent.run("please do it")
     prompt, stop = agent.cli.prompt_event, agent.cli.stop_event
@@ -47,9 +47,11 @@ def test_context_of_hooks_at_the_start_and_at_a_prompt_reaches_the_model(agent, 
     end = {"gemini": "SessionEnd(exit)"}.get(agent.cli.name, "SessionEnd(other)")
     assert spy.names() == ["SessionStart(startup)", prompt, stop, end]
     assert {call.session for call in spy.calls} == {ran.session}
-    assert {Path(call.given["cwd"]) for call in spy.calls} == {agent.project}
-    assert "please do it" in spy.calls[1].given["prompt"]
-    assert [Path(call.given["transcript_path"]) for call in spy.calls][-1] == agent.cli.transcripts(agent.place.home)[0]
+    assert {Path(call.payload["cwd"]) for call in spy.calls} == {agent.project}
+    assert "please do it" in spy.calls[1].payload["prompt"]
+    assert [Path(call.payload["transcript_path"]) for call in spy.calls][-1] == agent.cli.transcripts(agent.place.home)[
+        0
+    ]
 
 
 def test_the_parent_of_a_hook_is_its_cli(agent, spy):
@@ -58,11 +60,11 @@ def test_the_parent_of_a_hook_is_its_cli(agent, spy):
         tree = psutil.Process(session.pid).children(recursive=True)
         parents = {call.parent for call in spy.calls}
         assert len(parents) == 1
-        assert parents <= {session.pid, *(one.pid for one in tree)}
+        assert parents <= {session.pid, *(process.pid for process in tree)}
 
 
 @only("claude", "codex")
-def test_the_shell_of_the_model_knows_the_session(agent):
+def test_the_shell_of_the_model_has_the_session_id_in_a_variable(agent):
     agent.model.play(Shell("echo =$CLAUDE_CODE_SESSION_ID$CODEX_THREAD_ID="))
     ran = agent.run("who are you?")
     assert f"={ran.session}=" in ran.requests[1].conversation
@@ -83,17 +85,17 @@ def test_a_compacted_conversation_gets_a_mark_again(agent, spy):
         started = [mark for mark in marks(request) if "SessionStart" in mark]
         until(lambda: set(started) <= marks_in_transcripts(agent), lambda: f"{started} in the transcript")
     prompt, stop = agent.cli.prompt_event, agent.cli.stop_event
-    begun = ["SessionStart(startup)", prompt, stop]
+    before = ["SessionStart(startup)", prompt, stop]
     compacted = {
         "claude": ["PreCompact(manual)", "SessionStart(compact)", "PostCompact(manual)"],
         "codex": ["PreCompact(manual)", "PostCompact(manual)", "SessionStart(compact)"],
         "gemini": ["PreCompress(manual)"],
     }[agent.cli.name]
-    assert spy.names()[: len(begun + compacted) + 1] == [*begun, *compacted, prompt]
+    assert spy.names()[: len(before + compacted) + 1] == [*before, *compacted, prompt]
     assert len({call.session for call in spy.calls}) == 1
-    found = [re.sub(r"-\d+$", "", mark) for mark in marks(request)]
+    received = [re.sub(r"-\d+$", "", mark) for mark in marks(request)]
     at_the_start = [] if agent.cli.name == "gemini" else ["MARK-SessionStart-compact"]
-    assert found == [*at_the_start, f"MARK-{prompt}-x"]
+    assert received == [*at_the_start, f"MARK-{prompt}-x"]
 
 
 def test_a_cleared_conversation_has_a_new_id_in_the_same_process(agent, spy):
@@ -107,32 +109,32 @@ def test_a_cleared_conversation_has_a_new_id_in_the_same_process(agent, spy):
     old = spy.calls[0].session
     assert started.session != old
     assert len({call.parent for call in spy.calls}) == 1
-    if agent.cli.name == "codex":  # which ends both sessions when it exits, in no particular order
+    if agent.cli.name == "codex":  # ends both sessions when it exits, in no particular order
         assert {call.session for call in spy.calls[-2:]} == {started.session, old}
     else:
         assert names[names.index("SessionStart(clear)") - 1] == "SessionEnd(clear)"
-    given = [mark for mark in marks(request) if "SessionStart" in mark]
-    assert len(given) == (0 if agent.cli.name == "gemini" else 1)  # Gemini discards the output of hooks at a clear
+    received = [mark for mark in marks(request) if "SessionStart" in mark]
+    assert len(received) == (0 if agent.cli.name == "gemini" else 1)  # Gemini discards the output of hooks at a clear
 
 
-def test_a_stop_that_a_hook_refuses_goes_on_with_its_reason(agent, spy):
+def test_a_model_that_a_hook_keeps_from_stopping_receives_the_reason(agent, spy):
     stop = agent.cli.stop_event
     spy.answer(**{stop: {"decision": "block", "reason": "go on: @MARK@"}})
 
-    def the_second(request: Request) -> Turn:
+    def allow_the_stop(request: Request) -> Turn:
         spy.answer()
         return Turn((Say("went on"),))
 
     agent.model.say("I stop")
-    agent.model.play_as(the_second)
+    agent.model.play_as(allow_the_stop)
     ran = agent.run("please do it")
     assert any(f"MARK-{stop}" in mark for mark in marks(ran.requests[1]))
-    assert [call.given["stop_hook_active"] for call in spy.calls if call.event == stop] == [False, True]
-    prompts = [call.given["prompt"] for call in spy.calls if call.event == agent.cli.prompt_event]
-    assert len(prompts) == (2 if agent.cli.name == "gemini" else 1)  # Gemini takes the reason for a prompt
+    assert [call.payload["stop_hook_active"] for call in spy.calls if call.event == stop] == [False, True]
+    prompts = [call.payload["prompt"] for call in spy.calls if call.event == agent.cli.prompt_event]
+    assert len(prompts) == (2 if agent.cli.name == "gemini" else 1)  # Gemini treats the reason as a prompt
 
 
-def test_a_resumed_conversation_still_has_what_the_prompt_hook_said(agent, spy):
+def test_a_resumed_conversation_still_has_the_context_of_the_prompt_hook(agent, spy):
     prompt = agent.cli.prompt_event
     spy.answer(**{prompt: context(prompt)})
     first = agent.run("the first thing")
@@ -144,7 +146,7 @@ def test_a_resumed_conversation_still_has_what_the_prompt_hook_said(agent, spy):
 
 
 @only("gemini")
-def test_gemini_forgets_a_prompt_before_which_the_start_hook_put_something(agent, spy):
+def test_a_resumed_gemini_session_lacks_a_prompt_to_which_the_start_hook_added_context(agent, spy):
     first = agent.run("the first thing")
     assert "the first thing" in first.first.conversation
     assert "the first thing" not in agent.run("the second thing", resume=first.session).first.conversation

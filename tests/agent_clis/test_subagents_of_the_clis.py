@@ -37,7 +37,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Complete:
-    """The subagent reports by a tool that it is done (Gemini)."""
+    """The subagent calls a tool to report that it is done (Gemini)."""
 
     answer: str
 
@@ -86,8 +86,8 @@ def cli(request: pytest.FixtureRequest) -> Cli:
     return chosen
 
 
-def send_subagent(agent: Agent) -> None:
-    """Return the script of a session that starts a subagent, which creates and commits a file silently."""
+def script_subagent(agent: Agent) -> None:
+    """Script a session that starts a subagent, which creates and commits a file silently."""
     done = Complete("The door is mended.") if agent.cli.name == "gemini" else Say("The door is mended.")
     write = Write(str(agent.project / "door.py"), "is_open = False\n")
     ours = [Send(), *([Wait()] if agent.cli.name == "codex" else []), Say("The shed can be closed again.")]
@@ -106,7 +106,7 @@ def send_subagent(agent: Agent) -> None:
 
 def test_the_next_session_gets_the_files_and_commits_of_a_subagent(agent):
     prepare(agent)
-    send_subagent(agent)
+    script_subagent(agent)
     agent.run(GOAL)
     (brief,) = briefs(agent.run("What is next?").first)
     assert [text for text in ("door.py", head(agent), "Mend the door") if text not in brief] == []

@@ -1,6 +1,6 @@
 """Real CLIs with `baton mcp` as a tool server over stdio, called by a scripted model.
 
-Without Codex: `codex exec` 0.169 with a scripted model offered it the tools of no server.
+Codex is left out: `codex exec` 0.169 offers a scripted model no tools of MCP servers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from agent_clis.agent import Agent
 from agent_clis.clis import CLIS, Cli, add_json
-from agent_clis.remembering import asked, run
+from agent_clis.remembering import baton_json, run
 from agent_clis.wires import Anthropic, Gemini, Wire
 
 pytestmark = pytest.mark.agents
@@ -53,9 +53,9 @@ WIRES: dict[str, Callable[[], Wire]] = {"claude": ClaudesTools, "gemini": Gemini
 @pytest.fixture(params=list(WIRES))
 def cli(request: pytest.FixtureRequest) -> Cli:
     """Each of the CLIs, with a model that can call baton's tools."""
-    found = CLIS[request.param]()
-    found.wire = WIRES[request.param]()
-    return found
+    chosen = CLIS[request.param]()
+    chosen.wire = WIRES[request.param]()
+    return chosen
 
 
 def with_tools(agent: Agent) -> tuple[str, ...]:
@@ -82,23 +82,23 @@ def test_records_made_by_the_models_tools_are_on_the_branch(agent):
     agent.model.play(Call("followup_add", {"item": ITEM, "reason": "it rains"}))
     ran = agent.run("Note it", options=options)
     assert record(agent)["item"] == ITEM
-    (newest,) = asked(agent, "log", "--limit", "1")
+    (newest,) = baton_json(agent, "log", "--limit", "1")
     assert newest["agent"] == agent.cli.name
     assert record(agent)["id"] in ran.requests[-1].conversation
 
 
-def test_the_model_gets_its_mistake_in_one_line(agent):
+def test_the_model_gets_the_error_of_its_call(agent):
     options = with_tools(agent)
     agent.model.play(Call("loop_verify", {"id": "OL-nope", "result": "passed"}))
     ran = agent.run("Check it", options=options)
     assert "there is no open loop 'OL-nope'" in ran.requests[-1].conversation
 
 
-def test_no_model_makes_a_rule(agent):
+def test_a_model_cannot_make_a_rule(agent):
     options = with_tools(agent)
     run(agent, "baton", "pattern", "record", "Assumed", "--id", "PAT-1")
     run(agent, "baton", "pattern", "propose", "PAT-1", "--rule", "Look first")
     agent.model.play(Call("pattern_graduate", {"id": "PAT-1"}))
     ran = agent.run("Make it a rule", options=options)
     assert "only when a person confirms it" in ran.requests[-1].conversation
-    assert asked(agent, "read")["baton"]["patterns"][0]["status"] == "rule_candidate"
+    assert baton_json(agent, "read")["baton"]["patterns"][0]["status"] == "rule_candidate"

@@ -54,7 +54,7 @@ class Wire(Protocol):
     def messages(self, body: Json) -> list[Json]: ...
     def events(self, body: Json, turn: Turn) -> Iterator[Json]: ...
     def small_talk(self, path: str) -> Json:
-        """Return the answer to a request that generates nothing (token counts, lists of models)."""
+        """Return the answer to a request that generates no text (token counts, lists of models)."""
         ...
 
 
@@ -63,14 +63,14 @@ def texts(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from texts(one)
+        for item in value.values():
+            yield from texts(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from texts(one)
+        for item in value:
+            yield from texts(item)
 
 
-def _said(value: Json) -> str:
+def _join_texts(value: Json) -> str:
     return "\n".join(texts(value))
 
 
@@ -82,7 +82,7 @@ class Anthropic:
     """The Messages API, as Claude Code uses it."""
 
     def kind(self, path: str, body: Json) -> Kind:
-        if "Your task is to create a detailed summary" in _said(body["messages"][-1:]):
+        if "Your task is to create a detailed summary" in _join_texts(body["messages"][-1:]):
             return "summary"
         return "turn" if any(tool.get("name") == "Bash" for tool in body.get("tools", [])) else "aside"
 
@@ -123,7 +123,7 @@ class OpenAI:
     """The Responses API, as Codex uses it."""
 
     def kind(self, path: str, body: Json) -> Kind:
-        if "CONTEXT CHECKPOINT COMPACTION" in _said(body["input"][-1:]):
+        if "CONTEXT CHECKPOINT COMPACTION" in _join_texts(body["input"][-1:]):
             return "summary"
         return "turn" if body.get("tools") else "aside"
 
@@ -144,7 +144,7 @@ class OpenAI:
             case Say(text):
                 content = [{"type": "output_text", "text": text}]
                 return {"type": "message", "id": _id("msg"), "role": "assistant", "content": content}
-            case Shell(command):  # apply_patch is one, too: the model "gpt-5" has no tool of its own for it
+            case Shell(command):  # also runs apply_patch, for which the model "gpt-5" has no separate tool
                 call = {"name": "exec_command", "arguments": json.dumps({"cmd": command})}
                 return {"type": "function_call", "id": _id("fc"), "call_id": _id("call"), **call}
             case Write(path, text):
@@ -160,10 +160,12 @@ class Gemini:
     """`streamGenerateContent`, as Gemini CLI uses it."""
 
     def kind(self, path: str, body: Json) -> Kind:
-        if "state_snapshot" in _said(body.get("systemInstruction")):
+        if "state_snapshot" in _join_texts(body.get("systemInstruction")):
             return "summary"
-        named = [one["name"] for tool in body.get("tools", []) for one in tool.get("functionDeclarations", [])]
-        return "turn" if "run_shell_command" in named else "aside"
+        names = [
+            function["name"] for tool in body.get("tools", []) for function in tool.get("functionDeclarations", [])
+        ]
+        return "turn" if "run_shell_command" in names else "aside"
 
     def messages(self, body: Json) -> list[Json]:
         return list(body["contents"])
