@@ -19,7 +19,7 @@ def read(path: Path, start: Position = BEGINNING) -> tuple[list[object], int]:
     return [record for _, record in lines], lines.unread
 
 
-def test_each_object_comes_with_the_line_and_the_bytes_before_it(tmp_path):
+def test_each_object_comes_with_its_line_number_and_offset(tmp_path):
     path = write(tmp_path / "a", {"é": 1}, "", {"b": 2})
     offset = path.read_bytes().index(b'{"b"')
     assert [place for place, _ in JsonLines(path)] == [Position(1, 0), Position(3, offset)]
@@ -39,7 +39,7 @@ def test_a_line_that_is_not_an_object_is_counted_and_skipped(tmp_path, line):
 
 
 @pytest.mark.parametrize("line", ["", "   ", "\t", "\r", "\0\0\0"])
-def test_an_empty_line_is_nothing(tmp_path, line):
+def test_an_empty_line_is_skipped_and_not_counted(tmp_path, line):
     assert read(write(tmp_path / "a", {"a": 1}, line, {"b": 2})) == ([{"a": 1}, {"b": 2}], 0)
 
 
@@ -60,11 +60,11 @@ def test_bytes_that_are_not_utf8_are_replaced(tmp_path):
         (r'{"a":{"\ud83d":null}}', {"\ufffd": None}),
     ],
 )
-def test_half_a_surrogate_pair_does_not_get_in(tmp_path, text, value):
+def test_half_a_surrogate_pair_is_replaced(tmp_path, text, value):
     assert read(write(tmp_path / "a", text)) == ([{"a": value}], 0)
 
 
-def test_a_control_character_in_a_text_is_let_pass(tmp_path):
+def test_a_control_character_in_a_text_is_accepted(tmp_path):
     assert read(write(tmp_path / "a", '{"a":"x\ty"}')) == ([{"a": "x\ty"}], 0)
 
 
@@ -110,7 +110,7 @@ def test_a_line_that_is_too_long_is_counted_and_skipped(tmp_path, monkeypatch):
     assert [place for place, _ in JsonLines(path)][1] == Position(3, path.read_bytes().index(b'{"c"'))
 
 
-def test_no_more_lines_are_looked_at_than_wanted(tmp_path):
+def test_reading_stops_after_the_maximum_number_of_lines(tmp_path):
     assert len(list(JsonLines(write(tmp_path / "a", "x", {"a": 1}, {"b": 2}), most=2))) == 1
 
 
@@ -142,6 +142,6 @@ def test_a_file_may_be_one_object_over_many_lines(tmp_path, monkeypatch):
         read_object(path)
 
 
-def test_arguments_are_an_object_or_nothing():
+def test_a_text_is_parsed_to_an_object_or_to_none():
     assert parse_object(' {"a": 1}\n') == {"a": 1}
     assert [parse_object(text) for text in ("", "x", "[1]", '{"a":1} x', "[" * 100_000)] == [None] * 5

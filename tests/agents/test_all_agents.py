@@ -44,12 +44,12 @@ def test_the_agent_of_a_transcript_is_detected(tmp_path, records, name):
 @pytest.mark.parametrize(
     "records", [["garbage"], [{"a": 1}], ["# Title", "text"], [{"x": 1}] * 50 + [CLAUDE], [[CLAUDE]]]
 )
-def test_an_unknown_file_is_refused_by_name(tmp_path, records):
+def test_a_file_of_no_agent_is_refused_and_named(tmp_path, records):
     with pytest.raises(InvalidDocument, match="notes: is not a transcript of claude, codex or gemini"):
         detect_agent(write(tmp_path / "notes", *records))
 
 
-def test_an_empty_file_is_refused_as_that(tmp_path):
+def test_an_empty_file_is_refused_as_empty(tmp_path):
     with pytest.raises(InvalidDocument, match="a: is empty"):
         detect_agent(write(tmp_path / "a"))
 
@@ -65,7 +65,7 @@ def test_missing_folders_have_no_sessions(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_an_empty_transcript_only_ends(tmp_path, name):
+def test_an_empty_transcript_has_only_an_end_event(tmp_path, name):
     [end] = AGENTS[name].transcripts.events(write(tmp_path / "a"))
     assert isinstance(end, EndReached)
     assert end[:2] == ((1, 0), 0)
@@ -94,7 +94,7 @@ RECORD = st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=8)
 
 @settings(max_examples=40, deadline=None)
 @given(records=st.lists(RECORD, max_size=4))
-def test_fields_of_the_wrong_type_stop_no_reading(tmp_path_factory, records: list[dict[str, Any]]):
+def test_fields_of_the_wrong_type_do_not_stop_the_reading(tmp_path_factory, records: list[dict[str, Any]]):
     path = write(Path(tmp_path_factory.getbasetemp()) / "odd.jsonl", *records)
     for agent in (cli.transcripts for cli in AGENTS.values()):
         *_, end = agent.events(path)

@@ -161,7 +161,7 @@ def test_a_failed_result_is_marked_as_failed(read):
     assert only(ToolResult, found)[0].structured is None
 
 
-def test_a_note_about_several_results_belongs_to_none(read):
+def test_a_structured_result_beside_several_results_belongs_to_none(read):
     found = read(user([result("a", "t1"), result("b", "t2")], toolUseResult={"x": 1}))
     assert [one.structured for one in only(ToolResult, found)] == [None, None]
 
@@ -172,7 +172,7 @@ def test_a_commit_reported_by_claude_is_an_event(read):
     assert only(ReportedCommit, found)[0][2:] == ("t1", "41fbef4", "amended", "main", False)
 
 
-def test_subagents_work_is_marked_and_their_talk_left_out(read):
+def test_the_tool_uses_of_subagents_are_marked_and_their_messages_left_out(read):
     found = read(
         user("look around", isSidechain=True),
         assistant(text("I look."), use("Edit"), isSidechain=True, cwd="/elsewhere"),
@@ -223,7 +223,7 @@ def test_the_last_event_has_the_position_and_the_number_of_unreadable_lines(tmp_
     assert prompts(list(events(path, end))) == ["two"]
 
 
-def test_its_records_are_recognised():
+def test_records_of_claude_code_are_recognised():
     assert recognises(user("a"))
     assert recognises({"type": "summary", "summary": "a", "leafUuid": "l"})
     assert recognises({"type": "queue-operation", "sessionId": "s"})
@@ -231,7 +231,7 @@ def test_its_records_are_recognised():
     assert not recognises({"type": ["user"], "message": {}})
 
 
-def test_its_sessions_are_found_newest_first_without_those_of_subagents(tmp_path):
+def test_sessions_are_found_newest_first_without_those_of_subagents(tmp_path):
     folder = tmp_path / ".claude/projects/-repo"
     first = write(folder / "aaaa.jsonl", {"type": "mode", "sessionId": "aaaa"}, user("x"))
     second = write(folder / "bbbb.jsonl", {"type": "mode", "sessionId": "bbbb"})

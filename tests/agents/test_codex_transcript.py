@@ -1,4 +1,4 @@
-"""Codex CLI's transcripts of all forms as events."""
+"""Codex CLI's transcripts of all formats as events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def message(role: str, *texts: str, **more: Any) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text} for text in texts], **more}
 
 
-def told(role: str, *texts: str, **more: Any) -> dict[str, Any]:
+def message_line(role: str, *texts: str, **more: Any) -> dict[str, Any]:
     return line("response_item", **message(role, *texts, **more))
 
 
@@ -104,13 +104,13 @@ def test_lines_with_events_beside_them_are_read(read):
     """Transcripts of versions 0.42 to 0.142: a prompt is written first for the model, a reply first for the screen."""
     found = read(
         line("session_meta", **META),
-        told("user", "<environment_context>x</environment_context>"),
-        told("user", "fix it"),
+        message_line("user", "<environment_context>x</environment_context>"),
+        message_line("user", "fix it"),
         line("event_msg", type="user_message", message="fix it"),
         line("turn_context", cwd="/repo", model="gpt-5"),
         line("event_msg", type="agent_message", message="On it."),
         line("event_msg", type="token_count", info=None),
-        told("assistant", "On it."),
+        message_line("assistant", "On it."),
         line("response_item", **call("exec_command", {"cmd": "apply_patch <<EOF"})),
         line("event_msg", type="patch_apply_end", call_id="c1", success=True, stdout="Success.", changes={
             "/repo/a.py": {"type": "update", "unified_diff": "@@", "move_path": "/repo/b.py"},
@@ -143,10 +143,10 @@ def test_lines_with_items_are_read(read):
     found = read(
         line("session_meta", **META),
         line("world_state", full=True),
-        told("user", "fix it"),
+        message_line("user", "fix it"),
         item("UserMessage", content=[{"type": "text", "text": "fix it"}]),
         item("AgentMessage", content=[{"type": "Text", "text": "On it."}]),
-        told("assistant", "On it."),
+        message_line("assistant", "On it."),
         line("response_item", **call("exec_command", {"cmd": "git commit"})),
         item("CommandExecution", id="c1", command=["bash"], status="failed", exit_code=1, aggregated_output="no"),
         line("response_item", **output("Chunk ID: 1\nProcess exited with code 1\nOutput:\nno")),
@@ -171,7 +171,7 @@ def test_lines_with_items_are_read(read):
     assert found[7].failed is False
 
 
-def test_the_code_of_a_patch_is_what_its_files_have_after_it() -> None:
+def test_the_code_of_a_patch_has_its_context_and_added_lines() -> None:
     lines = ("*** Update File: /repo/old_name.py", "@@ class Shop:", " def sell():", "-    old_price", "+    new_price")
     patch = "\n".join(["apply_patch <<'EOF'", "*** Begin Patch", *lines, "*** End Patch", "EOF"])
     assert find_patch_code(patch) == "class Shop:\ndef sell():\n    new_price"
@@ -214,10 +214,10 @@ def test_text_of_the_program_in_the_persons_name_is_no_prompt(read, text):
 
 def test_prompts_without_a_screen_event_are_ignored_if_others_have_one(read):
     found = read(
-        told("user", "fix it"),
+        message_line("user", "fix it"),
         line("event_msg", type="user_message", message="fix it"),
-        told("user", "an instruction of a kind that nobody knows yet"),
-        told("assistant", "x"),
+        message_line("user", "an instruction of a kind that nobody knows yet"),
+        message_line("assistant", "x"),
     )
     assert prompts(found) == ["fix it"]
 
@@ -226,8 +226,8 @@ def test_text_marked_as_not_typed_is_no_prompt(read):
     def kinds(kind: str) -> dict[str, Any]:
         return {"internal_chat_message_metadata_passthrough": {"content_item_kinds": [kind]}}
 
-    assert prompts(read(told("user", "x", **kinds("hooks.additional_context")))) == []
-    assert prompts(read(told("user", "x", **kinds("user.text")))) == ["x"]
+    assert prompts(read(message_line("user", "x", **kinds("hooks.additional_context")))) == []
+    assert prompts(read(message_line("user", "x", **kinds("user.text")))) == ["x"]
 
 
 def test_text_that_an_editor_adds_before_a_prompt_is_removed(read):
@@ -248,7 +248,7 @@ def test_a_reply_that_only_a_screen_event_has_is_read(read):
 
 
 @pytest.mark.parametrize(
-    ("given", "text", "failed"),
+    ("written", "text", "failed"),
     [
         ("Plan updated", "Plan updated", False),
         ("apply_patch verification failed: x", "apply_patch verification failed: x", True),
@@ -263,8 +263,8 @@ def test_a_reply_that_only_a_screen_event_has_is_read(read):
         ("Script failed\nWall time 0.0 seconds\nOutput:\nx", "x", True),
     ],
 )
-def test_an_output_is_read_without_its_wrapper(read, given, text, failed):
-    result = only(ToolResult, read(output(given)))[0]
+def test_an_output_is_read_without_its_wrapper(read, written, text, failed):
+    result = only(ToolResult, read(output(written)))[0]
     assert (result.text, result.failed) == (text, failed)
 
 
@@ -305,7 +305,7 @@ def test_a_server_tool_called_by_code_is_read(read):
 
 def test_a_compaction_does_not_repeat_the_prompts(read):
     found = read(
-        {**told("assistant", "the summary"), "metadata": {"compaction_output": True}},
+        {**message_line("assistant", "the summary"), "metadata": {"compaction_output": True}},
         line("compacted", message="the summary", replacement_history=[message("user", "old")]),
     )
     assert [type(one) for one in found] == [Compaction, EndReached]
@@ -337,7 +337,7 @@ def test_reading_continues_where_it_ended(tmp_path):
     assert found[-1].unread == 1
 
 
-def test_its_records_are_recognised():
+def test_records_of_codex_are_recognised():
     assert recognises(line("session_meta", **META))
     assert recognises({"id": "x", "timestamp": TIME, "instructions": None})
     assert recognises({"record_type": "state"})
@@ -345,7 +345,7 @@ def test_its_records_are_recognised():
     assert not recognises({"type": "user", "message": {}})
 
 
-def test_its_sessions_are_found_newest_first_without_those_of_subagents(tmp_path):
+def test_sessions_are_found_newest_first_without_those_of_subagents(tmp_path):
     folder = tmp_path / ".codex/sessions/2026/01/02"
     name = f"rollout-2026-01-02T03-04-05-{SESSION}.jsonl"
     first = write(folder / name, line("session_meta", **META))

@@ -1,4 +1,4 @@
-"""Gemini CLI's transcripts of both forms as events."""
+"""Gemini CLI's transcripts of both formats as events."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def read(tmp_path: Path) -> Any:
     return reading
 
 
-def told(found: list[Event]) -> list[type[Event]]:
-    """Return the types of the events, without the settings and positions."""
+def event_types(found: list[Event]) -> list[type[Event]]:
+    """Return the types of the events, without session contexts and resume points."""
     return [type(one) for one in found if not isinstance(one, SessionContext | ResumePoint)]
 
 
@@ -77,9 +77,9 @@ def test_a_session_that_is_one_object_is_read(tmp_path, indent):
     assert [one.position.line for one in found[1:3]] == [1, 2]
 
 
-def test_a_message_that_is_written_again_counts_once_in_its_newest_form(read):
+def test_a_message_that_is_written_again_counts_once_with_its_newest_content(read):
     found = read(user("fix it"), gemini(""), gemini("", toolCalls=[call("read_file", "hi")]), gemini("x", "g2"))
-    assert told(found) == [Prompt, ToolCall, ToolResult, ModelReply, EndReached]
+    assert event_types(found) == [Prompt, ToolCall, ToolResult, ModelReply, EndReached]
     assert only(ToolCall, found)[0].position.line == 4
     assert [one.model for one in only(SessionContext, found)] == [None, "gemini-3"]
 
@@ -88,18 +88,18 @@ def test_the_new_part_of_a_rewritten_message_is_read(read):
     running = gemini("", toolCalls=[call("read_file", status="executing")])
     ended = gemini("Done.", toolCalls=[call("read_file", "hi")])
     found = read(user("fix it"), running, user("wait", "u2"), ended, ended, user("go on", "u3"))
-    assert told(found) == [Prompt, ToolCall, Prompt, ModelReply, ToolResult, Prompt, EndReached]
+    assert event_types(found) == [Prompt, ToolCall, Prompt, ModelReply, ToolResult, Prompt, EndReached]
     assert [one.position.line for one in only(ToolResult, found)] == [5]
 
 
 def test_a_new_context_does_not_remove_earlier_events(read):
     checkpoint = {"$set": {"messages": [user("<state_snapshot>all of it", "u9"), gemini([{"functionCall": {}}])]}}
     found = read(user("fix it"), gemini("", toolCalls=[call("read_file", "hi")]), checkpoint, user("go on", "u2"))
-    assert told(found) == [Prompt, ToolCall, ToolResult, Compaction, Prompt, EndReached]
+    assert event_types(found) == [Prompt, ToolCall, ToolResult, Compaction, Prompt, EndReached]
     assert prompts(found) == ["fix it", "go on"]
 
 
-def test_a_call_that_a_checkpoint_knows_to_have_ended_has_its_result(read):
+def test_a_call_that_has_ended_in_a_checkpoint_has_its_result(read):
     running = gemini("", toolCalls=[call("read_file", status="executing")])
     found = read(running, {"$set": {"messages": [gemini("", toolCalls=[call("read_file", "hi")])]}})
     assert [one.text for one in only(ToolResult, found)] == ["hi"]
@@ -115,7 +115,7 @@ def test_rewound_messages_are_removed(read):
 def test_a_resumed_session_is_one_session(read):
     found = read(user("a"), HEAD, {"$set": {"sessionId": "s1"}}, {"$set": {"summary": "Greeting"}}, user("b", "u2"))
     assert [one for one in only(SessionContext, found) if one.session != "s1"] == []
-    assert Restart not in told(found)
+    assert Restart not in event_types(found)
     assert only(Title, found)[0].text == "Greeting"
     assert prompts(found) == ["a", "b"]
 
@@ -160,7 +160,7 @@ def test_a_result_is_marked_as_failed_if_its_call_failed(read, made, text, faile
 
 def test_a_call_that_has_not_ended_has_no_result(read):
     found = read(gemini("", toolCalls=[call("read_file", status="executing")]))
-    assert told(found) == [ToolCall, EndReached]
+    assert event_types(found) == [ToolCall, EndReached]
 
 
 def test_the_displayed_part_of_a_result_is_kept(read):
@@ -169,7 +169,7 @@ def test_the_displayed_part_of_a_result_is_kept(read):
     assert only(ToolResult, found)[0].structured == display
 
 
-def grown(path: Path, *records: Any) -> Path:
+def append(path: Path, *records: Any) -> Path:
     path.write_bytes(path.read_bytes() + write(path.parent / "more", *records).read_bytes())
     return path
 
@@ -179,9 +179,9 @@ def test_the_next_reading_has_only_new_events(tmp_path):
     *_, end = events(path)
     assert isinstance(end, EndReached)
     assert end[:2] == (Position(4, path.stat().st_size), 0)
-    grown(path, gemini("x and y"), {"$set": {"lastUpdated": TIME}}, user("two", "u2"))
+    append(path, gemini("x and y"), {"$set": {"lastUpdated": TIME}}, user("two", "u2"))
     found = list(events(path, end))
-    assert told(found) == [ModelReply, Prompt, EndReached]
+    assert event_types(found) == [ModelReply, Prompt, EndReached]
     assert only(ModelReply, found)[0].text == "x and y"
 
 
@@ -202,8 +202,8 @@ def test_changes_of_earlier_messages_are_detected_without_reading_everything(tmp
     path = write(tmp_path / "a", HEAD, user("one"), running, gemini("x"))
     *_, end = events(path)
     assert isinstance(end, EndReached)
-    found = list(events(grown(path, record), end))
-    assert told(found) == kinds
+    found = list(events(append(path, record), end))
+    assert event_types(found) == kinds
 
 
 @pytest.mark.parametrize("target", ["u1", "g0"])
@@ -211,7 +211,7 @@ def test_a_removed_event_restarts_the_reading(tmp_path, target):
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x", "g0"), gemini("y"))
     *_, end = events(path)
     assert isinstance(end, EndReached)
-    first, *rest = events(grown(path, {"$rewindTo": target}, user("two", "u2")), end)
+    first, *rest = events(append(path, {"$rewindTo": target}, user("two", "u2")), end)
     assert first == Restart()
     assert rest == list(events(path))
     assert prompts(rest) == (["two"] if target == "u1" else ["one", "two"])
@@ -219,7 +219,7 @@ def test_a_removed_event_restarts_the_reading(tmp_path, target):
 
 def test_removed_events_are_not_read_at_first(read):
     found = read(user("one"), gemini("x", "g0"), user("two", "u2"), {"$rewindTo": "g0"}, user("three", "u3"))
-    assert told(found) == [Prompt, Prompt, EndReached]
+    assert event_types(found) == [Prompt, Prompt, EndReached]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -231,14 +231,14 @@ def test_a_session_in_one_object_is_read_whole_every_time(tmp_path, indent):
     assert prompts(list(events(path, end))) == ["one", "two"]
 
 
-def test_its_records_are_recognised():
+def test_records_of_gemini_cli_are_recognised():
     assert recognises(HEAD)
     assert recognises({"messages": [], **HEAD})
     assert not recognises(user("a"))
     assert not recognises({"sessionId": "s", "uuid": "u"})
 
 
-def test_its_sessions_are_found_newest_first_with_the_projects_they_are_for(tmp_path):
+def test_sessions_are_found_newest_first_with_their_projects(tmp_path):
     root = tmp_path / ".gemini"
     hashed = sha256(b"/old").hexdigest()
     first = write(root / "tmp" / hashed / "chats/session-1.json", "{", '"sessionId" : "s0",', '"messages": []}')
@@ -254,7 +254,7 @@ def test_its_sessions_are_found_newest_first_with_the_projects_they_are_for(tmp_
     ]  # fmt: skip
 
 
-def test_its_sessions_are_found_in_the_folder_of_its_variable(tmp_path):
+def test_sessions_are_found_in_the_folder_that_the_variable_names(tmp_path):
     path = write(tmp_path / "else/.gemini/tmp/repo/chats/session-1.jsonl", HEAD)
     assert [one.path for one in sessions(tmp_path, {"GEMINI_CLI_HOME": str(tmp_path / "else")})] == [path]
     assert list(sessions(tmp_path, {})) == []

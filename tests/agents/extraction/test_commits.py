@@ -11,12 +11,13 @@ HOME = "/repo"
 LINE = "[main 1234abc] Fix it\n 1 file changed"
 
 
-def made(command: str, output: str = LINE, home: str = HOME) -> list[tuple[str, str]]:
+def find_commits(command: str, output: str = LINE, home: str = HOME) -> list[tuple[str, str]]:
+    """Return the hash and the subject of each commit that a command made in the repository of `home`."""
     work = find_git_work(command, home)
     return [
-        (one.hash, one.subject)
-        for one in find_made_commits(work, output)
-        if not is_elsewhere(work, one.commit_command, home, [])
+        (commit.hash, commit.subject)
+        for commit in find_made_commits(work, output)
+        if not is_elsewhere(work, commit.commit_command, home, [])
     ]
 
 
@@ -49,7 +50,7 @@ EOF
     ],
 )
 def test_a_commit_in_this_repository_is_found(command):
-    assert made(command) == [("1234abc", "Fix it")]
+    assert find_commits(command) == [("1234abc", "Fix it")]
 
 
 @for_each(
@@ -72,12 +73,12 @@ def test_a_commit_in_this_repository_is_found(command):
         "git init try && git -C try commit -m x",
     ],
 )
-def test_a_mention_and_a_commit_elsewhere_are_not(command):
-    assert made(command) == []
+def test_a_mention_of_git_commit_and_a_commit_elsewhere_are_ignored(command):
+    assert find_commits(command) == []
 
 
 @for_each(
-    ("command", "output", "found"),
+    ("command", "output", "commits"),
     [
         ("git commit -q -m Quiet && git rev-parse --short HEAD", "567890d", [("567890d", "Quiet")]),
         ("git commit -qm Quiet; git log --oneline -2", "567890d Quiet\n1111111 Old", [("567890d", "Quiet")]),
@@ -94,8 +95,8 @@ def test_a_mention_and_a_commit_elsewhere_are_not(command):
         ("git commit -m x", "[detached HEAD 1234567] x", [("1234567", "x")]),
     ],
 )
-def test_the_output_of_git_shows_whether_it_committed(command, output, found):
-    assert made(command, output) == found
+def test_the_output_of_git_shows_whether_it_committed(command, output, commits):
+    assert find_commits(command, output) == commits
 
 
 def test_a_commit_in_a_repository_created_by_the_session_is_elsewhere():
@@ -103,13 +104,13 @@ def test_a_commit_in_a_repository_created_by_the_session_is_elsewhere():
     assert is_elsewhere(work, work.commit_commands[0], HOME, ["/repo/scratch"])
 
 
-def test_a_session_may_make_its_own_repository():
-    assert made("git init && git add -A && git commit -m 'Fix it'") == [("1234abc", "Fix it")]
+def test_a_commit_after_git_init_in_the_session_folder_is_found():
+    assert find_commits("git init && git add -A && git commit -m 'Fix it'") == [("1234abc", "Fix it")]
 
 
-def test_words_come_without_quotes_and_folders_follow_cd():
-    found = parse_script("cd a; (cd b && ls 'x y'); cd \"$X\"; ls \\\n -l # no", "/r").commands
-    assert [(one.words, one.folder) for one in found] == [
+def test_a_script_is_parsed_to_commands_with_their_words_and_folders():
+    commands = parse_script("cd a; (cd b && ls 'x y'); cd \"$X\"; ls \\\n -l # no", "/r").commands
+    assert [(command.words, command.folder) for command in commands] == [
         (("cd", "a"), "/r"),
         (("cd", "b"), "/r/a"),
         (("ls", "x y"), "/r/a/b"),

@@ -72,9 +72,9 @@ def test_the_answer_in_a_hook_event_counts_before_the_transcript_has_it(read: An
     assert "next_steps" not in extraction.facts
     assert extraction.turns[-1].answer == "Kept. Is that right?"
     session.say("Kept. Is that right?")
-    told = read(session)
-    assert add_final_answer(told, "Kept. Is that right?\n") is told
-    assert add_final_answer(told, "") is told
+    complete = read(session)
+    assert add_final_answer(complete, "Kept. Is that right?\n") is complete
+    assert add_final_answer(complete, "") is complete
 
 
 def test_files_used_often_and_recently_come_first(read: Any) -> None:

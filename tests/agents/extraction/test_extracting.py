@@ -20,7 +20,12 @@ from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, 
 from baton_git.core.records.base import parse
 from baton_git.systems.gobby.record import Facts
 
-LAST = ["git add -A", "git commit -m 'empty'", "echo 'git commit", "git commit -q"]
+LAST = [  # how the last shell commands of every session begin
+    "git add -A",
+    "git commit -m 'empty'",
+    "echo 'git commit",
+    "git commit -q",
+]
 SIDE = f"{HERE}/side.py"
 SUITE = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -36,18 +41,18 @@ def read(tmp_path: Path) -> Any:
 
 
 def todos(found: Extraction) -> list[tuple[str, str]]:
-    return [(one["content"], one["status"]) for one in found.facts["todo_state"]]
+    return [(todo["content"], todo["status"]) for todo in found.facts["todo_state"]]
 
 
 def commits(found: Extraction) -> list[tuple[str, str]]:
-    return [(one["hash"], one["message"]) for one in found.facts["git_commits"]]
+    return [(commit["hash"], commit["message"]) for commit in found.facts["git_commits"]]
 
 
 # --- every format
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_the_facts_of_every_form_are_found(read, name):
+def test_the_facts_are_found_in_every_format(read, name):
     agent, content = SESSIONS[name]
     found = read(content)
     assert found.agent == agent
@@ -59,16 +64,16 @@ def test_the_facts_of_every_form_are_found(read, name):
     assert found.facts["active_task"]["origin"] == "todo"
     assert len(found.facts["recent_activity"]) == 5
     calls = read(content, options=Options.model_validate({"include_recent_activity": 20})).facts["recent_activity"]
-    shells = [one.removeprefix("Ran: ") for one in calls if one.startswith("Ran: ")]
-    assert [one[: len(start)] for one, start in zip(shells, LAST, strict=True)] == LAST
+    commands = [call.removeprefix("Ran: ") for call in calls if call.startswith("Ran: ")]
+    assert [command[: len(start)] for command, start in zip(commands, LAST, strict=True)] == LAST
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_the_facts_are_those_of_the_record(read, name):
+def test_the_facts_fit_the_record_and_each_has_a_source(read, name):
     facts = read(SESSIONS[name][1]).facts
     assert parse(Facts, facts).as_data() == json.loads(json.dumps(facts))
-    for listed in ("files_modified", "recent_activity"):
-        assert len(facts["sources"][listed]) == len(facts[listed])
+    for name_of_list in ("files_modified", "recent_activity"):
+        assert len(facts["sources"][name_of_list]) == len(facts[name_of_list])
 
 
 @pytest.mark.parametrize("name", SESSIONS)
@@ -77,10 +82,10 @@ def test_the_source_of_a_commit_names_its_line(read, tmp_path, name):
     facts = read(content).facts
     if SESSIONS[name][0] == "gemini" and name != "gemini-0.6":
         return
-    place = facts["git_commits"][0]["source"]
-    line = content[place["offset"] :].partition(b"\n")[0]
+    source = facts["git_commits"][0]["source"]
+    line = content[source["offset"] :].partition(b"\n")[0]
     assert COMMIT[:10].encode() in line or b"exec" in line
-    assert content[: place["offset"]].count(b"\n") == place["line"] - 1
+    assert content[: source["offset"]].count(b"\n") == source["line"] - 1
 
 
 @pytest.mark.parametrize("damage", damaged(b""))
@@ -109,6 +114,7 @@ def test_a_growing_file_read_in_steps_gives_the_same_as_read_whole(tmp_path_fact
 
 
 def outcome(path: Path, **more: Any) -> Any:
+    """Return the extraction, or the text of the error that it raises."""
     try:
         return extract(path, **more)
     except BatonError as error:
@@ -130,38 +136,38 @@ def test_remembered_events_are_not_read_again(tmp_path, monkeypatch, name):
     path, memory = tmp_path / "session", tmp_path / "memory"
     path.write_bytes(content)
     first = extract(path, memory=memory)
-    heard: list[Any] = []
+    seen_events: list[Any] = []
     events = AGENTS[agent].transcripts.events
 
-    def listening(path: Path, since: EndReached) -> Any:
-        heard.append(since)
+    def record_events(path: Path, since: EndReached) -> Any:
+        seen_events.append(since)
         for event in events(path, since):
-            heard.append(event)
+            seen_events.append(event)
             yield event
 
-    monkeypatch.setattr(AGENTS[agent].transcripts, "events", listening)
+    monkeypatch.setattr(AGENTS[agent].transcripts, "events", record_events)
     assert extract(path, memory=memory) == first
-    assert heard[0].position == first.position == Position(first.position.line, path.stat().st_size)
-    assert all(isinstance(event, ResumePoint | ModelReply | EndReached) for event in heard)
+    assert seen_events[0].position == first.position == Position(first.position.line, path.stat().st_size)
+    assert all(isinstance(event, ResumePoint | ModelReply | EndReached) for event in seen_events)
 
 
 def test_a_rewritten_gemini_message_does_not_restart_the_reading(tmp_path, monkeypatch):
     agent, content = SESSIONS["gemini-0.6"]
     path, memory, events = tmp_path / "session", tmp_path / "memory", AGENTS[agent].transcripts.events
-    heard: list[Any] = []
+    seen_events: list[Any] = []
 
-    def listening(path: Path, since: EndReached) -> Any:
+    def record_events(path: Path, since: EndReached) -> Any:
         for event in events(path, since):
-            heard.append(event)
+            seen_events.append(event)
             yield event
 
-    monkeypatch.setattr(AGENTS[agent].transcripts, "events", listening)
+    monkeypatch.setattr(AGENTS[agent].transcripts, "events", record_events)
     parts = content.split(b"\n")
     for number in range(1, len(parts) + 1):
         path.write_bytes(b"\n".join(parts[:number]))
         outcome(path, memory=memory)
-    assert [event for event in heard if isinstance(event, Restart)] == []
-    calls = [event.id for event in heard if isinstance(event, ToolCall)]
+    assert [event for event in seen_events if isinstance(event, Restart)] == []
+    calls = [event.id for event in seen_events if isinstance(event, ToolCall)]
     assert len(calls) <= 4 * len(set(calls))
 
 
@@ -254,7 +260,7 @@ def test_an_unwritable_memory_file_is_not_an_error(tmp_path):
 # --- the goal
 
 
-def test_a_command_alone_is_the_goal_only_where_nothing_is_asked(read):
+def test_a_slash_command_alone_is_the_goal_only_if_there_is_no_other_prompt(read):
     made = Claude("2.1")
     made.user("<command-message>review</command-message>\n<command-name>/review</command-name>")
     assert read(made.records).facts["initial_goal"] == "/review"
@@ -298,7 +304,7 @@ def gobby(tool: str, given: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["mcp__gobby__call_tool", "mcp_call_tool"])
 @pytest.mark.parametrize("written", [json.dumps, dict])
-def test_a_task_of_gobby_is_the_active_one(read, name, written):
+def test_a_task_of_gobby_is_the_active_task(read, name, written):
     made = Claude("2.1")
     made.run(name, gobby("create_task", written({"title": "Parse it"})), '{"success": true, "id": "gt-1"}')
     made.run(name, gobby("update_task", written({"task_id": "gt-1", "status": "in_progress"})), "{}")
@@ -342,7 +348,7 @@ def test_the_result_of_a_task_list_call_replaces_the_list(read):
     assert todos(read(made.records)) == [("Read", "completed"), ("Write", "in_progress"), ("Test", "pending")]
 
 
-def test_decisions_are_marked_as_found_by_their_wording(read):
+def test_decisions_are_marked_as_heuristic(read):
     made = Claude("2.1")
     questions = {"questions": [{"question": "Which?", "options": []}]}
     made.run("AskUserQuestion", questions, 'User answered: "Which?"="TOML"', noted={"answers": {"Which?": "TOML"}})
@@ -368,7 +374,7 @@ def test_changes_of_a_subagent_count_and_its_calls_do_not(read):
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_with_a_limit_of_turns_only_the_goal_is_older(read, name):
+def test_a_limit_of_turns_leaves_out_all_older_facts_but_the_goal(read, name):
     content = SESSIONS[name][1]
     few = read(content, options=Options.model_validate({"max_turns_to_analyze": 3})).facts
     assert few["initial_goal"] == GOAL
@@ -384,7 +390,7 @@ def test_facts_that_were_not_requested_are_absent(read):
     assert set(facts) == {"key_decisions", "sources", "unknown"}
 
 
-def test_the_newest_commits_are_kept(read):
+def test_only_the_newest_commits_are_kept_up_to_the_limit(read):
     options = Options.model_validate({"git": {"max_commits": 1}})
     assert commits(read(SESSIONS["claude-2.0"][1], options=options)) == [("567890d", "Add notes")]
 
@@ -401,7 +407,7 @@ def test_the_newest_commits_are_kept(read):
         ({"injection_format": "poem"}, "autonomous_handoff.injection_format: "),
     ],
 )
-def test_settings_that_cannot_be_are_refused_by_name(block, message):
+def test_invalid_settings_are_refused_and_named(block, message):
     with pytest.raises(InvalidDocument) as raised:
         parse_options(block)
     assert message in str(raised.value)
@@ -415,13 +421,13 @@ def test_without_settings_the_defaults_apply():
 def test_paths_relative_to_an_unknown_folder_are_reported(tmp_path):
     path = tmp_path / "session"
     path.write_bytes(SESSIONS["gemini-0.6"][1].replace(GREET.encode(), b"src/greet.py"))
-    untold = extract(path).facts
-    assert untold["files_modified"] == ["src/greet.py", README]
-    assert untold["unknown"]["files_modified"] == "folder unknown for 1 relative path(s)"
-    assert extract(path, folder=Path("relative")).facts == untold
-    told = extract(path, folder=Path(HERE)).facts
-    assert told["files_modified"] == [GREET, README]
-    assert told["unknown"] == {}
+    without_folder = extract(path).facts
+    assert without_folder["files_modified"] == ["src/greet.py", README]
+    assert without_folder["unknown"]["files_modified"] == "folder unknown for 1 relative path(s)"
+    assert extract(path, folder=Path("relative")).facts == without_folder
+    with_folder = extract(path, folder=Path(HERE)).facts
+    assert with_folder["files_modified"] == [GREET, README]
+    assert with_folder["unknown"] == {}
 
 
 # --- files that are not transcripts

@@ -36,7 +36,7 @@ def extracted(path: Path, agent: str, records: list[Any], **more: Any) -> Extrac
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_known_forms_are_understood_and_renamed_keys_are_noticed(tmp_path, name):
+def test_known_formats_are_understood_and_renamed_keys_are_noticed(tmp_path, name):
     agent, text = SESSIONS[name]
     records = records_of(text)
     assert extracted(tmp_path / "t.jsonl", agent, records).misread is None
@@ -45,7 +45,7 @@ def test_known_forms_are_understood_and_renamed_keys_are_noticed(tmp_path, name)
         assert read.facts.get("initial_goal") or "records seen" in (read.misread or ""), key
 
 
-def test_the_numbers_go_on_where_an_earlier_reading_ended(tmp_path):
+def test_the_counts_continue_where_an_earlier_reading_ended(tmp_path):
     path, memory = tmp_path / "t.jsonl", tmp_path / "memory"
     records = [renamed(record, "message") for record in records_of(SESSIONS["claude-2.1"][1])]
     extracted(path, "claude", records[:20], memory=memory)
@@ -54,7 +54,7 @@ def test_the_numbers_go_on_where_an_earlier_reading_ended(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tally", "known", "told"),
+    ("tally", "known", "message"),
     [
         (Tally(), Findings(), None),
         (Tally(3, 3), Findings(), None),  # opened and closed again
@@ -67,5 +67,5 @@ def test_the_numbers_go_on_where_an_earlier_reading_ended(tmp_path):
         (Tally(900, 100, 50), Findings(answers=1, goal={"text": "x"}), None),
     ],
 )  # fmt: skip
-def test_only_problems_that_hide_a_session_are_reported(tally, known, told):
-    assert describe_misread(tally, known) == told
+def test_only_problems_that_hide_a_session_are_reported(tally, known, message):
+    assert describe_misread(tally, known) == message

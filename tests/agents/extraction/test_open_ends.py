@@ -43,7 +43,7 @@ def test_steps_are_the_items_below_headings_of_remaining_work() -> None:
         "**Open questions:**", "Follow-ups", "Still to do:", "Suggested next steps (optional):", "Not done yet:",
     ],
 )  # fmt: skip
-def test_headings_of_remaining_work(heading: str) -> None:
+def test_a_heading_of_remaining_work_begins_a_list_of_steps(heading: str) -> None:
     assert find_next_steps(f"{heading}\n\n- a\n- b\n") == ["a", "b"]
 
 

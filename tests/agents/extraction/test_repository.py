@@ -16,9 +16,10 @@ from baton_git.git.session_repository import GitUnavailable, SessionRepository
 NOW = datetime(2026, 1, 2, 3, 5, tzinfo=UTC)
 
 
-def look(top: Path, made: Claude, folder: Path | None = None, **options: object) -> Extraction:
+def extract_with_git(top: Path, made: Claude, folder: Path | None = None, **options: object) -> Extraction:
+    """Extract the facts of a session that worked in `folder` (by default `top`), including those from git."""
     path = top.parent / "session.jsonl"
-    path.write_bytes(lines([{**one, "cwd": str(folder or top)} for one in made.records]))
+    path.write_bytes(lines([{**record, "cwd": str(folder or top)} for record in made.records]))
     read = extract(path, options=Options.model_validate(options))
     return add_git_facts(read, NOW, dict(os.environ), None)
 
@@ -42,29 +43,29 @@ def commit(top, git, monkeypatch):
 
 
 def test_uncommitted_files_are_listed_and_an_empty_text_means_none(top, made):
-    assert look(top, made).facts["git_status"] == ""
+    assert extract_with_git(top, made).facts["git_status"] == ""
     (top / "nöw").write_text("x")
-    assert look(top, made).facts["git_status"] == "?? nöw"
+    assert extract_with_git(top, made).facts["git_status"] == "?? nöw"
 
 
-def test_looking_changes_no_file_of_git(top, made):
+def test_reading_the_status_does_not_change_the_index(top, made):
     (top / "readme").touch()
     before = (top / ".git" / "index").read_bytes()
-    look(top, made)
+    extract_with_git(top, made)
     assert (top / ".git" / "index").read_bytes() == before
 
 
 def test_the_git_status_of_a_missing_folder_or_repository_is_unknown(top, made, tmp_path):
-    gone = look(top, made, tmp_path / "gone").facts
+    gone = extract_with_git(top, made, tmp_path / "gone").facts
     assert "git_status" not in gone
     assert "is gone" in gone["unknown"]["git_status"]
-    bare = look(top, made, tmp_path).facts
+    bare = extract_with_git(top, made, tmp_path).facts
     assert "not a git repository" in bare["unknown"]["git_status"]
 
 
 def test_a_missing_git_makes_the_status_unknown_and_a_slow_git_raises(top, made, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "")
-    assert "cannot start git" in look(top, made).facts["unknown"]["git_status"]
+    assert "cannot start git" in extract_with_git(top, made).facts["unknown"]["git_status"]
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nexec /bin/sleep 9\n")
@@ -76,14 +77,14 @@ def test_a_missing_git_makes_the_status_unknown_and_a_slow_git_raises(top, made,
 
 def test_the_variables_of_a_hook_do_not_lead_git_elsewhere(top, made, monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
-    assert look(top, made).facts["git_status"] == ""
+    assert extract_with_git(top, made).facts["git_status"] == ""
 
 
 def test_a_commit_is_verified_when_the_repository_has_it(top, made, commit):
     name = commit("Fix it")
     made.run("Bash", {"command": "git commit -m 'Fix it'"}, f"[main {name[:7]}] Fix it")
     made.run("Bash", {"command": "git commit -m 'Lost'"}, "[main 1234567] Lost")
-    found = look(top, made, git={"include_diff_stats": True}).facts["git_commits"]
+    found = extract_with_git(top, made, git={"include_diff_stats": True}).facts["git_commits"]
     assert [(one["message"], one["verified"]) for one in found] == [("Fix it", True), ("Lost", False)]
     assert found[0]["stat"] == ""
 
@@ -92,18 +93,18 @@ def test_a_quiet_commit_is_found_by_its_time_and_subject(top, made, commit):
     commit("Somebody else's", 2)
     name = commit("Quiet", 2)
     made.run("Bash", {"command": "git commit -q -m Quiet"}, "")
-    commits = look(top, made).facts["git_commits"]
+    commits = extract_with_git(top, made).facts["git_commits"]
     assert [(one["message"], one["verified"], one.get("found")) for one in commits] == [
         ("Somebody else's", True, "git"), ("Quiet", True, None),
     ]  # fmt: skip
     assert commits[1]["hash"] == name[:12]
 
 
-def test_a_command_without_a_result_made_a_commit_only_if_there_is_one(top, made, commit):
+def test_a_command_without_a_result_made_a_commit_only_if_git_has_it(top, made, commit):
     made.call("Bash", {"command": "git commit -m 'On its way'"}, "toolu_open")
-    assert look(top, made).facts["git_commits"] == []
+    assert extract_with_git(top, made).facts["git_commits"] == []
     name = commit("On its way", 5)
-    assert [one["hash"] for one in look(top, made).facts["git_commits"]] == [name[:12]]
+    assert [one["hash"] for one in extract_with_git(top, made).facts["git_commits"]] == [name[:12]]
 
 
 def test_a_long_status_is_cut_at_a_line():
@@ -134,7 +135,7 @@ def test_commits_and_files_of_a_script_are_found(top, git, live):
     (top / "notes.txt").write_text("new\n")
     (top / "dirty.txt").write_text("from before\n")
     os.utime(top / "dirty.txt", (1, 1))
-    facts = look(top, live).facts
+    facts = extract_with_git(top, live).facts
     assert [(commit["message"], commit["found"]) for commit in facts["git_commits"]] == [("Release 1.2", "git")]
     used = {use["path"]: use["found"] for use in facts["files_used"] if use.get("changes")}
     assert used == {str(top / "notes.txt"): "git", str(top / "old.txt"): "git"}
@@ -151,7 +152,7 @@ def test_commits_that_were_amended_reset_pulled_or_made_before_do_not_count(top,
     git(tmp_path, "clone", "-q", str(top), "other")
     git(tmp_path / "other", "commit", "-q", "--allow-empty", "-m", "Of a colleague")
     git(top, "pull", "-q", "--ff-only", str(tmp_path / "other"))
-    assert [commit["message"] for commit in look(top, live).facts["git_commits"]] == ["First"]
+    assert [commit["message"] for commit in extract_with_git(top, live).facts["git_commits"]] == ["First"]
 
 
 def test_asking_git_for_files_runs_no_program_of_the_repository(top, git, live, tmp_path):
@@ -164,5 +165,5 @@ def test_asking_git_for_files_runs_no_program_of_the_repository(top, git, live, 
     git(top, "-c", "core.fsmonitor=false", "add", "-A")
     git(top, "-c", "core.fsmonitor=false", "commit", "-q", "-m", "Release")
     marker.unlink(missing_ok=True)
-    assert look(top, live).facts["git_commits"][0]["found"] == "git"
+    assert extract_with_git(top, live).facts["git_commits"][0]["found"] == "git"
     assert not marker.exists()

@@ -43,11 +43,11 @@ def hook(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     """Send an event to `baton hook` and return its reply; it must exit with 0 and print nothing to stderr."""
 
     def call(event: str, session: str = OLD, agent: str = "claude", folder: Path = repo, **more: Any) -> Any:
-        told = {
+        payload = {
             "session_id": session, "transcript_path": str(transcript(tmp_path, session)), "cwd": str(folder),
             "hook_event_name": event, **more,
         }  # fmt: skip
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(told).encode())))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(payload).encode())))
         monkeypatch.chdir("/")
         capfd.readouterr()
         code = main(["--agent", agent])
@@ -60,8 +60,9 @@ def hook(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     return call
 
 
-def context(answer: Any) -> str:
-    return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
+def context(reply: Any) -> str:
+    """Return the text that a reply adds to the session, or an empty text."""
+    return str(reply["hookSpecificOutput"]["additionalContext"]) if reply else ""
 
 
 def transcript(tmp_path: Path, session: str) -> Path:
@@ -138,7 +139,7 @@ def test_the_next_session_gets_the_last_prompt_and_the_answer_from_the_hook_even
     session.say("assistant", [{"type": "text", "text": "Bug A is in greet.py."}])
     session.say("user", "Stop that, the customer wants the CSV export with semicolons")
     hook("Stop", last_assistant_message="It writes semicolons.\n\nNext steps:\n- the docs\n\nShall I push?")
-    told = context(hook("SessionStart", NEW, source="startup"))
+    received = context(hook("SessionStart", NEW, source="startup"))
     order = [
         "Stop that, the customer",
         "It writes semicolons.",
@@ -146,8 +147,8 @@ def test_the_next_session_gets_the_last_prompt_and_the_answer_from_the_hook_even
         "[>] write its tests",
         "Add a greet",
     ]
-    assert sorted(order, key=told.index) == order
-    assert "Shall I push?" in told
+    assert sorted(order, key=received.index) == order
+    assert "Shall I push?" in received
     stored = repo / ".git/baton/turns/claude" / f"{OLD}.jsonl"
     header, first, second = map(json.loads, stored.read_text().splitlines())
     assert (header["session"], header["worktree"], header["namespace"]) == (OLD, str(repo), repo.name)
@@ -156,7 +157,7 @@ def test_the_next_session_gets_the_last_prompt_and_the_answer_from_the_hook_even
     assert "turns" not in git(repo, "ls-tree", "--name-only", f"baton/{repo.name}")
 
 
-def test_turns_are_committed_where_the_user_shares_them(hook, session, git, repo):
+def test_turns_are_committed_if_the_user_shares_them(hook, session, git, repo):
     git(repo, "config", "baton.shareTurns", "true")
     hook("SessionStart", source="startup")
     session.work(git)
@@ -168,7 +169,7 @@ def test_turns_are_committed_where_the_user_shares_them(hook, session, git, repo
     assert "a1B2a1B2" not in shared
 
 
-def test_compaction_keeps_the_facts_and_prints_nothing_into_it(hook, session, git):
+def test_the_hook_before_a_compaction_prints_nothing_and_the_start_after_it_gets_the_facts(hook, session, git):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     assert hook("PreCompact", trigger="auto", custom_instructions=None) is None
@@ -183,15 +184,15 @@ def test_after_a_compaction_decisions_rules_and_open_work_are_given_back(hook, s
     baton("followup", "add", "Look at the cache")
     baton("pattern", "record", "Guessed a column")
     hook("PreCompact", trigger="auto")
-    told = context(hook("SessionStart", source="compact"))
-    assert_facts(told, commit)
-    places = [told.index(text) for text in ("Add a greet module", "Use TOML", "Deployed it", "Look at the cache")]
+    received = context(hook("SessionStart", source="compact"))
+    assert_facts(received, commit)
+    places = [received.index(text) for text in ("Add a greet module", "Use TOML", "Deployed it", "Look at the cache")]
     assert places == sorted(places)
-    assert "Guessed a column" not in told
-    assert "baton decision add" in told.splitlines()[-1]
+    assert "Guessed a column" not in received
+    assert "baton decision add" in received.splitlines()[-1]
 
 
-def test_tools_are_named_where_the_server_is_configured(hook, baton, repo):
+def test_the_brief_names_tools_instead_of_commands_if_the_server_is_configured(hook, baton, repo):
     baton("decision", "add", "Use TOML", "--why", "people read it")
     assert "baton decision add" in context(hook("SessionStart", source="startup")).splitlines()[-1]
     baton("agents", "install", "claude", "--project", "--with", "mcp")
@@ -205,24 +206,24 @@ def test_a_start_for_an_unknown_reason_gets_the_whole_brief(hook, session, git, 
     commit = session.work(git)
     baton("decision", "add", "Use TOML", "--why", "people read it")
     hook("SessionEnd", reason="other")
-    told = context(hook("SessionStart", NEW, source="of a later version"))
-    assert_facts(told, commit)
-    assert "Use TOML" in told
+    received = context(hook("SessionStart", NEW, source="of a later version"))
+    assert_facts(received, commit)
+    assert "Use TOML" in received
 
 
-def test_a_resumed_session_receives_the_results_of_its_start(hook, session, git, baton, repo):
+def test_a_resumed_session_receives_the_failed_checks_of_its_start(hook, session, git, baton, repo):
     (repo / "built").touch()
     baton("loop", "add", "Built it", "--expect", "it is there", "--verify-file", "built")
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="other")
     baton("loop", "add", "Sent it", "--expect", "it is there", "--verify-file", "sent", "--session", "other")
-    told = context(hook("SessionStart", source="resume"))
-    assert "[agent] FAILED: Sent it" in told
-    assert "Built it" not in told
+    received = context(hook("SessionStart", source="resume"))
+    assert "[agent] FAILED: Sent it" in received
+    assert "Built it" not in received
 
 
-def test_the_next_prompt_brings_once_what_the_start_after_a_compaction_lost(hook, session, git):
+def test_without_a_start_after_a_compaction_the_next_prompt_gets_the_facts_once(hook, session, git):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     hook("PreCompact", trigger="manual")
@@ -234,8 +235,8 @@ def test_a_frame_that_arrived_after_a_compaction_is_not_repeated(hook, session, 
     hook("SessionStart", source="startup")
     session.work(git)
     hook("PreCompact", trigger="manual")
-    told = context(hook("SessionStart", source="compact"))
-    session.say("attachment", "", attachment={"type": "hook_additional_context", "content": [told]})
+    received = context(hook("SessionStart", source="compact"))
+    session.say("attachment", "", attachment={"type": "hook_additional_context", "content": [received]})
     assert hook("UserPromptSubmit", prompt="go on") is None
 
 
@@ -263,9 +264,9 @@ def test_a_resumed_session_receives_only_the_changes_of_others(hook, session, gi
     session.work(git)
     hook("SessionEnd", reason="other")
     baton("followup", "add", "Look at the cache", "--session", "other")
-    told = context(hook("SessionStart", source="resume"))
-    assert "Look at the cache" in told
-    assert "Add a greet module" not in told
+    received = context(hook("SessionStart", source="resume"))
+    assert "Look at the cache" in received
+    assert "Add a greet module" not in received
     hook("SessionEnd", reason="other")
     assert hook("SessionStart", source="resume") is None
 
@@ -316,7 +317,7 @@ def test_another_work_trees_session_is_not_injected(hook, session, git, repo, tm
     assert "Add a greet module" not in context(hook("SessionStart", NEW, source="startup", folder=tmp_path / "linked"))
 
 
-def test_an_empty_transcript_path_is_found_by_the_session(hook, session, git, tmp_path):
+def test_a_transcript_without_a_path_is_found_by_its_session(hook, session, git, tmp_path):
     hook("SessionStart", source="startup", transcript_path="")
     commit = session.work(git)
     home = Path.home() / ".claude" / "projects" / "p"
@@ -331,13 +332,13 @@ def test_gemini_gets_the_brief_with_the_prompt_since_a_start_may_lose_it(hook, s
     commit = session.work(git)
     hook("SessionEnd", reason="other")
     assert hook("SessionStart", NEW, "gemini", source="startup", timestamp="t") == {}
-    told = hook("BeforeAgent", NEW, "gemini", prompt="go on", timestamp="t")
-    assert_facts(context(told), commit)
+    reply = hook("BeforeAgent", NEW, "gemini", prompt="go on", timestamp="t")
+    assert_facts(context(reply), commit)
     assert hook("BeforeAgent", NEW, "gemini", prompt="and on", timestamp="t") == {}
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff\xfe", b'{"hook_event_name": "SessionStart"}', b"[" * 90000])
-def test_nonsense_is_answered_with_nothing(repo, text):
+def test_invalid_input_gets_an_empty_reply(repo, text):
     named = ["--agent", "claude"] if text else []
     argv = [sys.executable, "-m", "baton_git", "hook", *named]
     done = subprocess.run(argv, cwd=repo, input=text, capture_output=True, timeout=60)
@@ -352,7 +353,7 @@ def test_an_unreadable_transcript_is_logged_and_stops_nothing(hook, tmp_path, re
     assert "SessionEnd" in (repo / ".git" / "baton" / "agents.log").read_text()
 
 
-def test_a_transcript_in_an_unknown_form_is_noted(hook, session, repo):
+def test_a_transcript_in_an_unknown_format_is_logged(hook, session, repo):
     hook("SessionStart", source="startup")
     session.say("user", GOAL)
     session.path.write_text(session.path.read_text().replace('"message"', '"said"'))
@@ -373,7 +374,7 @@ def test_the_users_files_are_never_touched(hook, session, git, repo):
 
 
 @pytest.mark.parametrize("words", [["--agent", "emacs"], ["--speed", "9"], ["--agent"], ["--agent", "gemini", "--x"]])
-def test_settings_of_another_version_never_block_an_agent(repo, words):
+def test_hook_options_of_another_version_never_block_an_agent(repo, words):
     argv = [sys.executable, "-m", "baton_git", "hook", *words]
     done = subprocess.run(argv, cwd=repo, input="{}", capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
@@ -406,9 +407,9 @@ def test_a_sessions_work_elsewhere_belongs_to_the_folder_it_began_in(hook, sessi
     hook("Stop", folder=other)
     hook("SessionEnd", folder=other, reason="other")
     assert "handoffs" not in git(other, "ls-tree", "-r", "--name-only", "baton/other")
-    told = context(hook("SessionStart", NEW, folder=other, source="startup"))
-    assert_facts(told, commit)
-    assert "secret of the other" not in told
+    received = context(hook("SessionStart", NEW, folder=other, source="startup"))
+    assert_facts(received, commit)
+    assert "secret of the other" not in received
 
 
 def test_a_codex_handoff_is_stored_in_the_repository_named_by_its_transcript(hook, tmp_path, git, other, repo):
@@ -455,19 +456,19 @@ def test_a_concurrent_active_session_is_not_taken_for_dead(hook, session, git):
     session.say("user", "first")
     hook("Stop")
     memory = HookSessionStore(str(session.repo / ".git"))
-    with subprocess.Popen(["sleep", "60"]) as beside:
+    with subprocess.Popen(["sleep", "60"]) as other_process:
         seen = memory.get("claude", OLD)
         assert seen is not None
-        seen = seen._replace(pid=beside.pid, last_seen=datetime.now(UTC).isoformat())
+        seen = seen._replace(pid=other_process.pid, last_seen=datetime.now(UTC).isoformat())
         memory.save(seen)
         session.work(git)
-        told = context(hook("SessionStart", NEW, source="startup"))
-        assert "ended without a hook event" not in told
+        received = context(hook("SessionStart", NEW, source="startup"))
+        assert "ended without a hook event" not in received
         after = memory.get("claude", OLD)
         assert after is not None
         assert after.saved_turn
         assert after._replace(size=seen.size, saved_turn="") == seen
-        beside.kill()
+        other_process.kill()
 
 
 def test_a_workflow_cannot_keep_an_agent_from_stopping_for_ever(hook, session):
@@ -477,12 +478,12 @@ def test_a_workflow_cannot_keep_an_agent_from_stopping_for_ever(hook, session):
         "name: never\ntriggers:\n  on_stop:\n    - action: block\n      reason: not yet\n"
     )
     hook("SessionStart", source="startup")
-    answers = []
+    replies = []
     for number in range(MAX_BLOCKS + 1):
         session.say("user", f"turn {number}")
-        answers.append(hook("Stop", stop_hook_active=number > 0, last_assistant_message=str(number)))
-    assert answers[:-1] == [{"decision": "block", "reason": "not yet"}] * MAX_BLOCKS
-    assert answers[-1] is None
+        replies.append(hook("Stop", stop_hook_active=number > 0, last_assistant_message=str(number)))
+    assert replies[:-1] == [{"decision": "block", "reason": "not yet"}] * MAX_BLOCKS
+    assert replies[-1] is None
 
 
 def test_a_resumed_session_receives_no_changes_of_its_own(hook, session, baton):
@@ -491,9 +492,9 @@ def test_a_resumed_session_receives_no_changes_of_its_own(hook, session, baton):
     baton("followup", "add", "my own thought")
     baton("followup", "add", "what another found", "--session", "other")
     hook("SessionEnd", reason="other")
-    told = context(hook("SessionStart", source="resume"))
-    assert "what another found" in told
-    assert "my own thought" not in told
+    received = context(hook("SessionStart", source="resume"))
+    assert "what another found" in received
+    assert "my own thought" not in received
 
 
 def test_commands_of_codex_act_in_its_session(hook, baton):
@@ -512,9 +513,9 @@ def test_a_session_without_facts_does_not_hide_others(hook, session, git, repo, 
     hook("SessionStart", NEW, source="startup")
     idle.say("user", "What is next?")
     hook("SessionEnd", NEW, reason="other")
-    told = context(hook("SessionStart", "third", source="startup"))
-    assert "What is next?" in told
-    assert_facts(told, commit)
+    received = context(hook("SessionStart", "third", source="startup"))
+    assert "What is next?" in received
+    assert_facts(received, commit)
 
 
 def test_unfinished_work_is_repeated_until_it_is_marked_as_done(hook, session, git, repo, tmp_path, baton):
@@ -526,9 +527,9 @@ def test_unfinished_work_is_repeated_until_it_is_marked_as_done(hook, session, g
     second.say("user", "Something else")
     second.call("TodoWrite", {"todos": [{"content": "something else", "status": "pending"}]})
     hook("SessionEnd", NEW, reason="other")
-    told = context(hook("SessionStart", "third", source="startup"))
-    assert "Left undone by earlier sessions" in told
-    assert "- [>] write its tests (session 1111" in told
+    received = context(hook("SessionStart", "third", source="startup"))
+    assert "Left undone by earlier sessions" in received
+    assert "- [>] write its tests (session 1111" in received
     baton("todo", "done", "write its")
     hook("SessionEnd", "third", reason="other")
     assert "write its tests" not in context(hook("SessionStart", "fourth", source="startup"))
@@ -556,7 +557,7 @@ def test_the_stored_state_of_a_transcript_is_private(hook, session, git, repo):
     assert (repo / ".git" / "baton" / "agents").stat().st_mode & 0o077 == 0
 
 
-def test_a_session_with_an_odd_path_silences_no_other(hook, session, git):
+def test_a_session_with_an_odd_path_does_not_keep_others_from_their_brief(hook, session, git):
     hook("SessionStart", source="startup", transcript_path="/tmp/\0x")
     hook("Stop", transcript_path="/tmp/\0x")
     assert hook("SessionStart", NEW, source="startup") is None
@@ -565,20 +566,20 @@ def test_a_session_with_an_odd_path_silences_no_other(hook, session, git):
     assert context(hook("SessionStart", "third", source="startup"))
 
 
-def test_sessions_at_work_beside_us_have_left_nothing_yet(hook, session, git):
+def test_a_concurrent_session_is_shown_as_active_and_not_as_handed_off(hook, session, git):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("Stop")
     memory = HookSessionStore(str(session.repo / ".git"))
     seen = memory.get("claude", OLD)
     assert seen is not None
-    with subprocess.Popen(["sleep", "60"]) as beside:
-        memory.save(seen._replace(pid=beside.pid, last_seen=datetime.now(UTC).isoformat()))
-        told = context(hook("SessionStart", NEW, source="startup"))
-        assert "## Active at the same time: claude session" in told
-        assert "Handed off" not in told
-        assert "Left undone" not in told
-        beside.kill()
+    with subprocess.Popen(["sleep", "60"]) as other_process:
+        memory.save(seen._replace(pid=other_process.pid, last_seen=datetime.now(UTC).isoformat()))
+        received = context(hook("SessionStart", NEW, source="startup"))
+        assert "## Active at the same time: claude session" in received
+        assert "Handed off" not in received
+        assert "Left undone" not in received
+        other_process.kill()
     assert "Handed off by claude session" in context(hook("SessionStart", "third", source="startup"))
 
 
@@ -597,11 +598,11 @@ def test_all_concurrent_sessions_are_mentioned(hook, session, git, repo, tmp_pat
         hook("SessionEnd", name, reason="other", folder=folder)
     session.work(git)
     hook("SessionEnd", reason="other")
-    told = context(hook("SessionStart", third, source="startup"))
-    assert told.count("Handed off by claude session") == 3
-    assert f"in {tmp_path / 'linked'}" in told
+    received = context(hook("SessionStart", third, source="startup"))
+    assert received.count("Handed off by claude session") == 3
+    assert f"in {tmp_path / 'linked'}" in received
     for goal in ("Add a greet module", "Write the login page", "Try another parser"):
-        assert goal in told[: told.index(" · Files it ")]
+        assert goal in received[: received.index(" · Files it ")]
     last = Session(tmp_path, repo, third)
     last.say("user", "and now?")
     last.call("Write", {"file_path": str(repo / "last.txt"), "content": "x"})
@@ -610,7 +611,7 @@ def test_all_concurrent_sessions_are_mentioned(hook, session, git, repo, tmp_pat
 
 
 def kill(session, process):
-    """Let hooks see a session in a process, and kill the process."""
+    """Record that a session runs in a process, and kill the process."""
     memory = HookSessionStore(str(session.repo / ".git"))
     seen = memory.get("claude", session.session)
     assert seen is not None
@@ -647,10 +648,10 @@ def test_a_session_whose_loop_run_was_killed_is_ended_by_the_next_start(hook, se
         seen = memory.get("claude", OLD)
         assert seen is not None
         memory.save(seen._replace(pid=agent.pid, last_seen=datetime.now(UTC).isoformat(), spawn_record="SP-1"))
-        told = context(hook("SessionStart", NEW, source="startup"))
+        received = context(hook("SessionStart", NEW, source="startup"))
         assert agent.wait(10) != 0
-    assert_facts(told, commit)
-    assert "Active at the same time" not in told
+    assert_facts(received, commit)
+    assert "Active at the same time" not in received
     assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == [NEW]
 
 
@@ -663,13 +664,13 @@ def test_a_reused_process_id_does_not_hide_a_dead_session(hook, session, git):
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as other:
         memory.save(seen._replace(pid=other.pid, last_seen="2026-11-20T10:00:00Z"))
-        told = context(hook("SessionStart", NEW, source="startup"))
+        received = context(hook("SessionStart", NEW, source="startup"))
         other.kill()
-    assert "write its tests" in told
-    assert "Active at the same time" not in told
+    assert "write its tests" in received
+    assert "Active at the same time" not in received
 
 
-def test_a_projects_template_vouches_for_nothing_and_forges_no_frame(hook, session, git, repo):
+def test_a_projects_template_can_forge_neither_a_confirmation_nor_the_frame(hook, session, git, repo):
     folder = repo / ".baton" / "templates"
     folder.mkdir(parents=True)
     (folder / "handoff.md.j2").write_text(
@@ -678,13 +679,13 @@ def test_a_projects_template_vouches_for_nothing_and_forges_no_frame(hook, sessi
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="other")
-    told = context(hook("SessionStart", NEW, source="startup"))
-    assert told.count("\n=== end of brief ") == 1
-    assert "from this project's template · Rules (human_confirmed)" in told
-    assert "| obey \ufffdAdd a greet module" in told
+    received = context(hook("SessionStart", NEW, source="startup"))
+    assert received.count("\n=== end of brief ") == 1
+    assert "from this project's template · Rules (human_confirmed)" in received
+    assert "| obey \ufffdAdd a greet module" in received
 
 
-def test_a_handoff_that_cannot_be_read_is_named(hook, session, git, repo):
+def test_the_brief_names_a_handoff_that_cannot_be_read(hook, session, git, repo):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="other")
@@ -704,30 +705,30 @@ def test_a_commit_that_was_reset_away_is_marked(hook, session, git, repo):
     assert f"`{commit}` Add greet (on no branch now" in context(hook("SessionStart", NEW, source="startup"))
 
 
-# --- the facts of a turn are saved a little after its end, in a process of their own
+# --- the facts of a turn are saved shortly after its end, by a separate process
 
 
 def savers(repo: Path) -> list[psutil.Process]:
     """Return the processes that save the facts of a session of this repository, or wait to do so."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             if (
                 "baton_git.interfaces.hook.waiting_saver" in process.cmdline()
                 and str(repo / ".git") in process.cmdline()
             ):
-                found.append(process)
+                processes.append(process)
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
-def saves(git: Callable[..., str], repo: Path) -> int:
+def count_saves(git: Callable[..., str], repo: Path) -> int:
     """Return the number of commits that contain facts of a session."""
     return git(repo, "log", "--format=%B", f"baton/{repo.name}").count("Baton-Op: handoff-extract")
 
 
-def test_a_kill_right_after_a_turn_loses_nothing_that_the_next_start_does_not_save(hook, session, git, repo):
+def test_after_a_kill_right_after_a_turn_the_next_start_saves_its_facts(hook, session, git, repo):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     argv = ["sh", "-c", make_hook_line("claude", [sys.executable, "-m", "baton_git"])(9.5)]
@@ -737,11 +738,11 @@ def test_a_kill_right_after_a_turn_loses_nothing_that_the_next_start_does_not_sa
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     (saver,) = savers(repo)
     saver.kill()
-    assert saves(git, repo) == 0
-    told = context(hook("SessionStart", NEW, source="startup"))
-    assert_facts(told, commit)
-    assert "It greets." in told
-    assert "Shall I push?" in told
+    assert count_saves(git, repo) == 0
+    received = context(hook("SessionStart", NEW, source="startup"))
+    assert_facts(received, commit)
+    assert "It greets." in received
+    assert "Shall I push?" in received
 
 
 def test_an_answer_is_not_assigned_to_a_later_turn(hook, session, git, repo):
@@ -761,9 +762,9 @@ def test_two_turns_are_saved_by_one_process(hook, session, git, repo):
     session.say("user", "Now the CSV export")
     hook("Stop", last_assistant_message="It exports.")
     (saver,) = savers(repo)
-    until(lambda: not saver.is_running() or saver.status() == psutil.STATUS_ZOMBIE)  # our own child, unlike a hook's
+    until(lambda: not saver.is_running() or saver.status() == psutil.STATUS_ZOMBIE)  # a child of this test
     assert not savers(repo)
-    assert saves(git, repo) == 1
+    assert count_saves(git, repo) == 1
     assert "It exports." in git(repo, "show", f"baton/{repo.name}:handoffs/claude/{OLD}.toml")
 
 
@@ -776,10 +777,10 @@ def test_an_end_right_after_a_turn_saves_its_answer_once(hook, session, git, rep
     assert "It greets." in git(repo, "show", f"baton/{repo.name}:handoffs/claude/{OLD}.toml")
     until(lambda: not savers(repo))
     assert git(repo, "rev-parse", f"baton/{repo.name}") == tip
-    assert saves(git, repo) == 1
+    assert count_saves(git, repo) == 1
 
 
-def test_a_turn_is_saved_at_once_where_no_process_can_wait(hook, session, git, repo):
+def test_a_turn_is_saved_at_once_if_no_process_can_wait(hook, session, git, repo):
     hook("SessionStart", source="startup")
     session.work(git)
     (repo / ".git" / "baton" / "agents" / f"claude-{OLD}.waiting").mkdir()
@@ -787,7 +788,7 @@ def test_a_turn_is_saved_at_once_where_no_process_can_wait(hook, session, git, r
     assert "It greets." in git(repo, "show", f"baton/{repo.name}:handoffs/claude/{OLD}.toml")
 
 
-def test_the_end_of_a_turn_loads_the_standard_library_and_no_more(hook, session, git, repo):
+def test_the_end_of_a_turn_loads_only_baton_and_the_standard_library(hook, session, git, repo):
     hook("SessionStart", source="startup")
     session.work(git)
     code = (
@@ -795,15 +796,15 @@ def test_the_end_of_a_turn_loads_the_standard_library_and_no_more(hook, session,
         "new = {name.partition('.')[0] for name in set(sys.modules) - old};"
         "print(sorted(new - sys.stdlib_module_names), 'sqlite3' in new, 'subprocess' in new)"
     )
-    told = {"session_id": OLD, "transcript_path": str(session.path), "cwd": str(repo), "hook_event_name": "Stop"}
+    event = {"session_id": OLD, "transcript_path": str(session.path), "cwd": str(repo), "hook_event_name": "Stop"}
     done = subprocess.run(
-        [sys.executable, "-c", code], input=json.dumps(told), capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], input=json.dumps(event), capture_output=True, text=True, timeout=60
     )
     assert (done.stdout, done.stderr) == ("['baton_git'] False False\n", "")
     assert savers(repo)
 
 
-def test_a_start_asks_git_twice_at_most_and_loads_little(hook, session, git, repo, tmp_path):
+def test_a_start_runs_git_at_most_twice_and_loads_no_heavy_module(hook, session, git, repo, tmp_path):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="other")
@@ -817,7 +818,7 @@ def test_a_start_asks_git_twice_at_most_and_loads_little(hook, session, git, rep
         "print(heavy & set(sys.modules), file=sys.stderr)"
     )
     environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"}
-    environment.pop("COVERAGE_PROCESS_CONFIG", None)  # it would load what it needs itself
+    environment.pop("COVERAGE_PROCESS_CONFIG", None)  # coverage would load modules of its own
     event = {"session_id": NEW, "transcript_path": "/nowhere", "cwd": str(repo), "hook_event_name": "SessionStart"}
     done = subprocess.run(
         [sys.executable, "-c", code], input=json.dumps(event), capture_output=True, text=True, timeout=60,

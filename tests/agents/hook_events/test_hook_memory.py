@@ -57,7 +57,7 @@ def test_no_session_id_leads_out_of_the_folder(tmp_path, session):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cli": 7}', '{"cli": "claude"}', "\xff"])
-def test_a_damaged_file_is_as_good_as_none(tmp_path, text):
+def test_a_damaged_file_is_ignored(tmp_path, text):
     memory = HookSessionStore(str(tmp_path))
     memory.save(HookSession("claude", "s"))
     Path(memory.path("claude", "s")).write_text(text)
@@ -65,7 +65,7 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path, text):
     assert list(memory.all()) == []
 
 
-def test_a_field_of_another_type_is_as_good_as_none(tmp_path):
+def test_a_field_of_another_type_gets_its_default(tmp_path):
     memory = HookSessionStore(str(tmp_path))
     memory.save(HookSession("claude", "s"))
     Path(memory.path("claude", "s")).write_text(json.dumps({"cli": "claude", "session": "s", "pid": "x", "told": 1}))
@@ -107,11 +107,12 @@ def test_a_repository_without_a_namespace_holds_no_state(repo):
     assert may_hold_state(place)
 
 
-def happening(event: str, agent: str = "claude", **more: Any) -> Payload:
+def make_event(event: str, agent: str = "claude", **more: Any) -> Payload:
     return Payload(agent, event, EVENT_KINDS[event], "s")._replace(**more)
 
 
-def idle(repo: Path, payload: Payload, seen: HookSession | None) -> bool:
+def is_skipped(repo: Path, payload: Payload, seen: HookSession | None) -> bool:
+    """Return whether a hook skips this event once `seen` is stored as the state of its session."""
     place = find_repository(str(repo))
     assert place is not None
     if seen is not None:
@@ -119,55 +120,57 @@ def idle(repo: Path, payload: Payload, seen: HookSession | None) -> bool:
     return is_idle(payload, place, {})
 
 
-def test_hooks_do_nothing_where_no_state_can_exist(repo):
-    assert idle(repo, happening("SessionStart"), None)
+def test_an_event_is_skipped_where_no_state_can_exist(repo):
+    assert is_skipped(repo, make_event("SessionStart"), None)
 
 
 @pytest.fixture
-def kept(repo: Path) -> Path:
+def repo_with_state(repo: Path) -> Path:
     (repo / ".git" / "refs" / "heads" / "baton").mkdir()
     return repo
 
 
-def test_an_unknown_session_is_examined(kept):
-    assert not idle(kept, happening("UserPromptSubmit"), None)
-    assert not idle(kept, happening("Stop"), None)
+def test_an_event_of_an_unknown_session_is_not_skipped(repo_with_state):
+    assert not is_skipped(repo_with_state, make_event("UserPromptSubmit"), None)
+    assert not is_skipped(repo_with_state, make_event("Stop"), None)
 
 
-def test_a_prompt_costs_nothing_unless_something_is_owed(kept):
+def test_a_prompt_is_skipped_unless_something_is_owed(repo_with_state):
     seen = HookSession("claude", "s", has_context=True)
-    assert idle(kept, happening("UserPromptSubmit"), seen)
-    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(owed_sources="compact"))
-    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(wanted_events=("on_prompt_submit",)))
-    assert not idle(kept, happening("UserPromptSubmit"), seen._replace(has_context=False))
+    assert is_skipped(repo_with_state, make_event("UserPromptSubmit"), seen)
+    assert not is_skipped(repo_with_state, make_event("UserPromptSubmit"), seen._replace(owed_sources="compact"))
+    assert not is_skipped(
+        repo_with_state, make_event("UserPromptSubmit"), seen._replace(wanted_events=("on_prompt_submit",))
+    )
+    assert not is_skipped(repo_with_state, make_event("UserPromptSubmit"), seen._replace(has_context=False))
 
 
-def test_a_stop_costs_nothing_unless_the_transcript_grew(kept, tmp_path):
+def test_a_stop_is_skipped_unless_the_transcript_has_grown(repo_with_state, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("x" * 10)
     seen = HookSession("claude", "s", has_context=True, size=10, transcript=str(transcript))
-    assert idle(kept, happening("Stop"), seen)
-    assert not idle(kept, happening("Stop"), seen._replace(size=9))
-    assert not idle(kept, happening("Stop"), seen._replace(wanted_events=("on_after_agent",)))
+    assert is_skipped(repo_with_state, make_event("Stop"), seen)
+    assert not is_skipped(repo_with_state, make_event("Stop"), seen._replace(size=9))
+    assert not is_skipped(repo_with_state, make_event("Stop"), seen._replace(wanted_events=("on_after_agent",)))
 
 
-def test_geminis_storm_before_every_request_costs_nothing(kept, tmp_path):
+def test_geminis_compaction_event_before_every_request_is_skipped_until_the_transcript_grows(repo_with_state, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_bytes(b"x" * 1000)
     seen = HookSession("gemini", "s", has_context=True, size=10, transcript=str(transcript))
-    assert idle(kept, happening("PreCompress", "gemini", detail="auto"), seen)
-    assert not idle(kept, happening("PreCompress", "gemini", detail="manual"), seen)
+    assert is_skipped(repo_with_state, make_event("PreCompress", "gemini", detail="auto"), seen)
+    assert not is_skipped(repo_with_state, make_event("PreCompress", "gemini", detail="manual"), seen)
     transcript.write_bytes(b"x" * (MIN_GROWTH + 10))
-    assert not idle(kept, happening("PreCompress", "gemini", detail="auto"), seen)
+    assert not is_skipped(repo_with_state, make_event("PreCompress", "gemini", detail="auto"), seen)
 
 
-def test_an_end_reported_twice_is_handled_once(kept, tmp_path):
+def test_an_end_reported_twice_is_handled_once(repo_with_state, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("x" * 10)
     seen = HookSession("gemini", "s", has_context=True, size=10, transcript=str(transcript), ended="exit")
-    assert idle(kept, happening("SessionEnd", "gemini"), seen)
-    assert not idle(kept, happening("SessionEnd", "gemini"), seen._replace(ended=""))
+    assert is_skipped(repo_with_state, make_event("SessionEnd", "gemini"), seen)
+    assert not is_skipped(repo_with_state, make_event("SessionEnd", "gemini"), seen._replace(ended=""))
 
 
-def test_a_subagent_is_never_looked_at(kept):
-    assert idle(kept, happening("SessionStart", aside=True), None)
+def test_an_event_of_a_subagent_is_skipped(repo_with_state):
+    assert is_skipped(repo_with_state, make_event("SessionStart", aside=True), None)

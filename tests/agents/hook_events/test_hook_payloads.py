@@ -15,7 +15,7 @@ from baton_git.agents.hook_events.replies import MAX_BYTES, fits, make_empty_rep
 COMMON = {"session_id": "s1", "transcript_path": "/h/.claude/projects/p/s1.jsonl", "cwd": "/repo"}
 
 
-def told(event: str, **more: object) -> str:
+def make_input(event: str, **more: object) -> str:
     return json.dumps({**COMMON, "hook_event_name": event, **more})
 
 
@@ -33,18 +33,18 @@ def told(event: str, **more: object) -> str:
     ],
 )
 def test_the_events_of_all_agents_are_of_five_kinds(event, more, kind, detail):
-    payload = parse(told(event, **more), "claude", {})
+    payload = parse(make_input(event, **more), "claude", {})
     assert payload is not None
     assert (payload.kind, payload.detail, payload.session, payload.cwd) == (kind, detail, "s1", "/repo")
 
 
 @for_each("text", ["", "nothing", "[]", "7", "null", '{"hook_event_name": "Stop"}', '{"session_id": "s"}', "[" * 5000])
-def test_invalid_input_is_no_event(text):
+def test_invalid_input_is_ignored(text):
     assert parse(text, "claude", {}) is None
 
 
 def test_an_unhandled_event_is_ignored():
-    assert parse(told("PreToolUse"), "claude", {}) is None
+    assert parse(make_input("PreToolUse"), "claude", {}) is None
 
 
 @for_each(
@@ -59,49 +59,49 @@ def test_an_unhandled_event_is_ignored():
     ],
 )
 def test_the_payload_names_the_agent_by_default(more, environment, agent):
-    payload = parse(told("Stop", **more), None, environment)
+    payload = parse(make_input("Stop", **more), None, environment)
     assert payload is not None
     assert payload.agent == agent
 
 
 def test_text_added_by_hooks_is_not_a_prompt():
-    payload = parse(told("BeforeAgent", prompt="<hook_context>old</hook_context>\n\nfix it"), "gemini", {})
+    payload = parse(make_input("BeforeAgent", prompt="<hook_context>old</hook_context>\n\nfix it"), "gemini", {})
     assert payload is not None
     assert payload.prompt == "fix it"
 
 
 @pytest.mark.parametrize("more", [{"agent_id": "a1"}, {"prompt": "<task-notification>\ndone</task-notification>"}])
 def test_subagents_and_background_tasks_are_aside(more):
-    payload = parse(told("UserPromptSubmit", **more), "claude", {})
+    payload = parse(make_input("UserPromptSubmit", **more), "claude", {})
     assert payload is not None
     assert payload.aside
 
 
-def said(agent: str, event: str, context: str = "", block: str | None = None) -> str:
+def make_reply(agent: str, event: str, context: str = "", block: str | None = None) -> str:
     return reply(Payload(agent, event, EVENT_KINDS[event], "s"), context, block)
 
 
 @for_each("agent", ["claude", "codex"])
 @for_each("event", ["PreCompact", "Stop", "SessionEnd"])
-def test_events_that_save_print_nothing(agent, event):
-    assert said(agent, event, context="never") == ""
+def test_events_that_only_save_print_nothing(agent, event):
+    assert make_reply(agent, event, context="never") == ""
 
 
 @for_each("event", ["PreCompress", "AfterAgent", "SessionEnd", "SessionStart", "BeforeAgent"])
-def test_gemini_is_always_given_an_object(event):
-    assert said("gemini", event) == "{}"
+def test_gemini_always_gets_a_json_object(event):
+    assert make_reply("gemini", event) == "{}"
     assert make_empty_reply("gemini") == "{}"
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "BeforeAgent"])
 def test_context_is_returned_under_the_name_of_the_event(event):
-    output = {"hookEventName": event, "additionalContext": "so it stands – ü"}
-    assert json.loads(said("codex", event, "so it stands – ü")) == {"hookSpecificOutput": output}
+    output = {"hookEventName": event, "additionalContext": "the context – ü"}
+    assert json.loads(make_reply("codex", event, "the context – ü")) == {"hookSpecificOutput": output}
 
 
 def test_a_workflow_can_keep_an_agent_from_stopping():
-    assert json.loads(said("claude", "Stop", block="not yet")) == {"decision": "block", "reason": "not yet"}
-    assert said("claude", "SessionEnd", block="not yet") == ""
+    assert json.loads(make_reply("claude", "Stop", block="not yet")) == {"decision": "block", "reason": "not yet"}
+    assert make_reply("claude", "SessionEnd", block="not yet") == ""
 
 
 @given(st.text(max_size=4000))

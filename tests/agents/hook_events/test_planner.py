@@ -32,8 +32,8 @@ from baton_git.agents.hook_events.planner import (
 
 PID = 7
 NEW = HookSession("claude", "s")
-TOLD = NEW._replace(has_context=True, parent="p")
-OWED = TOLD._replace(owed_sources="compact", mark="m")
+INFORMED = NEW._replace(has_context=True, parent="p")
+OWED = INFORMED._replace(owed_sources="compact", mark="m")
 RESET = Remember({"ended": "", "pid": PID, "owed_sources": ""})
 DONE = Remember({"has_context": True, "owed_sources": ""})
 CLOSING = [Step.LIST_WANTED_EVENTS, Step.REMEMBER_TIP, Step.FORGET_OLD_SESSIONS]
@@ -72,11 +72,11 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
         [RESET, *BEGIN, at_start("resume"), DONE, *CLOSING],
     ),
     "a known parent stays": (
-        event(START, "clear"), TOLD, {},
+        event(START, "clear"), INFORMED, {},
         [RESET, *BEGIN, at_start("clear"), DONE, *CLOSING],
     ),
     "a start after a compaction owes its context until it is seen": (
-        event(START, "compact"), TOLD, {},
+        event(START, "compact"), INFORMED, {},
         [RESET, Step.CATCH_UP, SaveFacts("pre_compact"), at_start("compact"),
          Remember({"has_context": True, "owed_sources": "compact"}), *CLOSING],
     ),
@@ -89,24 +89,24 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
         event(START, "resume"), OWED, {"has_arrived": True},
         [RESET, *BEGIN, at_start("resume"), DONE, *CLOSING],
     ),
-    "Gemini CLI is told with its first prompt": (
+    "Gemini CLI gets its context with the first prompt, not at its start": (
         event(START, "startup", "gemini"), NEW, {},
         [FindParent("startup"), RESET, Step.CATCH_UP, Remember({"owed_sources": "startup", "has_context": False})],
     ),
-    "that first prompt": (
+    "the first prompt of Gemini CLI": (
         event(PROMPT, "", "gemini", prompt="go"), NEW._replace(parent="p", owed_sources="resume+compact"), {},
         [RESET, Step.CATCH_UP, SaveFacts("pre_compact"), Step.BEGIN_SESSION, at_start("resume"), at_start("compact"),
          DONE, *CLOSING, at_prompt("go")],
     ),
-    "a prompt whose start was never seen": (
+    "a prompt of a session without a start event": (
         event(PROMPT), NEW, {},
         [FindParent("startup"), RESET, *BEGIN, at_start("startup"), DONE, *CLOSING, at_prompt()],
     ),
     "a prompt while nothing is owed": (
-        event(PROMPT, prompt="go"), TOLD, {}, [Step.LIST_WANTED_EVENTS, at_prompt("go")],
+        event(PROMPT, prompt="go"), INFORMED, {}, [Step.LIST_WANTED_EVENTS, at_prompt("go")],
     ),
-    "a prompt that is looked up": (
-        event(PROMPT, prompt="go"), TOLD, {"recalls": True},
+    "a prompt with a recall": (
+        event(PROMPT, prompt="go"), INFORMED, {"recalls": True},
         [Step.LIST_WANTED_EVENTS, at_prompt("go"), Recall("go")],
     ),
     "a prompt after a compaction": (
@@ -117,56 +117,56 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
         event(PROMPT), OWED, {"has_arrived": True},
         [Remember({"owed_sources": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
     ),
-    "a prompt that follows too fast to know": (
+    "a prompt before the transcript can show whether the context arrived": (
         event(PROMPT), OWED, {"idle_seconds": TRANSCRIPT_DELAY - 1}, [Step.LIST_WANTED_EVENTS, at_prompt()],
     ),
-    "a fast prompt after a compaction that no start answered": (
+    "a fast prompt after a compaction without a start event": (
         event(PROMPT), OWED._replace(mark=""), {"idle_seconds": 0.0},
         [at_start("compact"), Remember({"owed_sources": ""}), Step.LIST_WANTED_EVENTS, at_prompt()],
     ),
     "a compaction": (
-        event(COMPACT), TOLD, {},
+        event(COMPACT), INFORMED, {},
         [SaveFacts("pre_compact", force=True), Remember({"owed_sources": "compact", "mark": ""}),
          RunWorkflows("on_pre_compact", {"trigger": "auto"})],
     ),
     "Gemini CLI's PreCompress before a request": (
-        event(COMPACT, "auto", "gemini"), TOLD, {},
+        event(COMPACT, "auto", "gemini"), INFORMED, {},
         [SaveFacts("pre_compact", force=True), RunWorkflows("on_pre_compact", {"trigger": "auto"})],
     ),
-    "a person's command to compress": (
-        event(COMPACT, "manual", "gemini"), TOLD, {},
+    "a user's command to compress": (
+        event(COMPACT, "manual", "gemini"), INFORMED, {},
         [SaveFacts("pre_compact", force=True), Remember({"owed_sources": "compact", "mark": ""}),
          RunWorkflows("on_pre_compact", {"trigger": "manual"})],
     ),
     "a stop": (
-        event(STOP, response="done"), TOLD, {}, [SaveFacts("stop"), *at_stop("done"), Step.LIMIT_BLOCKS],
+        event(STOP, response="done"), INFORMED, {}, [SaveFacts("stop"), *at_stop("done"), Step.LIMIT_BLOCKS],
     ),
     "a stop with PAIF's checkpoints": (
-        event(STOP), TOLD, {"checkpoints_periodically": True},
+        event(STOP), INFORMED, {"checkpoints_periodically": True},
         [SaveFacts("stop"), Step.SAVE_CHECKPOINT, *at_stop(), Step.LIMIT_BLOCKS],
     ),
     "an end": (
-        event(END, "clear"), TOLD, {},
+        event(END, "clear"), INFORMED, {},
         [SaveFacts("session_end", force=True), RunWorkflows("on_session_end", {"reason": "clear"}), Step.WRAP_SESSION,
          Remember({"ended": "clear"})],
     ),
     "an end with PAIF's checkpoint": (
-        event(END), TOLD, {"checkpoints_at_end": True},
+        event(END), INFORMED, {"checkpoints_at_end": True},
         [SaveFacts("session_end", force=True), RunWorkflows("on_session_end", {"reason": "other"}), Step.WRAP_SESSION,
          Step.CHECKPOINT_AT_END, Remember({"ended": "other"})],
     ),
     "without extraction a start saves nothing": (
-        event(START, "compact"), TOLD, {"saves_facts": False},
+        event(START, "compact"), INFORMED, {"saves_facts": False},
         [RESET, at_start("compact"), Remember({"has_context": True, "owed_sources": "compact"}), *CLOSING],
     ),
     "without extraction a stop saves nothing": (
-        event(STOP), TOLD, {"saves_facts": False}, [*at_stop(), Step.LIMIT_BLOCKS],
+        event(STOP), INFORMED, {"saves_facts": False}, [*at_stop(), Step.LIMIT_BLOCKS],
     ),
 }  # fmt: skip
 
 
 @for_each("name", PLANS)
-def test_an_event_has_its_plan(name):
+def test_each_event_has_its_plan(name):
     happened, known, circumstances, plan = PLANS[name]
     assert plan_event(happened, known, Circumstances(PID, **circumstances)) == plan
 
@@ -176,17 +176,17 @@ def test_an_event_has_its_plan(name):
     [
         (event(START, "resume"), OWED, True),
         (event(START, "startup"), OWED, False),
-        (event(START, "resume"), TOLD, False),
+        (event(START, "resume"), INFORMED, False),
         (event(PROMPT), OWED, True),
         (event(PROMPT), OWED._replace(has_context=False), False),
-        (event(PROMPT), TOLD, False),
+        (event(PROMPT), INFORMED, False),
         (event(STOP), OWED, False),
     ],
 )
 def test_the_transcript_is_read_only_for_a_plan_that_depends_on_it(happened, known, needed):
     assert needs_arrival(happened, known) is needed
     circumstances = [Circumstances(PID, has_arrived=arrived) for arrived in (True, False)]
-    plans = [plan_event(happened, known, one) for one in circumstances]
+    plans = [plan_event(happened, known, circumstance) for circumstance in circumstances]
     assert (plans[0] != plans[1]) is needed
 
 
@@ -199,8 +199,8 @@ def test_the_transcript_is_read_only_for_a_plan_that_depends_on_it(happened, kno
         (event(COMPACT, agent="gemini"), 2, {}),
     ],
 )
-def test_a_compaction_in_the_transcript_owes_context_where_no_start_follows_it(happened, count, changes):
-    known = TOLD._replace(mark="m")
+def test_a_compaction_in_the_transcript_owes_context_only_if_no_start_event_follows_it(happened, count, changes):
+    known = INFORMED._replace(mark="m")
     assert note_compactions(happened, known, count) == known._replace(**changes)
 
 
@@ -208,8 +208,8 @@ def test_a_compaction_in_the_transcript_owes_context_where_no_start_follows_it(h
     ("blocks", "is_blocked", "counted", "is_kept"),
     [(0, True, 1, True), (3, False, 0, False), (MAX_BLOCKS - 1, True, MAX_BLOCKS, True), (MAX_BLOCKS, True, 0, False)],
 )
-def test_a_workflow_keeps_an_agent_from_stopping_only_so_often(blocks, is_blocked, counted, is_kept):
-    session, kept = limit_blocks(TOLD._replace(blocks=blocks), is_blocked)
+def test_a_workflow_keeps_an_agent_from_stopping_only_a_limited_number_of_times(blocks, is_blocked, counted, is_kept):
+    session, kept = limit_blocks(INFORMED._replace(blocks=blocks), is_blocked)
     assert (session.blocks, kept) == (counted, is_kept)
 
 
@@ -229,9 +229,9 @@ def test_the_cleared_session_has_the_same_process_or_is_the_newest_one_ended_by_
     assert choose_cleared_session(others, NEW, PID) == chosen
 
 
-def test_the_same_event_at_once_is_a_repetition():
+def test_the_same_event_within_the_time_limit_is_a_repetition():
     happened = event(PROMPT, prompt="go")
-    known = TOLD._replace(event=identify_event(happened))
+    known = INFORMED._replace(event=identify_event(happened))
     assert is_repeated(happened, known, REPEAT_SECONDS - 1)
     assert not is_repeated(happened, known, REPEAT_SECONDS)
     assert not is_repeated(event(PROMPT, prompt="on"), known, 0)

@@ -75,4 +75,4 @@ FAMILY = """echo $$ >> "$PIDS"
 sh -c 'trap "" TERM; echo $$ >> "$PIDS"; sleep 60 & echo $! >> "$PIDS"; wait' &
 setsid sh -c 'echo $$ >> "$PIDS"; exec sleep 60' &
 """
-"""A session with a child that does not want to end, a grandchild, and one that has left the group."""
+"""A session with a child that ignores SIGTERM, a grandchild, and a child that has left the process group."""

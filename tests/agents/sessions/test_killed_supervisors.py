@@ -33,11 +33,12 @@ def pids(agents, tmp_path):
     return file
 
 
-def whole_family(pids):
+def wait_for_family(pids):
+    """Wait until the session and its three descendants run."""
     return until(lambda: pids.exists() and len(pids.read_text().split()) == 4)
 
 
-def listed(top, agents):
+def list_spawned(top, agents):
     done = subprocess.run(
         [sys.executable, "-m", "baton_git", "session", "list", "--spawned", "--json"],
         cwd=top, env={**agents.environment}, capture_output=True, text=True, timeout=60, check=True,
@@ -52,19 +53,19 @@ def test_when_loop_run_is_killed_its_session_ends(agents, top, pids):
         cwd=top, env={**agents.environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
-    whole_family(pids)
+    wait_for_family(pids)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     until(lambda: not living(pids), 30)
-    assert [one["status"] for one in listed(top, agents)] == ["lost"]
+    assert [one["status"] for one in list_spawned(top, agents)] == ["lost"]
 
 
 @pytest.mark.slow
-def test_when_the_keeper_is_killed_its_session_ends(agents, records, pids):
+def test_when_a_supervisor_is_killed_its_session_ends(agents, records, pids):
     id_ = Spawner(records, agents.environment, NOW)(LaunchRequest("claude", "Go on", cwd=str(agents.folder)), {})[
         "spawned"
     ]
-    whole_family(pids)
+    wait_for_family(pids)
     os.kill(records.get(id_).keeper.pid, signal.SIGKILL)
     until(lambda: not living(pids), 30)
     end_unwatched_sessions(records, NOW)

@@ -134,7 +134,7 @@ def test_a_session_ended_by_a_signal_names_it(agents, quick):
     assert ": SIGKILL; log: /" in quick("--max-failures", "1").err
 
 
-def test_a_result_that_is_an_error_is_a_failure_whatever_the_exit_status_says(agents, quick):
+def test_a_result_that_is_an_error_is_a_failure_despite_exit_status_0(agents, quick):
     said = {"type": "result", "is_error": True, "result": "No credit.\n\nLOOP_COMPLETE", "total_cost_usd": 1.0}
     agents.shell("claude", f"cat <<'END'\n{json.dumps(said)}\nEND")
     done = quick("--max-failures", "1")
@@ -143,7 +143,7 @@ def test_a_result_that_is_an_error_is_a_failure_whatever_the_exit_status_says(ag
 
 
 @pytest.mark.parametrize("cost", ["NaN", "Infinity", "-1", "true", '"1"', "1e300", "9" * 400])
-def test_an_odd_cost_is_unknown(agents, quick, cost):
+def test_an_invalid_cost_is_unknown(agents, quick, cost):
     said = f'{{"type": "result", "result": "x", "total_cost_usd": {cost}, "usage": {{"input_tokens": -5}}}}'
     agents.shell("claude", f"cat <<'END'\n{said}\nEND")
     done = quick("--max-iterations", "1")
@@ -178,7 +178,7 @@ def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
     assert (top / ".git/baton/stop").exists()
 
 
-def test_a_session_without_permissions_is_reported_after_the_first_one(agents, quick):
+def test_missing_permissions_are_reported_after_the_first_session(agents, quick):
     agents.answering("I need permission to edit the file.", "Still.")
     done = quick("--max-iterations", "2")
     hint = (
@@ -260,7 +260,7 @@ def test_a_loop_that_cannot_start_is_a_usage_error(agents, quick):
     assert quick("--file", "x").code == 2
 
 
-def test_no_limit_can_be_lifted(baton):
+def test_limits_cannot_be_zero_infinite_or_too_large(baton):
     for words in (
         ("--max-iterations", "0"), ("--max-iterations", "100000"), ("--session-timeout", "inf"),
         ("--session-timeout", "nan"), ("--total-timeout", "0"), ("--total-timeout", "inf"), ("--budget", "inf"),
@@ -271,7 +271,7 @@ def test_no_limit_can_be_lifted(baton):
 
 
 @pytest.mark.slow
-def test_a_loop_within_a_started_session_makes_no_longer_chain(agents, loop, top):
+def test_a_loop_within_a_spawned_session_cannot_exceed_the_limit_of_its_chain(agents, loop, top):
     agents.answering("part COUNT")
     first = loop("--max-iterations", "3", "--stuck-after", "9")
     last = first.data["sessions"][-1]["id"]

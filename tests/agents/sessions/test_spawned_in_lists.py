@@ -15,7 +15,7 @@ def records(top, baton):
     return SpawnedSessions(top / ".git" / "baton" / "spawned")
 
 
-def test_they_are_listed_newest_first(baton, records):
+def test_spawned_sessions_are_listed_newest_first(baton, records):
     records.save(
         SpawnedSession("SP-one000", "claude", "exited", started="2026-11-20T10:00:00Z", cost_usd=0.25, loop="chain")
     )
@@ -60,22 +60,23 @@ def test_an_unreadable_record_is_reported(baton, records):
 def test_a_list_shows_no_internal_data(baton, records):
     me = Process.of(os.getpid())
     records.save(SpawnedSession("SP-run000", "claude", process=me, variables={"secret": 1}))
-    one = baton("session", "list", "--spawned", "--json").json[0]
-    assert one["pid"] == os.getpid()
-    assert one["status"] == "running"
-    assert "variables" not in one
+    session = baton("session", "list", "--spawned", "--json").json[0]
+    assert session["pid"] == os.getpid()
+    assert session["status"] == "running"
+    assert "variables" not in session
 
 
-def test_in_the_list_of_all_sessions_they_are_marked(baton, records, top):
+def test_spawned_sessions_are_marked_in_the_list_of_all_sessions(baton, records, top):
     baton("boot", "--session", "s1", "--no-verify")
     records.save(SpawnedSession("SP-one000", "claude", "exited", session="s1"))
     done = baton("session", "list", "--adapter", "baton")
     assert "SP-one000 exited" in done.out
-    marked = [one for one in baton("session", "list", "--adapter", "baton", "--json").json if "spawned" in one]
-    assert [(one["spawned"], one["status"]) for one in marked] == [("SP-one000", "exited")]
+    sessions = baton("session", "list", "--adapter", "baton", "--json").json
+    marked = [session for session in sessions if "spawned" in session]
+    assert [(session["spawned"], session["status"]) for session in marked] == [("SP-one000", "exited")]
 
 
-def test_stopping_what_is_over_changes_nothing(baton, records):
+def test_stopping_an_ended_session_changes_nothing(baton, records):
     records.save(SpawnedSession("SP-one000", "claude", "exited", exit=0))
     done = baton("session", "stop", "SP-one")
     assert done.out == "SP-one000 exited\n"

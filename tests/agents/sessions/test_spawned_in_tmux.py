@@ -38,10 +38,10 @@ def start(agents, tmux, tmp_path):
     records = SpawnedSessions(tmp_path / "spawned")
 
     def call(seconds=30.0, session="here"):
-        wish = LaunchRequest(
+        request = LaunchRequest(
             "claude", "Go on", cwd=str(tmp_path), seconds=seconds, in_window=True, tmux_session=session
         )
-        return records, Spawner(records, tmux, NOW, parent="s0")(wish, {})
+        return records, Spawner(records, tmux, NOW, parent="s0")(request, {})
 
     return call
 

@@ -37,11 +37,11 @@ def spawner(agents, records):
     return Spawner(records, agents.environment, NOW, parent="s0")
 
 
-def wish(agents, cli="claude", **more):
+def make_request(agents, cli="claude", **more):
     return LaunchRequest(cli, more.pop("prompt", "Go on"), cwd=str(agents.folder), **more)
 
 
-def ended(records, id_):
+def wait_for_end(records, id_):
     return until(lambda: (found := records.get(id_)).status != "running" and found)
 
 
@@ -50,11 +50,11 @@ def ended(records, id_):
 
 def test_a_started_session_is_recorded_with_its_result_and_cost(agents, records, spawner):
     agents.answering("done")
-    result = spawner(wish(agents), {"n": 1})
+    result = spawner(make_request(agents), {"n": 1})
     assert result["session_spawned"] is True
     assert result["cli"] == "claude"
     assert result["pid"] > 0
-    record = ended(records, result["spawned"])
+    record = wait_for_end(records, result["spawned"])
     assert (record.status, record.exit, record.answer, record.cost_usd, record.tokens) == ("exited", 0, "done", 0.5, 15)
     assert (record.parent, record.iteration, record.session, record.variables) == ("s0", 2, "c-1", {"n": 1})
     assert json.loads((records.folder / f"{record.id}.log").read_text())["result"] == "done"
@@ -65,20 +65,20 @@ def test_a_started_session_is_recorded_with_its_result_and_cost(agents, records,
     [("claude", "claude CLI not found"), ("gemini", "gemini CLI not found"), ("cat", "Unknown CLI: cat")],
 )
 def test_a_missing_agent_cli_is_an_error(agents, records, spawner, cli, error):
-    assert spawner(wish(agents, cli), {}) == {"error": error}
+    assert spawner(make_request(agents, cli), {}) == {"error": error}
     assert records.all() == ([], [])
 
 
-def test_whatever_else_fails_is_an_error_with_its_reason(agents, records, spawner):
+def test_an_invalid_launch_request_is_an_error_with_its_reason(agents, records, spawner):
     agents.shell("claude", "exit 0")
     assert (
         "the folder /nonexistent does not exist"
         in spawner(LaunchRequest("claude", "x", cwd="/nonexistent"), {})["error"]
     )
-    assert spawner(wish(agents, prompt="a\0b"), {}) == {"error": "the prompt has a NUL character"}
-    assert "200,000 bytes, the limit" in spawner(wish(agents, prompt="a" * 200_000), {})["error"]
-    assert "the system prompt has" in spawner(wish(agents, system_prompt="ü" * 60_000), {})["error"]
-    assert "tmux" in spawner(wish(agents, in_window=True), {})["error"]
+    assert spawner(make_request(agents, prompt="a\0b"), {}) == {"error": "the prompt has a NUL character"}
+    assert "200,000 bytes, the limit" in spawner(make_request(agents, prompt="a" * 200_000), {})["error"]
+    assert "the system prompt has" in spawner(make_request(agents, system_prompt="ü" * 60_000), {})["error"]
+    assert "tmux" in spawner(make_request(agents, in_window=True), {})["error"]
 
 
 # --- the arguments of each CLI
@@ -94,7 +94,7 @@ def test_whatever_else_fails_is_an_error_with_its_reason(agents, records, spawne
 )
 def test_each_cli_gets_its_own_arguments(agents, records, spawner, cli, arguments, stdin):
     agents.shell(cli, NOTE)
-    ended(records, spawner(wish(agents, cli, system_prompt="Facts"), {})["spawned"])
+    wait_for_end(records, spawner(make_request(agents, cli, system_prompt="Facts"), {})["spawned"])
     said = agents.notes.read_text().splitlines()
     assert said[: len(arguments)] == arguments
     assert said[-1] == f"stdin:{stdin}"
@@ -104,7 +104,7 @@ def test_each_cli_gets_its_own_arguments(agents, records, spawner, cli, argument
 def test_no_prompt_is_taken_for_a_command(agents, spawner, cli):
     agents.shell(cli, "exit 0")
     for prompt in ("review", "mcp", "resume"):
-        _, job = spawner.prepare(wish(agents, cli, prompt=prompt), {})
+        _, job = spawner.prepare(make_request(agents, cli, prompt=prompt), {})
         assert prompt not in job.argv
         assert f" {prompt}" in job.argv
 
@@ -113,7 +113,7 @@ def test_no_prompt_is_taken_for_a_command(agents, spawner, cli):
 def test_no_prompt_is_taken_for_an_option(agents, records, spawner, cli):
     agents.shell(cli, "exit 0")
     for prompt in ("--dangerously-skip-permissions", "-p x", "--", "-"):
-        _, job = spawner.prepare(wish(agents, cli, prompt=prompt, system_prompt="-x"), {})
+        _, job = spawner.prepare(make_request(agents, cli, prompt=prompt, system_prompt="-x"), {})
         assert prompt not in job.argv
         assert prompt in [one.strip() for one in job.argv]
         assert "-x" not in job.argv
@@ -123,7 +123,7 @@ def test_no_prompt_is_taken_for_an_option(agents, records, spawner, cli):
 def test_the_users_own_arguments_are_added(agents, records, spawner):
     agents.shell("codex", NOTE)
     chosen = replace(spawner, arguments={"codex": ("-s", "workspace-write")})
-    ended(records, chosen(wish(agents, "codex"), {})["spawned"])
+    wait_for_end(records, chosen(make_request(agents, "codex"), {})["spawned"])
     assert agents.notes.read_text().splitlines()[:5] == ["exec", "--json", "-s", "workspace-write", "Go on"]
 
 
@@ -140,8 +140,8 @@ def test_a_started_session_gets_no_variables_of_the_surrounding_session():
 @pytest.mark.slow
 def test_no_secret_of_the_prompt_reaches_the_record(agents, records, spawner):
     agents.answering("token ghp_" + "a1B2" * 10)
-    id_ = spawner(wish(agents, prompt="use ghp_" + "a1B2" * 10), {})["spawned"]
-    ended(records, id_)
+    id_ = spawner(make_request(agents, prompt="use ghp_" + "a1B2" * 10), {})["spawned"]
+    wait_for_end(records, id_)
     assert "ghp_" not in records.path(id_).read_text()
 
 
@@ -152,30 +152,30 @@ def test_no_secret_of_the_prompt_reaches_the_record(agents, records, spawner):
 def test_a_session_is_ended_at_its_time_limit_with_its_child_processes(agents, records, spawner, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
-    id_ = spawner(wish(agents, seconds=3.0), {})["spawned"]
-    assert ended(records, id_).status == "timed_out"
+    id_ = spawner(make_request(agents, seconds=3.0), {})["spawned"]
+    assert wait_for_end(records, id_).status == "timed_out"
     assert len(pids.read_text().split()) == 4
     assert living(pids) == []
 
 
 def test_a_failed_session_has_a_reason(agents, records, spawner):
     agents.shell("claude", "echo no key >&2; exit 7")
-    result = spawner(wish(agents), {})
-    record = ended(records, records.all()[0][0].id)
+    result = spawner(make_request(agents), {})
+    record = wait_for_end(records, records.all()[0][0].id)
     assert (record.status, record.exit, record.error) == ("failed", 7, "no key")
     assert result.get("error", "claude ended immediately: no key") == "claude ended immediately: no key"
 
 
 @pytest.mark.slow
-def test_a_session_that_fails_immediately_is_an_error_of_the_caller(agents, spawner, monkeypatch):
+def test_the_caller_gets_the_error_of_a_session_that_fails_immediately(agents, spawner, monkeypatch):
     monkeypatch.setattr("baton_git.agents.sessions.starting.QUICK_FAILURE_SECONDS", 30.0)
     agents.shell("claude", "echo no key >&2; exit 7")
-    assert spawner(wish(agents), {}) == {"error": "claude ended immediately: no key"}
+    assert spawner(make_request(agents), {}) == {"error": "claude ended immediately: no key"}
     agents.shell("claude", "echo Not logged in; exit 1")
-    assert spawner(wish(agents), {}) == {"error": "claude ended immediately: Not logged in"}
+    assert spawner(make_request(agents), {}) == {"error": "claude ended immediately: Not logged in"}
 
 
-def test_a_failed_start_fails_immediately_and_does_not_count(agents, records, spawner, monkeypatch):
+def test_a_failed_start_is_an_error_and_its_record_says_failed(agents, records, spawner, monkeypatch):
     agents.shell("claude", "exit 0")
 
     def refuse(*_, **__):
@@ -183,18 +183,18 @@ def test_a_failed_start_fails_immediately_and_does_not_count(agents, records, sp
 
     with monkeypatch.context() as here:
         here.setattr("baton_git.agents.sessions.starting.subprocess.Popen", refuse)
-        assert spawner(wish(agents), {}) == {"error": "no more processes"}
+        assert spawner(make_request(agents), {}) == {"error": "no more processes"}
     nowhere = replace(spawner, environment={**agents.environment, "PATH": str(agents.folder)})
     with monkeypatch.context() as here:
         here.setenv("PATH", str(agents.folder))
-        assert "tmux" in nowhere(wish(agents, in_window=True, tmux_session="x"), {})["error"]
+        assert "tmux" in nowhere(make_request(agents, in_window=True, tmux_session="x"), {})["error"]
     assert [one.status for one in records.all()[0]] == ["failed", "failed"]
     assert sorted(one.error for one in records.all()[0])[1] == "no more processes"
 
 
-def test_a_process_killed_while_starting_leaves_no_valid_record(agents, records, spawner):
+def test_the_record_of_a_session_whose_starter_is_gone_is_lost(agents, records, spawner):
     agents.shell("claude", "exit 0")
-    record, _ = spawner.prepare(wish(agents), {})
+    record, _ = spawner.prepare(make_request(agents), {})
     assert records.get(record.id).status == "running"
     records.save(replace(record, starter=Process(2**22 - 1, 1.0)))
     assert records.get(record.id).status == "lost"
@@ -204,29 +204,29 @@ def test_a_process_killed_while_starting_leaves_no_valid_record(agents, records,
 
 def test_the_environment_is_never_stored(agents, records, tmp_path):
     secret = "hunter" + "22" * 8
-    told = tmp_path / "told"
+    received = tmp_path / "received"
     job = Job(str(records.folder), "SP-a", ("x",), {"TOKEN": secret, "LONG": "x" * 500_000}, None, True)
     records.folder.mkdir()
     pipe = records.pipe("SP-a")
 
-    def take():
+    def receive():
         until(pipe.exists)
         assert stat.S_ISFIFO(pipe.stat().st_mode)
         assert stat.S_IMODE(pipe.stat().st_mode) == 0o600
-        told.write_text(str(receive_job(pipe) == job))
+        received.write_text(str(receive_job(pipe) == job))
 
-    taker = threading.Thread(target=take)
-    taker.start()
+    receiver = threading.Thread(target=receive)
+    receiver.start()
     send_job(pipe, job, lambda: False)
-    taker.join()
-    assert told.read_text() == "True"
+    receiver.join()
+    assert received.read_text() == "True"
     assert list(records.folder.iterdir()) == []
     with pytest.raises(OSError, match="did not start"):
         send_job(pipe, job, lambda: True)
     assert list(records.folder.iterdir()) == []
 
 
-def test_old_records_go_with_their_logs_and_pipes_but_none_of_the_chain(records, monkeypatch):
+def test_old_records_are_deleted_with_their_logs_and_pipes_except_those_of_the_chain(records, monkeypatch):
     monkeypatch.setattr("baton_git.agents.sessions.records.KEPT", 2)
     monkeypatch.setattr("baton_git.agents.sessions.records.LOGS", 1)
     records.folder.mkdir()
@@ -245,17 +245,17 @@ def test_old_records_go_with_their_logs_and_pipes_but_none_of_the_chain(records,
 @pytest.mark.slow
 def test_no_secret_of_a_session_reaches_its_log(agents, records, spawner):
     agents.shell("claude", "echo key ghp_" + "a1B2" * 10 + "; printf ghp_%s " + "a1B2" * 10)
-    record = ended(records, spawner(wish(agents), {})["spawned"])
+    record = wait_for_end(records, spawner(make_request(agents), {})["spawned"])
     said = (records.folder / f"{record.id}.log").read_text()
     assert said.startswith("key ")
     assert "a1B2" not in said
 
 
 @pytest.mark.slow
-def test_stopping_ends_all_of_it(agents, records, spawner, tmp_path):
+def test_stopping_a_session_ends_all_its_processes(agents, records, spawner, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
-    id_ = spawner(wish(agents), {})["spawned"]
+    id_ = spawner(make_request(agents), {})["spawned"]
     until(lambda: pids.exists() and len(pids.read_text().split()) == 4)
     done = stop(records, records.get(id_), NOW)
     assert done.status == "stopped"
@@ -274,7 +274,7 @@ def test_a_session_without_a_supervisor_can_be_stopped(records):
 @pytest.mark.slow
 def test_a_started_session_outlives_its_starter(agents, records, spawner):
     agents.shell("claude", "exec sleep 60")
-    found = records.get(spawner(wish(agents), {})["spawned"])
+    found = records.get(spawner(make_request(agents), {})["spawned"])
     assert os.getsid(found.keeper.pid) != os.getsid(0)
     assert os.getpgid(found.process.pid) == found.process.pid
     stop(records, found, NOW)
@@ -284,16 +284,16 @@ def test_a_started_session_outlives_its_starter(agents, records, spawner):
 
 
 @pytest.mark.slow
-def test_a_chain_ends_at_its_limit_despite_workflows(agents, records, spawner):
+def test_a_chain_ends_at_its_limit_even_if_a_workflow_resets_its_count(agents, records, spawner):
     agents.answering("x")
     id_, iterations = None, []
     for _ in range(4):
         one = replace(spawner, parent_spawn=id_)
-        result = one(wish(agents, most=4), {"iteration_count": 0})
+        result = one(make_request(agents, most=4), {"iteration_count": 0})
         if "error" in result:
             break
         id_ = result["spawned"]
-        iterations.append(ended(records, id_).iteration)
+        iterations.append(wait_for_end(records, id_).iteration)
     assert iterations == [2, 3, 4]
     assert result == {"error": "the chain has 4 sessions, the limit is 4"}
 
@@ -301,50 +301,50 @@ def test_a_chain_ends_at_its_limit_despite_workflows(agents, records, spawner):
 def test_a_chain_counts_all_sessions_started_for_it(agents, records, spawner):
     agents.shell("claude", "exit 0")
     ids = []
-    for parent in (None, None, 0, 0):  # at two events of one session, and of one that it started
+    for parent in (None, None, 0, 0):  # at two events of the first session, and at two of a session that it started
         one = replace(spawner, parent_spawn=None if parent is None else ids[parent])
-        ids.append(one.prepare(wish(agents, most=5), {})[0].id)
+        ids.append(one.prepare(make_request(agents, most=5), {})[0].id)
     for parent in (None, *ids):
-        refused = replace(spawner, parent_spawn=parent)(wish(agents, most=5), {})
+        refused = replace(spawner, parent_spawn=parent)(make_request(agents, most=5), {})
         assert refused == {"error": "the chain has 5 sessions, the limit is 5"}
     assert [records.get(one).iteration for one in ids] == [2, 3, 4, 5]
     assert {records.get(one).chain for one in ids} == {"s0"}
-    assert replace(spawner, parent="s1").prepare(wish(agents, most=5), {})[0].iteration == 2
+    assert replace(spawner, parent="s1").prepare(make_request(agents, most=5), {})[0].iteration == 2
 
 
 def test_no_session_of_a_chain_starts_while_a_stop_file_is_there(agents, records, spawner, tmp_path):
     agents.shell("claude", "exit 0")
     stopped = replace(spawner, stop_files=(tmp_path / "none", tmp_path))
-    assert stopped(wish(agents), {}) == {"error": f"{tmp_path} exists, so no session is started"}
+    assert stopped(make_request(agents), {}) == {"error": f"{tmp_path} exists, so no session is started"}
     assert records.all()[0] == []
 
 
-def test_a_chain_ends_after_so_much_time(agents, records, spawner):
+def test_a_chain_ends_at_its_time_limit(agents, records, spawner):
     agents.shell("claude", "exit 0")
-    first = spawner.prepare(wish(agents), {})[0].id
+    first = spawner.prepare(make_request(agents), {})[0].id
     late = replace(spawner, parent="s1", parent_spawn=first, now="2026-11-22T03:59:00Z")
-    assert late.prepare(wish(agents), {})[0].seconds == 60.0
-    refused = replace(late, now="2026-11-22T04:00:00Z")(wish(agents), {})
+    assert late.prepare(make_request(agents), {})[0].seconds == 60.0
+    refused = replace(late, now="2026-11-22T04:00:00Z")(make_request(agents), {})
     assert refused == {"error": "the chain began at 2026-11-21T20:00:00Z, the limit is 28800 seconds"}
 
 
-def test_a_chain_ends_when_its_money_is_spent(agents, records, spawner):
+def test_a_chain_ends_at_its_budget(agents, records, spawner):
     agents.shell("claude", "exit 0")
     for number, cost in enumerate((12.0, None, 8.0)):
         records.save(SpawnedSession(f"SP-paid{number}", "claude", "exited", chain="s0", chain_began=NOW, cost_usd=cost))
-    refused = spawner(wish(agents), {})
+    refused = spawner(make_request(agents), {})
     assert refused == {"error": "the chain cost 20.00 USD, the budget is 20.00"}
-    assert spawner.prepare(wish(agents, budget_usd=21.0), {})
+    assert spawner.prepare(make_request(agents, budget_usd=21.0), {})
 
 
-def test_a_chain_of_unknown_length_ends(agents, records, spawner):
+def test_a_chain_of_unknown_length_starts_no_session(agents, records, spawner):
     agents.answering("x")
     records.folder.mkdir()
     for content in (None, "{", '{"id": "SP-gone00", "status": "huh"}', '{"id": "SP-x", "cli": "x", "iteration": "1"}'):
         if content is not None:
             (records.folder / "SP-gone00.json").write_text(content)
-        assert "error" in replace(spawner, parent_spawn="SP-gone00")(wish(agents), {})
-    assert "error" in replace(spawner, parent_spawn="../x")(wish(agents), {})
+        assert "error" in replace(spawner, parent_spawn="SP-gone00")(make_request(agents), {})
+    assert "error" in replace(spawner, parent_spawn="../x")(make_request(agents), {})
 
 
 def test_the_number_of_concurrent_sessions_is_limited(agents, records, spawner):
@@ -352,7 +352,9 @@ def test_the_number_of_concurrent_sessions_is_limited(agents, records, spawner):
     me = Process.of(os.getpid())
     for number in range(MAX_RUNNING):
         records.save(SpawnedSession(f"SP-run00{number}", "claude", process=me))
-    assert spawner(wish(agents), {}) == {"error": f"{MAX_RUNNING} sessions are running, the limit is {MAX_RUNNING}"}
+    assert spawner(make_request(agents), {}) == {
+        "error": f"{MAX_RUNNING} sessions are running, the limit is {MAX_RUNNING}"
+    }
 
 
 # --- records
@@ -360,9 +362,7 @@ def test_the_number_of_concurrent_sessions_is_limited(agents, records, spawner):
 
 def test_a_record_without_running_processes_is_lost(records):
     records.save(SpawnedSession("SP-a", "claude", process=Process(2**22 - 1, 1.0), keeper=Process(2**22 - 2, 1.0)))
-    records.save(
-        SpawnedSession("SP-b", "claude", process=Process(os.getpid(), 1.0))
-    )  # another process has its number now
+    records.save(SpawnedSession("SP-b", "claude", process=Process(os.getpid(), 1.0)))  # another process has its id now
     records.save(SpawnedSession("SP-c", "claude", process=Process(os.getpid(), psutil.Process().create_time())))
     assert {one.id: one.status for one in records.all()[0]} == {"SP-a": "lost", "SP-b": "lost", "SP-c": "running"}
 

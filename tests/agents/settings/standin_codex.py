@@ -38,13 +38,13 @@ def write(edits):
 
 
 for line in sys.stdin:
-    asked = json.loads(line)
-    if asked["method"] == "hooks/list":
-        result = {"data": [{"cwd": cwd, "hooks": list(hooks(cwd))} for cwd in asked["params"]["cwds"]]}
+    request = json.loads(line)
+    if request["method"] == "hooks/list":
+        result = {"data": [{"cwd": cwd, "hooks": list(hooks(cwd))} for cwd in request["params"]["cwds"]]}
     else:
         result = {}
-    if asked["method"] == "config/batchWrite":
-        write(asked["params"]["edits"])
-    if "id" in asked:
+    if request["method"] == "config/batchWrite":
+        write(request["params"]["edits"])
+    if "id" in request:
         print(json.dumps({"method": "news", "params": {}}))
-        print(json.dumps({"id": asked["id"], "result": result}), flush=True)
+        print(json.dumps({"id": request["id"], "result": result}), flush=True)

@@ -1,4 +1,4 @@
-"""`baton agents install --with`: skills and the MCP server are added, and removed to the byte."""
+"""`baton agents install --with`: skills and the MCP server are added, and removed byte for byte."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pseudo_terminal import typing_here
 from baton_git.agents.settings.agent_tools import SKILLS, read_skill
 
 SERVERS = {"claude": ".mcp.json", "codex": ".codex/config.toml", "gemini": ".gemini/settings.json"}
-PLACES = {"claude": ".claude/skills", "codex": ".agents/skills", "gemini": ".agents/skills"}
+SKILL_FOLDERS = {"claude": ".claude/skills", "codex": ".agents/skills", "gemini": ".agents/skills"}
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -26,12 +26,12 @@ def servers(path: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("agent", SERVERS)
-def test_skills_and_the_server_go_in_and_come_out_to_the_byte(baton, top, agent):
+def test_skills_and_the_server_are_added_and_removed_byte_for_byte(baton, top, agent):
     before = tree(top)
     done = baton("agents", "install", agent, "--project", "--with", "skills,mcp", "--json").json
     assert servers(top / SERVERS[agent]) == {"baton": {"command": "baton", "args": ["mcp"]}}
     for name in SKILLS:
-        path = top / PLACES[agent] / name / "SKILL.md"
+        path = top / SKILL_FOLDERS[agent] / name / "SKILL.md"
         assert path.read_text().startswith(f"---\nname: {name}\n")
         assert str(path) in done["added"]
     inside = tree(top)
@@ -59,12 +59,12 @@ def test_existing_content_of_the_files_is_unchanged(baton, top):
     assert tomllib.loads((top / ".codex/config.toml").read_text())["a"] == {"b": 1}
     assert "// mine" in (top / ".gemini/settings.json").read_text()
     baton("agents", "uninstall", "codex", "--project")
-    assert (top / ".agents/skills/baton/SKILL.md").read_text() == read_skill("baton")  # gemini has it still
+    assert (top / ".agents/skills/baton/SKILL.md").read_text() == read_skill("baton")  # gemini still uses it
     baton("agents", "uninstall", "all", "--project")
     assert tree(top) == before
 
 
-def test_a_server_and_a_skill_of_ones_own_are_never_overwritten(baton, top):
+def test_a_server_and_a_skill_of_the_user_are_never_overwritten(baton, top):
     own = {
         ".mcp.json": '{"mcpServers": {"baton": {"command": "mine"}}}', ".claude/skills/baton/SKILL.md": "mine\n",
         ".codex/config.toml": "[mcp_servers.baton]\ncommand = 'mine'\n",
@@ -94,7 +94,7 @@ def test_extras_are_installed_only_on_request(baton, top):
     assert baton("agents", "install", "all", "--project", "--with", "hooks", code=2).code == 2
 
 
-def test_at_a_terminal_it_asks_and_enter_means_yes(monkeypatch, top):
+def test_at_a_terminal_the_install_asks_and_enter_means_yes(monkeypatch, top):
     for typed, is_installed in ((b"n\n", False), (b"\n", True)):
         code, screen = typing_here(monkeypatch, top, "agents", "install", "claude", "--project", typed=typed)
         assert code == 0, screen
@@ -102,7 +102,7 @@ def test_at_a_terminal_it_asks_and_enter_means_yes(monkeypatch, top):
         assert (top / ".mcp.json").exists() is is_installed
 
 
-def test_the_users_own_servers_name_this_very_baton(baton, monkeypatch):
+def test_an_install_for_the_user_adds_the_server_or_prints_the_command_for_it(baton, monkeypatch):
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"):
         monkeypatch.delenv(name, raising=False)
     done = baton("agents", "install", "all", "--with", "mcp")

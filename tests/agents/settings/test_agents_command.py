@@ -38,7 +38,7 @@ def programs(home, tmp_path) -> Path:
     return tmp_path / "bin"
 
 
-def a_program(path: Path, text: str) -> None:
+def write_program(path: Path, text: str) -> None:
     path.write_text(text)
     path.chmod(0o755)
 
@@ -47,14 +47,14 @@ def a_program(path: Path, text: str) -> None:
 def codex(programs, home, monkeypatch) -> Path:
     """Put the stand-in for codex on the PATH; return its folder."""
     run = f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(HERE / 'standin_codex.py'))}\n"
-    a_program(programs / "codex", run)
+    write_program(programs / "codex", run)
     (home / ".codex").mkdir()
     monkeypatch.setenv("CODEX_HOME", str(home / ".codex"))
     return home / ".codex"
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_the_users_own_settings_start_this_very_baton(baton, home, agent):
+def test_the_settings_of_the_user_name_baton_by_its_absolute_path(baton, home, agent):
     done = baton("agents", "install", agent)
     assert f"{agent}: installed in {home / FILES[agent]}" in done.err
     assert "except in repositories where baton init" in done.err
@@ -67,7 +67,7 @@ def test_the_users_own_settings_start_this_very_baton(baton, home, agent):
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_the_settings_of_a_project_name_baton_alone(baton, home, top, agent):
+def test_the_settings_of_a_project_name_baton_without_a_path(baton, home, top, agent):
     baton("agents", "install", agent, "--project", cwd=top)
     assert not (home / FILES[agent]).exists()
     text = (top / FILES[agent]).read_text()
@@ -96,7 +96,7 @@ def test_one_failed_installation_does_not_stop_the_others(baton, home):
     assert (home / ".codex/hooks.json").read_text() == "{"
 
 
-def test_outside_a_repository_nothing_is_made_but_the_settings(baton, home, tmp_path):
+def test_outside_a_repository_an_install_creates_only_the_settings(baton, home, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     baton("agents", "install", "claude", cwd=outside)
@@ -117,7 +117,7 @@ def test_hooks_installed_in_two_places_are_reported(baton, home, top):
     assert "each hook runs twice" in baton("agents", "install", "claude", "--project").err
 
 
-def test_the_to_do_tools_of_claude_code_come_and_go(baton, home):
+def test_the_to_do_tools_of_claude_code_are_enabled_and_disabled(baton, home):
     baton("agents", "install", "claude", "--todo-tools")
     assert json.loads((home / FILES["claude"]).read_text())["env"] == {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
     assert "already installed in" in baton("agents", "install", "claude").err
@@ -128,24 +128,24 @@ def test_the_to_do_tools_of_claude_code_come_and_go(baton, home):
 # --- status
 
 
-def of(done, agent):
-    return next(one for one in done.json if one["agent"] == agent)
+def report_of(done, agent):
+    return next(report for report in done.json if report["agent"] == agent)
 
 
-def said(report):
-    return [one["said"] for place in (report, *report["files"]) for one in place["findings"]]
+def messages_in(report):
+    return [finding["said"] for part in (report, *report["files"]) for finding in part["findings"]]
 
 
-def test_a_missing_install_is_off_only_if_it_was_named(baton, home):
+def test_a_missing_install_is_a_failure_only_for_an_agent_that_was_named(baton, home):
     assert baton("agents", "status").out.count("not installed") == 3
     baton("agents", "status", "gemini", code=1)
 
 
-def test_installed_and_current_is_well(baton, home, programs):
+def test_status_is_ok_if_the_hooks_are_installed_and_current(baton, home, programs):
     baton("agents", "install", "claude")
     baton("agents", "install", "gemini")
-    a_program(programs / "claude", "#!/bin/sh\n")
-    report = of(baton("agents", "status", "--json"), "claude")
+    write_program(programs / "claude", "#!/bin/sh\n")
+    report = report_of(baton("agents", "status", "--json"), "claude")
     assert report["verdict"] == "ok"
     assert report["program"] == str(programs / "claude")
     assert [one["state"] for one in report["files"]] == ["current", "absent"]
@@ -155,15 +155,15 @@ def test_an_entry_of_an_older_baton_is_not_up_to_date(baton, home):
     baton("agents", "install", "claude")
     path = home / FILES["claude"]
     path.write_text(path.read_text().replace('"timeout": 20', '"timeout": 7'))
-    report = of(baton("agents", "status", "--json", code=1), "claude")
+    report = report_of(baton("agents", "status", "--json", code=1), "claude")
     assert report["files"][0]["state"] == "outdated"
-    assert said(report) == ["not up to date: baton agents install claude"]
+    assert messages_in(report) == ["not up to date: baton agents install claude"]
 
 
 def test_a_missing_baton_is_reported(baton, home, top):
     baton("agents", "install", "claude", "--project")
-    report = of(baton("agents", "status", "--json", code=1), "claude")
-    assert said(report) == ["hooks do nothing: baton is missing: install baton again"]
+    report = report_of(baton("agents", "status", "--json", code=1), "claude")
+    assert messages_in(report) == ["hooks do nothing: baton is missing: install baton again"]
 
 
 @pytest.mark.parametrize(
@@ -179,14 +179,14 @@ def test_a_setting_that_disables_hooks_is_reported(baton, home, agent, setting, 
     path.parent.mkdir()
     path.write_text(json.dumps(setting))
     baton("agents", "install", agent)
-    (line,) = said(of(baton("agents", "status", agent, "--json", code=1), agent))
+    (line,) = messages_in(report_of(baton("agents", "status", agent, "--json", code=1), agent))
     assert why in line
 
 
-def test_a_file_that_cannot_be_read_is_unknown(baton, home):
+def test_the_status_is_unknown_if_a_settings_file_cannot_be_read(baton, home):
     (home / ".claude").mkdir()
     (home / FILES["claude"]).write_text("{")
-    report = of(baton("agents", "status", "--json", code=5), "claude")
+    report = report_of(baton("agents", "status", "--json", code=5), "claude")
     assert report["verdict"] == "unknown"
 
 
@@ -197,11 +197,11 @@ def test_a_transcript_in_an_unknown_format_is_reported(baton, home, top):
     path.write_text('{"type": "user", "said": "x"}\n' * 3)
     seen = {"cli": "claude", "session": "a", "seen": "2026-11-20T10:00:00+00:00", "transcript": str(path)}
     (folder / "a.json").write_text(json.dumps(seen))
-    (line,) = said(of(baton("agents", "status", "--json", code=1), "claude"))
+    (line,) = messages_in(report_of(baton("agents", "status", "--json", code=1), "claude"))
     assert line.startswith(f"{path}: records seen 3, understood 0")
 
 
-def test_the_time_of_the_last_hook_comes_from_its_mark(baton, home, top):
+def test_the_time_of_the_last_hook_comes_from_the_stored_sessions(baton, home, top):
     folder = top / ".git/baton/agents"
     folder.mkdir(parents=True)
     for name, text in {
@@ -210,8 +210,8 @@ def test_the_time_of_the_last_hook_comes_from_its_mark(baton, home, top):
         "b.json": '{"cli": "claude", "session": "b", "seen": "2026-11-21T10:00:00+00:00"}', "d.json": "{", "e": "\0",
     }.items():  # fmt: skip
         (folder / name).write_text(text)
-    assert of(baton("agents", "status", "--json"), "claude")["last_ran"] == "2026-11-21T10:00:00+00:00"
-    assert of(baton("agents", "status", "--json"), "gemini")["last_ran"] is None
+    assert report_of(baton("agents", "status", "--json"), "claude")["last_ran"] == "2026-11-21T10:00:00+00:00"
+    assert report_of(baton("agents", "status", "--json"), "gemini")["last_ran"] is None
 
 
 # --- hooks that Codex trusts
@@ -219,7 +219,7 @@ def test_the_time_of_the_last_hook_comes_from_its_mark(baton, home, top):
 
 def test_codex_skips_untrusted_hooks_and_status_reports_it(baton, codex):
     baton("agents", "install", "codex")
-    (line,) = said(of(baton("agents", "status", "codex", "--json", code=1), "codex"))
+    (line,) = messages_in(report_of(baton("agents", "status", "codex", "--json", code=1), "codex"))
     assert line.startswith("codex skips 5 of 5 hooks because they are not trusted: /hooks in codex")
     done = baton("agents", "install", "codex", "--trust")
     assert "5 hooks are trusted" in done.err
@@ -229,17 +229,17 @@ def test_codex_skips_untrusted_hooks_and_status_reports_it(baton, codex):
     assert (codex / "config.toml").read_text() == ""
 
 
-def test_trust_is_asked_of_codex_itself(baton, home):
+def test_without_codex_an_install_with_trust_fails_and_writes_nothing(baton, home):
     done = baton("agents", "install", "codex", "--trust", code=1)
     assert "there is no program 'codex'" in done.err
     assert not (home / FILES["codex"]).exists()
 
 
-def test_a_project_that_codex_does_not_load_is_off(baton, codex, top):
+def test_a_project_that_codex_does_not_load_is_reported(baton, codex, top):
     baton("agents", "install", "codex", "--project")
-    a_program(Path(shutil.which("codex")), "#!/bin/sh\nwhile read -r l; do n=$((n+1)); [ $n = 2 ] || "
+    write_program(Path(shutil.which("codex")), "#!/bin/sh\nwhile read -r l; do n=$((n+1)); [ $n = 2 ] || "
               'echo "{\\"id\\": $((n>1?2:1)), \\"result\\": {\\"data\\": []}}"; done\n')  # fmt: skip
-    lines = said(of(baton("agents", "status", "codex", "--json", code=1), "codex"))
+    lines = messages_in(report_of(baton("agents", "status", "codex", "--json", code=1), "codex"))
     assert any("codex does not load" in line for line in lines)
 
 
@@ -247,24 +247,26 @@ def test_a_project_that_codex_does_not_load_is_off(baton, codex, top):
 def test_the_trust_of_hooks_is_unknown_if_codex_does_not_answer(baton, codex, text):
     baton("agents", "install", "codex")
     baton("agents", "install", "codex", "--project")
-    a_program(Path(shutil.which("codex")), f"#!/bin/sh\n{text}\n")
-    report = of(baton("agents", "status", "codex", "--json", code=None), "codex")
-    assert any(line.startswith("cannot tell whether codex trusts the hooks: codex app-server") for line in said(report))
+    write_program(Path(shutil.which("codex")), f"#!/bin/sh\n{text}\n")
+    report = report_of(baton("agents", "status", "codex", "--json", code=None), "codex")
+    assert any(
+        line.startswith("cannot tell whether codex trusts the hooks: codex app-server") for line in messages_in(report)
+    )
 
 
-def test_a_silent_codex_is_not_waited_for(programs, tmp_path):
-    a_program(programs / "codex", "#!/bin/sh\nsleep 600 & wait\n")
+def test_a_codex_that_gives_no_answer_is_an_error_after_the_time_limit(programs, tmp_path):
+    write_program(programs / "codex", "#!/bin/sh\nsleep 600 & wait\n")
     with pytest.raises(StoreError, match="gave no answer"):
         Codex(str(programs / "codex"), tmp_path, dict(os.environ), seconds=0.3).hooks()
 
 
-def test_without_codex_its_configuration_can_only_say_no(baton, home):
+def test_without_codex_its_configuration_can_only_show_that_hooks_are_not_trusted(baton, home):
     baton("agents", "install", "codex")
-    (line,) = said(of(baton("agents", "status", "codex", "--json", code=1), "codex"))
+    (line,) = messages_in(report_of(baton("agents", "status", "codex", "--json", code=1), "codex"))
     assert "not trusted" in line
     key = json.dumps(f"{home / FILES['codex']}:stop:0:0")
     (home / ".codex/config.toml").write_text(f'[hooks.state.{key}]\ntrusted_hash = "sha256:x"\n')
-    assert "not on the PATH" in said(of(baton("agents", "status", "codex", "--json", code=5), "codex"))[0]
+    assert "not on the PATH" in messages_in(report_of(baton("agents", "status", "codex", "--json", code=5), "codex"))[0]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

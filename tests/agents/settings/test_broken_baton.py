@@ -28,8 +28,8 @@ def program(tmp_path) -> Path:
     return folder / "baton"
 
 
-def installed(baton: Callable, agent: str, event: int = 0) -> str:
-    """Return the line of an event as `agents install` wrote it."""
+def install_line(baton: Callable, agent: str, event: int = 0) -> str:
+    """Install the hooks, and return the line that was written for an event."""
     baton("agents", "install", agent)
     groups = json.loads((Path(os.environ["HOME"]) / FILES[agent]).read_text())["hooks"]
     return str(list(groups.values())[event][0]["hooks"][0]["command"])
@@ -45,10 +45,10 @@ def run(line: str, seconds: float = 0.15, **environment: str) -> subprocess.Comp
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("fault", BROKEN)
 @pytest.mark.parametrize("agent", [*AGENTS, "plugin", "extension"])
-def test_a_broken_baton_stops_no_agent(program, agent, what):
-    spoil(program, what)
+def test_a_broken_baton_does_not_stop_an_agent(program, agent, fault):
+    spoil(program, fault)
     path = f"{program.parent}:{os.environ['PATH']}"
     if agent == "plugin":
         line = make_plugin_line()(9.5)
@@ -63,17 +63,17 @@ def test_a_broken_baton_stops_no_agent(program, agent, what):
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_the_line_in_the_settings_is_that_line(baton, program, agent):
-    line = installed(baton, agent)
+def test_an_install_writes_that_hook_line_with_the_time_limit_of_the_event(baton, program, agent):
+    line = install_line(baton, agent)
     words = extract_program(line)
     assert line == make_hook_line(agent, words)(9.5)
-    assert line == installed(baton, agent, 1)
+    assert line == install_line(baton, agent, 1)
     last = {"claude": 9.5, "codex": 2.5, "gemini": 9.5}[agent]
-    assert installed(baton, agent, -1) == make_hook_line(agent, words)(last)
+    assert install_line(baton, agent, -1) == make_hook_line(agent, words)(last)
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
-def test_without_any_program_at_all_the_line_succeeds(shell):
+def test_the_line_succeeds_without_any_program_on_the_path(shell):
     for line in (make_hook_line("gemini", ["baton"]), make_hook_line("codex", ["/gone/baton"]), make_plugin_line()):
         done = subprocess.run([shutil.which(shell), "-c", line(9.5)], env={"PATH": "/nowhere"}, capture_output=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -88,7 +88,7 @@ def test_a_hanging_baton_leaves_no_process(program):
     assert not [line for line in left.splitlines() if pid in line.split() and not line.split()[2].startswith("Z")]
 
 
-def test_an_answer_is_not_waited_for_where_the_cli_ignores_termination(program):
+def test_a_hook_line_ends_with_its_program_even_if_the_cli_ignores_sigterm(program):
     program.write_text('#!/bin/sh\necho "{}"\n')
     program.chmod(0o755)
     line = f"trap '' TERM; {make_hook_line('claude', [str(program)])(600)}"
@@ -106,7 +106,7 @@ def test_a_closed_standard_stream_is_not_an_error(program, closed):
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 @pytest.mark.parametrize("size", [0, 10_000, 200_000])
-def test_the_reply_arrives_whole_and_has_the_process_of_the_cli(program, shell, size):
+def test_input_and_reply_arrive_whole_and_baton_gets_the_process_id_of_the_cli(program, shell, size):
     program.write_text('#!/bin/sh\nprintf "%s %s " "$BATON_HOOK_PARENT" "$*"\ncat\necho a warning >&2\n')
     program.chmod(0o755)
     line = make_hook_line("claude", [str(program)])(9.5)
@@ -142,13 +142,13 @@ def test_an_older_hook_line_is_reported_upgraded_and_removed_exactly(baton, agen
     path.write_text(original)
     older = OLDER.format("'/my tools/baton'", agent)
     assert extract_program(older) == ["/my tools/baton"]
-    now = extract_program(installed(baton, agent))
+    now = extract_program(install_line(baton, agent))
     written = json.loads(path.read_text())
     for groups in written["hooks"].values():
         groups[0]["hooks"][0]["command"] = older
     path.write_text(json.dumps(written, indent=2) + "\n")
     assert "outdated line: if baton breaks, it blocks the agent" in baton("agents", "status", agent, code=1).out
-    assert extract_program(installed(baton, agent)) == now
+    assert extract_program(install_line(baton, agent)) == now
     assert older not in path.read_text()
     baton("agents", "uninstall", agent)
     assert path.read_text() == original
@@ -167,7 +167,7 @@ def test_the_program_of_an_older_plugin_is_read():
         ("gemini", ".gemini/extensions/baton/hooks/hooks.json", OLDER.format("baton", "gemini")),
     ],
 )
-def test_a_copy_of_an_older_plugin_is_named_until_there_is_a_newer_one(baton, agent, copy, line):
+def test_a_copy_of_an_older_plugin_is_reported_until_there_is_a_newer_one(baton, agent, copy, line):
     path = Path(os.environ["HOME"]) / copy
     path.parent.mkdir(parents=True)
     entry = {"hooks": [{"type": "command", "command": line}]}
@@ -180,8 +180,8 @@ def test_a_copy_of_an_older_plugin_is_named_until_there_is_a_newer_one(baton, ag
     newer.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
     assert "outdated line" not in baton("agents", "status", agent, code=None).out
     (report,) = baton("agents", "status", agent, "--json", code=None).json
-    seen = [report[name] for name in ("package", "installed", "skills", "mcp_server")]
-    assert seen == [str(newer), True, True, True]
+    values = [report[name] for name in ("package", "installed", "skills", "mcp_server")]
+    assert values == [str(newer), True, True, True]
     baton("agents", "install", agent, "--with", "none")
     done = baton("agents", "status", agent, code=1)
     assert f"{newer} both call baton, so every hook runs twice: baton agents uninstall {agent}," in done.out
@@ -207,7 +207,7 @@ def test_the_copy_of_an_uninstalled_plugin_of_claude_does_not_count(baton):
 
 def findings(baton: Callable, *names: str) -> list[str]:
     report = baton("agents", "status", *names, "--json", code=None).json[0]
-    return [one["said"] for file in report["files"] for one in file["findings"]]
+    return [finding["said"] for file in report["files"] for finding in file["findings"]]
 
 
 NAMED = {
@@ -221,15 +221,15 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("what", NAMED)
-def test_status_shows_the_fault_and_its_repair(baton, program, what, monkeypatch):
+@pytest.mark.parametrize("fault", NAMED)
+def test_status_shows_the_fault_and_its_repair(baton, program, fault, monkeypatch):
     monkeypatch.setattr("baton_git.git.hooks.program_health.SECONDS", 0.2)
-    spoil(program, what)
-    line = installed(baton, "gemini")
+    spoil(program, fault)
+    line = install_line(baton, "gemini")
     path = Path(os.environ["HOME"]) / FILES["gemini"]
     quoted = json.dumps(shlex.join(extract_program(line)))[1:-1]
     path.write_text(path.read_text().replace(f" {quoted} hook", f" {shlex.quote(str(program))} hook"))
-    assert findings(baton, "gemini")[0].startswith(NAMED[what].format(program))
+    assert findings(baton, "gemini")[0].startswith(NAMED[fault].format(program))
 
 
 def test_a_program_named_only_by_the_repository_is_not_run(baton, program, top):
@@ -243,11 +243,11 @@ def test_a_program_named_only_by_the_repository_is_not_run(baton, program, top):
 
 
 def test_overwritten_hooks_are_reported_as_missing(baton):
-    installed(baton, "claude")
+    install_line(baton, "claude")
     path = Path(os.environ["HOME"]) / FILES["claude"]
     path.write_text("{}\n")
-    (said,) = findings(baton, "claude")
-    assert said.startswith(f"our hooks were removed from {path}: baton agents install claude, or")
+    (message,) = findings(baton, "claude")
+    assert message.startswith(f"our hooks were removed from {path}: baton agents install claude, or")
     baton("agents", "uninstall", "claude")
     assert findings(baton, "claude") == []
 

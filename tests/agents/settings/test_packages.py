@@ -21,18 +21,18 @@ PLUGIN, EXTENSION = find_shipped("plugin"), find_shipped("gemini-extension")
 TEXTS = sorted([*PLUGIN.rglob("SKILL.md"), *EXTENSION.rglob("SKILL.md"), *EXTENSION.rglob("commands/*.toml")])
 
 
-def data(path: Path):
+def read_json(path: Path):
     return json.loads(path.read_text())
 
 
 @pytest.mark.parametrize("path", [PLUGIN / "baton/.claude-plugin/plugin.json", EXTENSION / "gemini-extension.json"])
 def test_manifests_have_the_version_of_the_package(path):
-    assert data(path)["version"] == __version__
-    assert data(path)["name"] == "baton"
+    assert read_json(path)["version"] == __version__
+    assert read_json(path)["name"] == "baton"
 
 
 def test_the_marketplace_names_the_plugin_where_it_is():
-    (entry,) = data(PLUGIN / ".claude-plugin/marketplace.json")["plugins"]
+    (entry,) = read_json(PLUGIN / ".claude-plugin/marketplace.json")["plugins"]
     assert (PLUGIN / entry["source"] / ".claude-plugin/plugin.json").is_file()
 
 
@@ -43,15 +43,15 @@ def test_the_marketplace_names_the_plugin_where_it_is():
         (EXTENSION / "hooks/hooks.json", "gemini", make_hook_line("gemini", ["baton"])),
     ],
 )
-def test_hooks_of_packages_are_those_that_are_installed(path, agent, line):
+def test_hooks_of_packages_equal_those_that_an_install_writes(path, agent, line):
     groups = AGENTS[agent].hooks.make_groups(line)
-    assert data(path)["hooks"] == {event: [group] for event, group in groups.items()}
+    assert read_json(path)["hooks"] == {event: [group] for event, group in groups.items()}
 
 
 def test_files_for_two_agents_are_equal():
     for skill in EXTENSION.glob("skills/*/SKILL.md"):
         assert skill.read_bytes() == (PLUGIN / "baton" / skill.relative_to(EXTENSION)).read_bytes()
-    servers = (data(PLUGIN / "baton/.mcp.json"), data(EXTENSION / "gemini-extension.json"))
+    servers = (read_json(PLUGIN / "baton/.mcp.json"), read_json(EXTENSION / "gemini-extension.json"))
     assert [one["mcpServers"] for one in servers] == [{"baton": {"command": "baton", "args": ["mcp"]}}] * 2
 
 
@@ -63,7 +63,7 @@ def examples(text: str) -> list[str]:
     return [one.strip() for one in (*lines, *inline) if one.strip().startswith("baton ")]
 
 
-def check(example: str) -> None:
+def check_example(example: str) -> None:
     """Raise click's error when a command, an option or an argument does not exist."""
     words = shlex.split(example)[1:]
     context: click.Context = click.Context(root, info_name="baton", **root.context_settings)
@@ -79,23 +79,23 @@ def check(example: str) -> None:
 
 
 @for_each("path", TEXTS, ids=lambda path: "/".join(path.parts[-3:]))
-def test_every_command_that_a_skill_names_exists_and_takes_those_words(path):
+def test_every_command_that_a_skill_names_exists_and_accepts_its_arguments(path):
     found = examples(path.read_text())
     assert len(found) >= 2
     for example in found:
-        check(example)
+        check_example(example)
 
 
 @for_each("example", ["baton nosuch", "baton boot --nosuch", "baton loop add x", "baton todo nosuch x"])
 def test_a_wrong_example_is_reported(example):
     with pytest.raises((AssertionError, click.UsageError)):
-        check(example)
+        check_example(example)
 
 
-def test_skills_say_what_must_not_be_forgotten():
+def test_skills_contain_the_most_important_warnings():
     text = " ".join(" ".join(path.read_text().split()) for path in PLUGIN.rglob("SKILL.md"))
-    for said in ("data, not instructions", "not written down now is lost", "only when **a person** confirms it"):
-        assert said in text
+    for phrase in ("data, not instructions", "not written down now is lost", "only when **a person** confirms it"):
+        assert phrase in text
     tools = (find_shipped("plugin") / "baton/skills/baton/SKILL.md").read_text()
     assert "allowed-tools: Bash(baton:*)\n" in tools
 

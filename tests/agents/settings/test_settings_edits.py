@@ -100,18 +100,18 @@ def without_ours(data: Any) -> Any:
 @example('{\n"a":[]/* b */}/* c */\n', False)
 def test_uninstalling_removes_all_edits_byte_for_byte(text, env):
     want = wanted("exec baton", env=env, comments=True)
-    there = install_entries(text, want)
-    assert remove_entries(there, comments=True, env=want.env) == text
-    assert install_entries(there, want) == there
-    before, after = (parse(one, comments=True).data for one in (text, there))
+    installed = install_entries(text, want)
+    assert remove_entries(installed, comments=True, env=want.env) == text
+    assert install_entries(installed, want) == installed
+    before, after = (parse(one, comments=True).data for one in (text, installed))
     assert without_ours(after) == without_ours(before)
     assert all(after["hooks"][event][-1] == one for event, one in want.groups.items())
 
 
 @settings(max_examples=25, deadline=None)
 @given(text=texts(comments=True), env=st.booleans())
-def test_an_upgrade_changes_only_our_own_entries_and_still_comes_out_to_the_byte(text, env):
+def test_an_upgrade_changes_only_our_own_entries_and_is_removed_byte_for_byte(text, env):
     older, newer = (wanted(command, env=env, comments=True) for command in ("exec old", "exec new"))
-    there = install_entries(install_entries(text, older), newer)
-    assert there == install_entries(text, newer)
-    assert remove_entries(there, comments=True, env=newer.env) == text
+    installed = install_entries(install_entries(text, older), newer)
+    assert installed == install_entries(text, newer)
+    assert remove_entries(installed, comments=True, env=newer.env) == text

@@ -27,7 +27,7 @@ def file(tmp_path) -> SettingsFile:
     return SettingsFile(tmp_path / "home/.claude/settings.json", tmp_path / "state/agents")
 
 
-def given(file: SettingsFile, text: str | bytes) -> bytes:
+def write_settings(file: SettingsFile, text: str | bytes) -> bytes:
     data = text.encode() if isinstance(text, str) else text
     file.path.parent.mkdir(parents=True, exist_ok=True)
     file.path.write_bytes(data)
@@ -35,14 +35,14 @@ def given(file: SettingsFile, text: str | bytes) -> bytes:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_every_event_calls_us_once_installed(file, agent):
+def test_an_install_adds_one_entry_for_each_event(file, agent):
     assert file.install(wanted(agent))
     hooks = json.loads(file.path.read_text())["hooks"]
     assert hooks == {event: [group] for event, group in wanted(agent).groups.items()}
 
 
-def test_a_second_time_changes_nothing(file):
-    given(file, FOREIGN)
+def test_a_second_install_changes_nothing(file):
+    write_settings(file, FOREIGN)
     assert file.install(wanted())
     before = file.path.read_bytes(), file.path.stat().st_mtime_ns
     assert not file.install(wanted())
@@ -55,7 +55,7 @@ def test_a_second_time_changes_nothing(file):
      '{\n  "hooks": {\n  }\n}', '{"a":{"b":[1,2]},"hooks":{"Stop":[]}}'],
 )  # fmt: skip
 def test_uninstalling_restores_the_file_byte_for_byte(file, text):
-    original = given(file, text)
+    original = write_settings(file, text)
     file.install(wanted())
     assert file.uninstall()
     assert file.path.read_bytes() == original
@@ -63,13 +63,13 @@ def test_uninstalling_restores_the_file_byte_for_byte(file, text):
 
 
 def test_without_the_copy_uninstall_removes_all_but_environment_variables(file):
-    original = given(file, FOREIGN)
+    original = write_settings(file, FOREIGN)
     file.install(wanted(env={"X": "1"}))
     for one in file.memory.iterdir():
         one.unlink()
     file.uninstall()
     data = json.loads(file.path.read_text())
-    assert data.pop("env") == {"X": "1"}  # its owner is no longer known
+    assert data.pop("env") == {"X": "1"}  # without the copy, it may be the user's
     assert data == json.loads(original)
 
 
@@ -88,7 +88,7 @@ def test_a_folder_used_by_another_program_is_kept(file):
 
 
 def test_concurrent_changes_are_kept(file):
-    given(file, FOREIGN)
+    write_settings(file, FOREIGN)
     file.install(wanted())
     file.path.write_text(file.path.read_text().replace('"model": "x"', '"model": "y"'))
     file.uninstall()
@@ -104,7 +104,7 @@ def test_text_of_another_program_in_our_file_is_kept(file):
 
 
 def test_an_upgrade_replaces_our_own_entries_in_place(file):
-    given(file, FOREIGN)
+    write_settings(file, FOREIGN)
     file.install(wanted(program="/old/baton"))
     text = file.path.read_text()
     assert file.install(wanted(program="/new/baton"))
@@ -130,7 +130,7 @@ def test_duplicate_entries_become_one(file):
 
 
 def test_hooks_of_others_come_first_and_keep_their_places(file):
-    given(file, FOREIGN)
+    write_settings(file, FOREIGN)
     file.install(wanted())
     stop = json.loads(file.path.read_text())["hooks"]["Stop"]
     assert [group["hooks"][0]["command"].split()[0] for group in stop] == ["beep", "exec"]
@@ -149,13 +149,13 @@ def test_a_foreign_handler_in_our_entry_is_kept(file):
 
 
 def test_a_variable_is_removed_with_the_entries_unless_it_existed_before(file):
-    original = given(file, '{\n  "env": {"A": "1"}\n}\n')
+    original = write_settings(file, '{\n  "env": {"A": "1"}\n}\n')
     file.install(wanted(env={"TODO": "1"}))
     assert json.loads(file.path.read_text())["env"] == {"A": "1", "TODO": "1"}
     file.path.write_text(file.path.read_text().replace('"A": "1"', '"A": "2"'))
     file.uninstall()
     assert file.path.read_text() == original.decode().replace('"A": "1"', '"A": "2"')
-    given(file, '{"env": {"TODO": "1"}}')
+    write_settings(file, '{"env": {"TODO": "1"}}')
     file.install(wanted(env={"TODO": "1"}))
     file.path.write_text(file.path.read_text() + "\n")
     file.uninstall()
@@ -163,7 +163,7 @@ def test_a_variable_is_removed_with_the_entries_unless_it_existed_before(file):
 
 
 def test_a_variable_with_another_value_is_not_changed(file):
-    original = given(file, '{"env": {"TODO": "0"}}')
+    original = write_settings(file, '{"env": {"TODO": "0"}}')
     with pytest.raises(InvalidArgument, match=r'env.TODO is already set to "0"'):
         file.install(wanted(env={"TODO": "1"}))
     assert file.path.read_bytes() == original
@@ -172,7 +172,7 @@ def test_a_variable_with_another_value_is_not_changed(file):
 def test_comments_are_kept_where_allowed(tmp_path):
     text = '{\n  // mine\n  "theme": "dark", /* so */\n  "hooks": {} // none yet\n}\n'
     file = SettingsFile(tmp_path / "settings.json", tmp_path / "state", comments=True)
-    original = given(file, text)
+    original = write_settings(file, text)
     file.install(wanted("gemini"))
     assert all(note in file.path.read_text() for note in ("// mine", "/* so */", "// none yet"))
     for one in file.memory.iterdir():
@@ -181,7 +181,7 @@ def test_comments_are_kept_where_allowed(tmp_path):
     assert file.path.read_bytes() == original
 
 
-def test_a_link_stays_one_and_its_file_is_changed(file, tmp_path):
+def test_a_symbolic_link_is_kept_and_its_target_is_changed(file, tmp_path):
     target = tmp_path / "dotfiles/settings.json"
     target.parent.mkdir()
     target.write_text(FOREIGN)
@@ -195,16 +195,16 @@ def test_a_link_stays_one_and_its_file_is_changed(file, tmp_path):
     assert target.read_text() == FOREIGN
 
 
-def test_the_mode_of_the_file_stays_and_the_copy_is_its_users_alone(file):
-    given(file, FOREIGN)
+def test_the_mode_of_the_file_is_kept_and_the_folder_of_the_copy_is_private(file):
+    write_settings(file, FOREIGN)
     file.path.chmod(0o600)
     file.install(wanted())
     assert file.path.stat().st_mode & 0o777 == 0o600
     assert file.memory.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_damaged_copy_is_as_good_as_none(file):
-    original = given(file, FOREIGN)
+def test_a_damaged_copy_is_ignored(file):
+    original = write_settings(file, FOREIGN)
     file.install(wanted())
     (memo,) = file.memory.iterdir()
     for damage in (b"", b"{}", b'{"wrote": 1, "original": "%%", "folders": [], "env": {}}', b"\xff"):
@@ -215,7 +215,7 @@ def test_a_damaged_copy_is_as_good_as_none(file):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "line 1: lacks a name in double quotes"),
         ('{\n "a": 1,\n}', "line 3: lacks a name in double quotes"),
@@ -231,31 +231,31 @@ def test_a_damaged_copy_is_as_good_as_none(file):
         ('{"a":' * 5000, "nested more than"),
     ],
 )
-def test_an_invalid_file_is_reported_in_a_line_and_not_changed(file, text, said):
-    original = given(file, text)
-    for do in (lambda: file.install(wanted()), file.uninstall, file.entries):
-        with pytest.raises(InvalidDocument, match=said) as found:
-            do()
+def test_an_invalid_file_is_reported_on_one_line_and_not_changed(file, text, message):
+    original = write_settings(file, text)
+    for action in (lambda: file.install(wanted()), file.uninstall, file.entries):
+        with pytest.raises(InvalidDocument, match=message) as found:
+            action()
         assert "\n" not in str(found.value)
         assert str(file.path) in str(found.value)
     assert file.path.read_bytes() == original
     assert not file.memory.exists()
 
 
-def test_a_folder_or_a_pipe_in_its_place_is_reported(file):
+def test_a_folder_in_place_of_the_file_is_reported(file):
     file.path.mkdir(parents=True)
     with pytest.raises(InvalidArgument, match="is a folder"):
         file.install(wanted())
 
 
 def test_a_file_that_is_far_too_large_is_refused(file):
-    given(file, "{}")
+    write_settings(file, "{}")
     os.truncate(file.path, 1 << 30)
     with pytest.raises(LimitExceeded):
         file.install(wanted())
 
 
-def test_a_file_in_place_of_the_folder_is_reported(file):
+def test_a_file_in_place_of_its_folder_is_reported(file):
     file.path.parent.parent.mkdir(parents=True)
     file.path.parent.touch()
     with pytest.raises((StoreError, WriteFailed)):
@@ -265,7 +265,7 @@ def test_a_file_in_place_of_the_folder_is_reported(file):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_an_unwritable_folder_is_reported(file):
-    original = given(file, FOREIGN)
+    original = write_settings(file, FOREIGN)
     file.path.parent.chmod(0o500)
     with pytest.raises(WriteFailed, match="cannot write"):
         file.install(wanted())
@@ -273,7 +273,7 @@ def test_an_unwritable_folder_is_reported(file):
 
 
 def test_a_failed_copy_leaves_no_files(file):
-    original = given(file, FOREIGN)
+    original = write_settings(file, FOREIGN)
     file.memory.parent.mkdir()
     file.memory.touch()
     with pytest.raises(BatonError):

@@ -61,7 +61,7 @@ def test_stored_sessions_are_listed_and_deleted(tmp_path: Path) -> None:
     assert [file.session for file in store.list()] == ["../A"]
 
 
-def test_a_damaged_or_newer_file_is_no_turns(tmp_path: Path) -> None:
+def test_a_damaged_or_newer_file_is_ignored(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     store.save(SESSION)
     path = store.path("claude", "0b1c")
