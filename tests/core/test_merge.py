@@ -306,6 +306,13 @@ def test_archived_on_both_sides_with_edits_is_one_entry_merged_by_the_rules_of_i
         assert result.ids("follow_up", archived=True) == {"FU-1"}
 
 
+def test_an_edit_that_only_changes_the_type_of_a_number_is_archived_too() -> None:
+    base = of(item(x=1))
+    ours, theirs = base.archive(item(x=1), at="2026-11-02", reason="done", session=None), of(item(x=True))
+    for result in (merged(base, ours, theirs), merged(base, theirs, ours)):
+        assert closed(result, "follow_up", "FU-1").record["x"] is True
+
+
 @pytest.mark.parametrize("removing", ["ours", "theirs"])
 def test_removed_on_one_side_and_edited_on_the_other_is_kept_and_a_conflict_recorded(removing: str) -> None:
     base, edit, gone = of(item()), of(item(reason="new")), of(item()).remove(Key("follow_up", "FU-1"))

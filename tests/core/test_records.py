@@ -120,6 +120,14 @@ def test_replace_validates_returns_the_same_object_without_a_change_and_stores_a
         record.replace(ttl_days=-1)
 
 
+def test_replace_distinguishes_values_that_python_compares_as_equal() -> None:
+    for value in (True, 1.0, [True], {"a": 1.0}):
+        before = [1] if isinstance(value, list) else {"a": 1} if isinstance(value, dict) else 1
+        one = loop(x=before)
+        assert one.replace(x=before) is one
+        assert repr(one.replace(x=value).as_data()["x"]) == repr(value)
+
+
 @for_each("section", DOCUMENT_LISTS)
 def test_a_missing_required_field_is_reported_by_name(section: str) -> None:
     required = {name for name, field in DOCUMENT_LISTS[section].model_fields.items() if field.is_required()}

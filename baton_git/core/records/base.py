@@ -31,12 +31,14 @@ class Part(BaseModel):
         return self.model_dump(exclude_unset=True, mode="json")
 
     def replace(self, **changes: Any) -> Self:
-        """Return a validated copy with `changes`, or the same object if nothing differs.
+        """Return a validated copy with `changes`, or the same object if nothing differs; `1`, `1.0` and `true` differ.
 
         Raises:
             InvalidDocument: a value is invalid for its field.
         """
-        if all(name in self.model_fields_set and getattr(self, name) == value for name, value in changes.items()):
+        if all(
+            name in self.model_fields_set and _same_value(getattr(self, name), value) for name, value in changes.items()
+        ):
             return self
         return parse(type(self), {**self.as_data(), **changes})
 
