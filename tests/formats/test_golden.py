@@ -36,7 +36,7 @@ LEAST = {
 }  # fmt: skip
 """The minimum numbers of valid and invalid files by kind, so that the tests fail if the files are not found."""
 
-BEYOND = {"other-session", "wrong-count"}
+BEYOND = {"other-session", "wrong-count", "two-workers-of-one-id", "no-agent"}
 """Invalid files whose fault no schema can express."""
 
 
