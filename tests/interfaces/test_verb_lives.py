@@ -41,10 +41,10 @@ def document(**lists: Any) -> Step:
 FILE = {"method": "file_exists"}
 SESSION = "s1"
 
-NOWHERE = "what is not there is not created by accident"
+NOWHERE = "a missing namespace is not created by accident"
 
 LIVES: dict[str, list[Step]] = {
-    "a loop is verified by its check, settled by who saw it, and closed": [
+    "a loop is verified by its check, settled by an observation, and closed": [
         step("loop add", {"revision": 1}, keep="loop",
              action="Sent it", expect="it is there", verify={**FILE, "path": "readme"}, ttl_days=3),
         step("loop add", keep="other", action="Sent more", expect="as well", verify={**FILE, "path": "nope"}),
@@ -57,7 +57,7 @@ LIVES: dict[str, list[Step]] = {
         step("loop close", {"id": "{other}"}, id="{other}", reason="given up"),
         document(open_loops=[{"id": "{loop}", "status": "verified", "ttl_days": 3, "expected_outcome": "it is there"}]),
     ],
-    "a follow-up is put off, rises, and is done": [
+    "a follow-up is deferred, rises in priority, and is done": [
         step("followup add", keep="later", item="Refactor", reason="release first", priority="normal"),
         step("followup add", keep="other", item="And again"),
         *[step("followup defer", {"id": "{later}"}, id="{later}", reason="no time") for _ in range(3)],
@@ -87,7 +87,7 @@ LIVES: dict[str, list[Step]] = {
         document(patterns=[{"status": "dismissed"}]),
         step("pattern dismiss", error=("not_found", "there is no pattern 'PAT-none'"), id="PAT-none"),
     ],
-    "a decision is watched and superseded, but not by a model's": [
+    "a decision is monitored and superseded, but not by one that a model derived": [
         step("decision add", keep="old", what="Use X", why="fast", tier="raw_source"),
         step("decision add", keep="new", what="Use Y", why="faster", evidence=["measured", "twice"], rejected=["Z"]),
         step("decision monitor", {"id": "{new}"}, id="{new}"),
@@ -102,13 +102,13 @@ LIVES: dict[str, list[Step]] = {
             {"id": "{third}", "status": "active"},
         ]),
     ],
-    "what a model may not vouch for needs a person": [
+    "a confirmation needs a person": [
         step("decision add", error=("needs_human", ""), what="x", why="y", tier="human_confirmed"),
         step("pattern record", keep="pattern", what="Assumed it"),
         step("pattern propose", id="{pattern}", rule="Look first"),
         step("pattern graduate", error=("needs_human", "only when a person confirms it"), id="{pattern}"),
     ],
-    "what says nothing, or not what was asked for, is refused": [
+    "empty and invalid arguments are rejected": [
         step("loop add", error=("invalid_argument", "the action is empty"), action=" ", expect="x"),
         step("decision add", error=("invalid_argument", "is empty"), what="a", why=""),
         step("loop verify", error=("not_found", "there is no open loop 'OL-nope'"), id="OL-nope", result="passed"),
@@ -128,7 +128,7 @@ LIVES: dict[str, list[Step]] = {
         step("init", {"created": True}),
         step("followup add", item="Later"),
     ],
-    "a document is read, changed and written; one that comes too late is not": [
+    "a document is read, changed and written; an outdated one is rejected": [
         step("followup add", item="Later"),
         step("read", {"revision": 1, "baton": {"follow_ups": [{"item": "Later"}]}}),
         step("write", {"ok": True, "revision": 2}, expected_revision=1,
@@ -138,7 +138,7 @@ LIVES: dict[str, list[Step]] = {
         step("write", error=("revision_conflict", "expected revision 0"),
              baton={"session_id": "s"}, expected_revision=0),
     ],
-    "what was and what changed since is told": [
+    "revisions are compared, rolled back, undone and redone": [
         step("loop add", {"revision": 1}, action="Sent it", expect="it is there"),
         step("status", {"revision": 1}),
         step("doctor", {"verdict": "ok", "findings": [{"check": "records", "severity": "ok"}]}, checks=["records"]),
@@ -157,7 +157,7 @@ LIVES: dict[str, list[Step]] = {
         document(follow_ups=[]),
         step("redo", error=("not_allowed", "nothing is left to redo")),
     ],
-    "a session keeps its list": [
+    "a session keeps its list of todos": [
         step("boot", {"session": SESSION}),
         step("todo add", text="Write it"),
         step("todo add", text="Send it", started=True),
@@ -184,7 +184,7 @@ LIVES: dict[str, list[Step]] = {
         step("handover clear", {"SESSION_ID": "run-1"}, session="run-1", outcome="abandoned"),
         step("handover resume", error=("ended", "was abandoned"), session="run-1"),
     ],
-    "a secret in a record or a session is taken out, and told": [
+    "a secret in a record or a session is redacted and reported": [
         step("loop add", {"redactions": [{"path": "action"}]}, action="key AKIAIOSFODNN7EXAMPLQ in use", expect="x"),
         step("boot"),
         step("wrap", {"redactions": [{"path": "context"}]}, context="key AKIAIOSFODNN7EXAMPLQ"),

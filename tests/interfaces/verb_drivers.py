@@ -110,7 +110,7 @@ BY_HAND: Mapping[str, Callable[[Any], list[str]]] = {
     "baton": lambda value: ["--file", "-"],
     "fields": lambda value: [f"--{name}={item}" for name, item in value.items()],
 }
-"""Fields that the command line takes in a form of its own."""
+"""Fields that the command line accepts in a different form."""
 
 
 class Http(Driver):
@@ -137,8 +137,10 @@ class Http(Driver):
         answer = self.portal.call(request)
         data = answer.json()
         if answer.status_code >= 400:
-            form = data["error"] == "invalid_request"  # HTTP checks the types of values before the verb does
-            return Answer(error="invalid_argument" if form else data["error"], words=data["detail"])
+            is_invalid_request = (
+                data["error"] == "invalid_request"
+            )  # HTTP checks the types of values before the verb does
+            return Answer(error="invalid_argument" if is_invalid_request else data["error"], words=data["detail"])
         assert answer.status_code in (verb.status, *verb.other_status), answer.status_code
         return Answer(data)
 
@@ -154,7 +156,7 @@ class Mcp(Driver):
     """The MCP tools, called by a client in memory."""
 
     def __enter__(self) -> Self:
-        from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
+        from mcp.client import Client  # half a second, which every worker would spend on collecting
 
         from baton_git.interfaces.mcp.server import make_mcp_server  # as above
 

@@ -21,7 +21,7 @@ CODE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
 
 @pytest.fixture
 def code(top, git, baton):
-    """Commit files of the work tree, and return the short id."""
+    """Return a function that commits Python files with these texts and returns the short commit id."""
 
     def commit(**files: str) -> str:
         for name, text in files.items():
@@ -34,7 +34,7 @@ def code(top, git, baton):
     return commit
 
 
-def line(baton, words: str) -> str:
+def label_in_brief(baton, words: str) -> str:
     """Return the label of the record with these words in the brief."""
     text = next(text for text in baton("boot").out.splitlines() if words in text)
     return text.split("[")[1].split("]")[0]
@@ -47,36 +47,36 @@ def decide(baton, words: str, *about: str):
 def test_a_record_is_marked_only_if_its_anchor_changed(baton, code):
     decide(baton, "on x", "x.py")
     decide(baton, "on f", "x.py:f")
-    assert line(baton, "on x") == line(baton, "on f") == "agent"
+    assert label_in_brief(baton, "on x") == label_in_brief(baton, "on f") == "agent"
     first = code(x=CODE.replace("return 2", "return 3"))
     second = code(x=CODE.replace("return 2", "return 3").replace("return 1", "return 0"))
-    assert line(baton, "on x") == f"agent, changed since {first}: x.py"
-    assert line(baton, "on f") == f"agent, changed since {second}: x.py:f"
+    assert label_in_brief(baton, "on x") == f"agent, changed since {first}: x.py"
+    assert label_in_brief(baton, "on f") == f"agent, changed since {second}: x.py:f"
     code(x=CODE)
-    assert line(baton, "on x") == "agent"
+    assert label_in_brief(baton, "on x") == "agent"
 
 
 def test_a_moved_file_is_followed_and_a_missing_one_is_reported(baton, code, git, top):
     decide(baton, "on x", "x.py:f")
     git(top, "mv", "x.py", "z.py")
     code()
-    assert line(baton, "on x") == "agent"
+    assert label_in_brief(baton, "on x") == "agent"
     changed = code(z="def f():\n    return 5\n")
-    assert line(baton, "on x") == f"agent, changed since {changed}: z.py:f"
+    assert label_in_brief(baton, "on x") == f"agent, changed since {changed}: z.py:f"
     git(top, "rm", "-q", "z.py")
     gone = code()
-    assert line(baton, "on x") == f"agent, gone since {gone}: z.py:f"
+    assert label_in_brief(baton, "on x") == f"agent, gone since {gone}: z.py:f"
 
 
 def test_uncommitted_files_are_anchored_with_their_current_content(baton, code, top):
     (top / "x.py").write_text(CODE + "# dirty\n")
     decide(baton, "on x", "x.py")
-    assert line(baton, "on x") == "agent"
+    assert label_in_brief(baton, "on x") == "agent"
     (top / "x.py").write_text(CODE + "# dirtier\n")
-    assert line(baton, "on x") == "agent, changed, not committed: x.py"
+    assert label_in_brief(baton, "on x") == "agent, changed, not committed: x.py"
     (top / "x.py").write_text(CODE + "# dirty\n")
     code()
-    assert line(baton, "on x") == "agent"
+    assert label_in_brief(baton, "on x") == "agent"
 
 
 def test_without_named_files_the_anchors_are_the_sessions_changed_files(baton, code, top):
@@ -87,9 +87,9 @@ def test_without_named_files_the_anchors_are_the_sessions_changed_files(baton, c
     assert {(anchor["path"], anchor["by_default"]) for anchor in record["anchors"]} == {("x.py", True), ("y.py", True)}
     code()
     code(x="# 3\n")
-    assert line(baton, "no file") == "agent"  # only one of two
+    assert label_in_brief(baton, "no file") == "agent"  # only one of two
     code(y="# 4\n")
-    assert line(baton, "no file").startswith("agent, 2 of the 2 files of its session changed since ")
+    assert label_in_brief(baton, "no file").startswith("agent, 2 of the 2 files of its session changed since ")
 
 
 def test_anchors_can_be_named_later_and_renewed(baton, code):
@@ -97,17 +97,17 @@ def test_anchors_can_be_named_later_and_renewed(baton, code):
     baton("decision", "anchor", id_, code=2)
     baton("decision", "anchor", id_, "--about", "x.py")
     code(x="# other\n")
-    assert "changed since" in line(baton, "on x")
+    assert "changed since" in label_in_brief(baton, "on x")
     assert "changed since" in baton("recall", "which separators").out
     baton("decision", "anchor", id_)
-    assert line(baton, "on x") == "agent"
+    assert label_in_brief(baton, "on x") == "agent"
 
 
-def test_a_pattern_keeps_the_anchors_of_its_first_time(baton, code):
+def test_a_pattern_keeps_the_anchors_of_its_first_occurrence(baton, code):
     baton("pattern", "record", "forgot y", "--about", "y.py")
     since = code(y="A = 2\n")
     baton("pattern", "record", "forgot y")
-    assert line(baton, "forgot y") == f"agent, changed since {since}: y.py"
+    assert label_in_brief(baton, "forgot y") == f"agent, changed since {since}: y.py"
 
 
 @pytest.mark.parametrize("about", ["nope.py", "../x.py", "x.py:nope", "/etc/hostname", ""])
@@ -119,7 +119,7 @@ def test_a_file_that_is_not_in_the_work_tree_is_refused(baton, code, about):
 def test_an_anchor_that_cannot_be_compared_is_unknown(baton, code):
     decide(baton, "on f", "x.py:f")
     code(x="def f(:\n")
-    assert line(baton, "on f") == "agent, unknown whether it changed: x.py:f"
+    assert label_in_brief(baton, "on f") == "agent, unknown whether it changed: x.py:f"
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_a_rebase_and_an_amended_commit_are_followed(baton, code, git, top, hook
     git(top, "reflog", "expire", "--expire=now", "--all")
     git(top, "gc", "-q", "--prune=now")
     assert not before.startswith(decided)
-    assert line(baton, "on x") == f"agent, changed since {now[:7]}: x.py"
+    assert label_in_brief(baton, "on x") == f"agent, changed since {now[:7]}: x.py"
     baton("loop", "add", "a", "--expect", "b", "--verify-commit", decided, "--id", "OL-1")
     baton("verify", "OL-1")
     assert baton("show", "OL-1", "--json").json["record"]["last_check"]["commit"].startswith(before[:7])
@@ -164,7 +164,7 @@ def test_an_anchor_whose_commit_is_gone_has_no_date(baton, code, git, top):
     git(top, "commit", "-q", "-a", "--amend", "-m", "the anchor's commit is gone")
     git(top, "reflog", "expire", "--expire=now", "--all")
     git(top, "gc", "-q", "--prune=now")
-    assert line(baton, "on x") == "agent, changed: x.py"
+    assert label_in_brief(baton, "on x") == "agent, changed: x.py"
 
 
 def test_a_rule_is_about_the_files_of_its_pattern(baton, code, top):
@@ -184,7 +184,7 @@ def test_a_client_that_does_not_know_anchors_does_not_remove_them(baton, code, t
     baton("write", "--file", "-", given=json.dumps(document.get("baton", document)))
     since = code(x="# other\n")
     assert "changed by a client" in baton("boot").out
-    assert line(baton, "on x").endswith(f"changed since {since}: x.py")
+    assert label_in_brief(baton, "on x").endswith(f"changed since {since}: x.py")
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "x\0y", "a\nb"])

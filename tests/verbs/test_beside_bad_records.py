@@ -22,7 +22,7 @@ from baton_git.verbs.upkeep.validation import validate_branch
 from baton_git.verbs.work_items.followups import add_follow_up
 
 SHARE = 6
-"""Each place gets every sixth of the bad values: all of them take a second."""
+"""Each place gets every sixth bad value, because all values at all places would take a second."""
 
 
 def plant(ws: Any) -> set[str]:
@@ -62,12 +62,12 @@ def test_every_verb_works_although_records_of_every_kind_are_unreadable(ws: Any)
     assert isinstance(stored(ws, "follow_up", made.id), FollowUp)
 
 
-def test_a_record_with_an_endless_integer_is_reported_kept_and_never_written_over(ws: Any) -> None:
+def test_a_record_with_a_too_long_integer_is_reported_and_not_overwritten(ws: Any) -> None:
     init(ws, NOW)
     text = f'id = "FU-1"\nitem = "x"\nfirst_seen = "2026-11-21"\nx = {HUGE}\n'.encode()
     by_hand(ws, {"follow_ups/FU-1.toml": text})
-    (told,) = documents.read_document(ws).unreadable
-    assert (told.path, told.why) == ("follow_ups/FU-1.toml", "x: is an integer of more than 4,300 digits")
+    (unreadable,) = documents.read_document(ws).unreadable
+    assert (unreadable.path, unreadable.why) == ("follow_ups/FU-1.toml", "x: is an integer of more than 4,300 digits")
     assert [one.path for one in validate_branch(ws) if one.faults] == ["follow_ups/FU-1.toml"]
     begin_session(ws, NOW, StartOptions(sync_seconds=0))
     assert stored(ws, "follow_up", "FU-1").raw == text

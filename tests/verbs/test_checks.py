@@ -32,10 +32,11 @@ def here(ws, tmp_path):
 
 
 def command(ws, *argv):
+    """Add a loop whose check runs a command; return its id."""
     return add_loop(ws, NOW, action="a", expect="b", verify={"method": "command", "argv": list(argv)}).id
 
 
-def touching(path):
+def command_that_creates(path):
     return (sys.executable, "-c", f"open({str(path)!r}, 'w')")
 
 
@@ -176,11 +177,11 @@ def test_verify_skips_a_loop_without_a_check(here):
 
 def test_a_command_runs_only_if_exactly_this_command_was_approved(here, tmp_path):
     mark = tmp_path / "ran"
-    made = command(here, *touching(mark))
-    trust(here, NOW, (*touching(mark), "more"))
+    made = command(here, *command_that_creates(mark))
+    trust(here, NOW, (*command_that_creates(mark), "more"))
     assert verify(here, NOW).evidence[made].result == "unknown"
     assert not mark.exists()
-    assert trust(here, NOW, touching(mark)) is True
+    assert trust(here, NOW, command_that_creates(mark)) is True
     assert verify(here, NOW).evidence[made].result == "passed"
     assert mark.exists()
 
@@ -205,27 +206,29 @@ def test_a_script_changed_after_its_approval_needs_a_new_approval(here):
 
 def test_an_approval_holds_for_its_repository_only(here, tmp_path):
     mark = tmp_path / "ran"
-    made = command(here, *touching(mark))
-    trust(replace(here, approvals=here.approvals._replace(repository=tmp_path / "other")), NOW, touching(mark))
+    made = command(here, *command_that_creates(mark))
+    trust(
+        replace(here, approvals=here.approvals._replace(repository=tmp_path / "other")), NOW, command_that_creates(mark)
+    )
     assert verify(here, NOW).evidence[made].result == "unknown"
     assert not mark.exists()
 
 
 def test_an_approval_can_be_revoked(here, tmp_path):
-    made = command(here, *touching(tmp_path / "ran"))
-    trust(here, NOW, touching(tmp_path / "ran"))
-    assert trust(here, NOW, touching(tmp_path / "ran")) is False
+    made = command(here, *command_that_creates(tmp_path / "ran"))
+    trust(here, NOW, command_that_creates(tmp_path / "ran"))
+    assert trust(here, NOW, command_that_creates(tmp_path / "ran")) is False
     assert list_waiting_checks(here) == {}
-    assert distrust(here, touching(tmp_path / "ran")) is True
-    assert distrust(here, touching(tmp_path / "ran")) is False
+    assert distrust(here, command_that_creates(tmp_path / "ran")) is True
+    assert distrust(here, command_that_creates(tmp_path / "ran")) is False
     assert set(list_waiting_checks(here)) == {made}
     assert verify(here, NOW).evidence[made].result == "unknown"
 
 
 def test_files_on_the_branch_or_in_the_work_tree_cannot_approve(here, tmp_path):
     mark = tmp_path / "ran"
-    made = command(here, *touching(mark))
-    entry = [{"argv": list(touching(mark)), "at": "now"}]
+    made = command(here, *command_that_creates(mark))
+    entry = [{"argv": list(command_that_creates(mark)), "at": "now"}]
     common = here.branch.store.repository.common_dir
     make_identity(common)
     claim = {str(common): entry, "repositories": {read_identity(common): {"path": str(common), "commands": entry}}}
@@ -242,17 +245,17 @@ def test_files_on_the_branch_or_in_the_work_tree_cannot_approve(here, tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"repositories": {"%s": {"commands": [{"x": 1}]}}}'])
 def test_unreadable_approvals_approve_nothing(here, tmp_path, text):
     mark = tmp_path / "ran"
-    made = command(here, *touching(mark))
-    trust(here, NOW, touching(mark))
+    made = command(here, *command_that_creates(mark))
+    trust(here, NOW, command_that_creates(mark))
     here.approvals.path.write_text(text.replace("%s", read_identity(here.approvals.repository)))
     with pytest.raises(Corrupt):
-        here.approvals.holds(touching(mark))
+        here.approvals.holds(command_that_creates(mark))
     assert verify(here, NOW).evidence[made].result == "unknown"
     assert not mark.exists()
     assert stored(here, "open_loop", made).status == "open"
 
 
-def test_approvals_are_the_users_own_file(here):
+def test_only_the_user_can_read_the_file_of_approvals(here):
     trust(here, NOW, ("true",))
     assert stat.S_IMODE(here.approvals.path.stat().st_mode) == 0o600
 

@@ -57,7 +57,7 @@ def test_a_start_ends_only_the_abandoned_session_of_its_work_tree(baton, top):
     record = baton("record", "session", left, "--json").json["record"]
     assert (record["status"], record["summary"]) == ("ended", "left without an end")
     [current_file] = (top / ".git/baton/sessions").iterdir()
-    current_file.write_text(f"{follower}\n{os.getpid()}\n")  # as a server keeps it that still runs
+    current_file.write_text(f"{follower}\n{os.getpid()}\n")  # as if a running server had begun this session
     assert baton("boot", "--json").json["session"] in active()
     assert follower in active()
 
@@ -119,7 +119,7 @@ def test_a_stale_document_that_was_redacted_before_does_not_come_back_as_a_chang
     assert current(ws)["context"] == "O's words"
 
 
-def test_without_a_session_the_value_of_the_others_is_restored(ws):
+def test_reverting_a_session_restores_the_value_of_another_session(ws):
     write_document(ws, NOW, document("P", follow_ups=[ITEM]))
     write_document(ws, NOW, document("A", "P", follow_ups=[{**ITEM, "item": "Refactor", "reason": "A"}]))
     write_document(ws, NOW, document("S", "P", follow_ups=[{**ITEM, "item": "Refactor", "reason": "S"}]))
@@ -155,7 +155,7 @@ def test_another_import_does_not_archive_records_of_the_first(ws):
     assert (ids(ws, "open_loops"), ids(ws, "follow_ups")) == (["OL-001"], ["FU-1"])
 
 
-def test_a_record_as_large_as_may_be_can_still_be_closed(ws):
+def test_a_record_of_almost_the_maximum_size_can_still_be_closed(ws):
     big = "x" * (256 * 1024 - 300)
     add_loop(ws, NOW, action="a", expect=big, id="OL-1")
     close_loop(ws, NOW, "OL-1")
@@ -170,7 +170,7 @@ def test_removing_and_adding_a_decision_again_does_not_bypass_the_checks_of_its_
     assert {one.field for one in done.held} == {"source_tier", "status"}
 
 
-def test_a_withdrawn_graduation_returns_only_through_a_person(ws):
+def test_only_a_person_can_restore_an_undone_graduation(ws):
     record_pattern(ws, NOW, what="p", id="PAT-1")
     propose_rule(ws, NOW, "PAT-1", "Do X")
     done = graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Do X")), NOW, "PAT-1")
@@ -215,7 +215,7 @@ def test_a_count_raised_by_a_client_is_added_once(ws):
     assert ws.branch.read().state.get(FollowUp, "FU-9").defer_count == 2
 
 
-def test_the_beginning_of_an_id_names_a_record_of_the_history_too(ws):
+def test_rollback_accepts_the_prefix_of_an_id(ws):
     add_follow_up(ws, NOW, item="x", id="FU-abc")
     defer_follow_up(ws, NOW, "FU-abc")
     rollback_record(ws, NOW, "FU-a")

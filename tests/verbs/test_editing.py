@@ -65,7 +65,7 @@ def test_an_edit_cannot_make_changes_that_lifecycle_verbs_reject(ws):
         edit_record(ws, NOW, "DEC-1", fields={"source_tier": "human_confirmed"})
 
 
-def test_a_field_that_names_a_record_is_looked_up(ws):
+def test_a_field_that_refers_to_a_record_must_name_an_existing_one(ws):
     add_decision(ws, NOW, what="Use X", why="fast", id="DEC-first", tier="raw_source")
     add_decision(ws, NOW, what="Use Y", why="faster", id="DEC-second")
     add_loop(ws, NOW, action="Sent", expect="reply", id="OL-1")
@@ -112,7 +112,7 @@ def test_a_confirmed_record_is_edited_and_forgotten_only_by_a_person(confirmed):
     assert not ws.judgement().is_confirmed(Key("pattern", "PAT-1"))
 
 
-def test_closed_records_come_back_as_open_ones(ws):
+def test_reopened_records_are_open_again(ws):
     add_loop(ws, NOW, action="Sent", expect="reply", id="OL-1", ttl_days=3)
     settle_loop(ws, NOW, "OL-1", "passed")
     reopen_record(ws, later(days=10), "OL-1")

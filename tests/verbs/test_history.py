@@ -37,7 +37,7 @@ def records(ws):
 # --- log, show, diff
 
 
-def test_the_log_of_nothing_is_empty(ws):
+def test_the_log_of_a_namespace_that_does_not_exist_is_empty(ws):
     assert list(read_log(ws)) == []
 
 
@@ -151,7 +151,7 @@ def test_rollback_restores_the_files_byte_for_byte_by_a_new_commit(ws):
     assert next(ws.branch.history()).parents == (before.commit,)
 
 
-def test_rollback_to_a_time(ws):
+def test_rollback_to_a_time_restores_the_newest_revision_not_later(ws):
     add_loop(ws, NOW, action="a", expect="b")
     then = files(ws)
     add_follow_up(ws, later(minutes=5), item="x")
@@ -203,7 +203,7 @@ def test_one_record_can_be_rolled_back_to_a_revision(ws):
     assert stored(ws, "follow_up", made.id).defer_count == 1
 
 
-def test_a_closed_record_comes_back_from_the_archive(ws):
+def test_rolling_back_a_closed_record_restores_it_from_the_archive(ws):
     made = add_follow_up(ws, NOW, item="x")
     finish_follow_up(ws, NOW, made.id)
     rollback_record(ws, NOW, made.id)
@@ -221,7 +221,7 @@ def test_a_record_whose_file_is_corrupt_is_rolled_back(ws):
     assert [change.id for change in written.changes] == [made.id]
 
 
-def test_a_record_is_not_rolled_back_to_where_it_was_corrupt(ws):
+def test_a_record_is_not_rolled_back_to_a_revision_in_which_it_was_corrupt(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     good = ws.branch.store.folder(ws.branch.read().tree).folder("open_loops").read(f"{made.id}.toml")
     by_hand(ws, {f"open_loops/{made.id}.toml": b"torn"})
@@ -237,14 +237,14 @@ def test_a_manually_deleted_record_can_be_restored(ws):
     assert stored(ws, "open_loop", made.id).action == "a"
 
 
-def test_an_unknown_record_is_not_found(ws):
+def test_rolling_back_an_unknown_record_is_not_found(ws):
     add_loop(ws, NOW, action="a", expect="b", id="OL-7")
     with pytest.raises(NotFound) as caught:
         rollback_record(ws, NOW, "OL-77")
     assert "baton log" in caught.value.hint
 
 
-def test_an_id_of_two_kinds_is_refused(ws):
+def test_rolling_back_an_id_that_two_kinds_have_is_rejected(ws):
     write_document(ws, NOW, document(open_loops=[{**LOOP, "id": "X"}], follow_ups=[{**ITEM, "id": "X"}]))
     with pytest.raises(InvalidArgument, match="follow_up"):
         rollback_record(ws, NOW, "X")
@@ -255,9 +255,9 @@ def test_an_id_of_two_kinds_is_refused(ws):
 
 def test_reverting_a_session_does_not_restore_its_own_undone_changes(ws):
     add_follow_up(acting(ws, "good"), NOW, item="kept", id="FU-1")
-    add_follow_up(acting(ws, "bad"), NOW, item="taken back", id="FU-2")
+    add_follow_up(acting(ws, "bad"), NOW, item="undone", id="FU-2")
     undo_revision(acting(ws, "bad"), NOW)
-    add_follow_up(acting(ws, "bad"), NOW, item="not taken back", id="FU-3")
+    add_follow_up(acting(ws, "bad"), NOW, item="not undone", id="FU-3")
     rollback_session(acting(ws, "good"), NOW, "bad")
     assert ids(ws, "follow_ups") == ["FU-1"]
 

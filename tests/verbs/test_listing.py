@@ -20,7 +20,7 @@ from baton_git.verbs.work_items.patterns import record_pattern
 
 @pytest.fixture
 def work(ws):
-    """Write two sessions with records of four kinds; one follow-up is done."""
+    """Return a namespace in which two sessions wrote records of three kinds; one follow-up is done."""
     add_loop(ws, NOW, action="Deployed", expect="it answers", id="OL-1")
     add_loop(ws, later(minutes=1), action="Sent", expect="they reply", id="OL-2")
     settle_loop(ws, later(minutes=2), "OL-1", "failed", note="no answer")
@@ -33,12 +33,12 @@ def work(ws):
     return ws
 
 
-def ids(ws, **asked):
-    return [record.id for record in list_records(ws, later(days=3), **asked).records]
+def ids(ws, **filters):
+    return [record.id for record in list_records(ws, later(days=3), **filters).records]
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("filters", "expected"),
     [
         ({}, ["OL-1", "OL-2", "FU-1", "DEC-1"]),
         ({"kind": "Open loops"}, ["OL-1", "OL-2"]),
@@ -55,8 +55,8 @@ def ids(ws, **asked):
         ({"sort": "urgent"}, ["OL-1", "OL-2", "FU-1", "DEC-1"]),
     ],
 )
-def test_records_are_filtered_and_sorted(work, asked, expected):
-    assert ids(work, **asked) == expected
+def test_records_are_filtered_and_sorted(work, filters, expected):
+    assert ids(work, **filters) == expected
 
 
 @pytest.mark.parametrize("sort", ["id", "newest"])
@@ -71,7 +71,7 @@ def test_a_list_is_read_page_by_page(work, sort):
     assert seen == everything
 
 
-def test_an_unknown_kind_is_refused_with_the_known_kinds(work):
+def test_an_unknown_kind_or_status_is_rejected(work):
     with pytest.raises(InvalidArgument, match="open loops have no status 'opne'") as refused:
         list_records(work, NOW, kind="loops", status="opne")
     assert refused.value.hint == "the statuses are open, verified, failed, escalated"
@@ -84,7 +84,7 @@ def test_an_unknown_kind_is_refused_with_the_known_kinds(work):
     [("loop", "open_loop"), ("loops", "open_loop"), ("open-loops", "open_loop"), ("followup", "follow_up"),
      ("Decisions", "active_decision"), ("identities", "identity"), ("turns", "turns"), ("thing", None)],
 )  # fmt: skip
-def test_kinds_have_the_names_that_people_use(name, kind):
+def test_a_kind_is_found_by_its_singular_its_plural_and_short_names(name, kind):
     assert find_kind(name) == kind
 
 

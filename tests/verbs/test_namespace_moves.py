@@ -84,7 +84,7 @@ def test_writes_during_a_rename_are_not_lost(baton: Any, top: Path) -> None:
         written += output.read().split()
         output.close()
         assert writer.wait(60) == 0
-    with baton_git.open(top) as opened:  # the default goes on under its new name
+    with baton_git.open(top) as opened:  # the default namespace is now the renamed one
         assert opened.name == "shop"
         kept = {record["id"] for record in opened.list_records("follow_up", limit=1000).as_data()["records"]}
     assert kept == set(written)
@@ -119,8 +119,8 @@ def test_a_remote_is_changed_only_if_it_has_no_unknown_commits(baton: Any, git: 
     git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "work2")
     baton("followup", "add", "y", "--id", "FU-2", cwd=tmp_path / "work2")
     baton("sync", cwd=tmp_path / "work2")
-    told = baton("namespace", "rename", "work", "shop", "--remote", "origin", "--yes", code=3)
-    assert "commits of work that are not here" in told.err
+    refused_rename = baton("namespace", "rename", "work", "shop", "--remote", "origin", "--yes", code=3)
+    assert "commits of work that are not here" in refused_rename.err
     baton("sync")
     baton("namespace", "rename", "work", "shop", "--remote", "origin", "--yes")
     assert list(_refs(git, tmp_path)) == ["refs/heads/baton/shop"]

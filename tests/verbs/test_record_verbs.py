@@ -24,7 +24,7 @@ from baton_git.verbs.work_items.loops import add_loop, close_loop, settle_loop
 from baton_git.verbs.work_items.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
 
 
-def ada(made, rule):
+def confirmed_by_ada(made, rule):
     """Return Ada's confirmation of the rule that she was shown."""
     return Confirmed("Ada", "terminal", made.id, rule)
 
@@ -119,7 +119,7 @@ def test_a_pattern_with_a_secret_is_recognised_again(ws):
     assert len({record_pattern(ws, NOW, what=words).id for _ in range(2)}) == 1
 
 
-def test_a_pattern_is_recognised_by_its_text_and_proposed_at_three(ws):
+def test_a_pattern_is_recognised_by_its_text_and_is_a_rule_candidate_at_three(ws):
     ids = [record_pattern(ws, NOW, what=what, context=f"c{n}").id for n, what in enumerate(["It  Broke", "it broke."])]
     assert len(set(ids)) == 1
     assert stored(ws, "pattern", ids[0]).status == "observing"
@@ -140,12 +140,12 @@ def test_only_the_newest_five_occurrences_are_kept_and_all_are_counted(ws):
 def test_a_pattern_graduates_only_if_a_person_confirms_it(ws):
     made = record_pattern(ws, NOW, what="w")
     with pytest.raises(NotAllowed, match="not a rule candidate"):
-        graduate_pattern(replace(ws, confirmed=ada(made, "Look first")), NOW, made.id)
+        graduate_pattern(replace(ws, confirmed=confirmed_by_ada(made, "Look first")), NOW, made.id)
     propose_rule(ws, NOW, made.id, "Look first")
     with pytest.raises(NeedsHuman):
         graduate_pattern(ws, NOW, made.id)
     assert stored(ws, "rule", made.id) is None
-    graduate_pattern(replace(ws, confirmed=ada(made, "Look first")), NOW, made.id)
+    graduate_pattern(replace(ws, confirmed=confirmed_by_ada(made, "Look first")), NOW, made.id)
     rule = stored(ws, "rule", made.id)
     assert "Look first" in rule.text
     assert "Confirmed by Ada (terminal) on 2026-11-21" in rule.text
@@ -163,13 +163,13 @@ def test_a_dismissed_pattern_is_still_counted_and_never_becomes_a_rule(ws):
     with pytest.raises(NotAllowed):
         propose_rule(ws, NOW, made.id, "r")
     with pytest.raises(NotAllowed):
-        graduate_pattern(replace(ws, confirmed=ada(made, "r")), NOW, made.id)
+        graduate_pattern(replace(ws, confirmed=confirmed_by_ada(made, "r")), NOW, made.id)
 
 
 def test_a_rule_cannot_be_dismissed(ws):
     made = record_pattern(ws, NOW, what="w")
     propose_rule(ws, NOW, made.id, "r")
-    graduate_pattern(replace(ws, confirmed=ada(made, "r")), NOW, made.id)
+    graduate_pattern(replace(ws, confirmed=confirmed_by_ada(made, "r")), NOW, made.id)
     with pytest.raises(NotAllowed, match="graduated"):
         dismiss_pattern(ws, NOW, made.id)
 
@@ -180,7 +180,7 @@ BY_ADA = Vouched("Ada", "terminal")
 
 @pytest.mark.parametrize("old", TIERS)
 @pytest.mark.parametrize("new", TIERS)
-def test_every_tier_may_supersede_every_other_but_a_model_not_a_model(ws, old, new):
+def test_only_a_decision_derived_by_a_model_cannot_supersede_another_of_that_tier(ws, old, new):
     one = add_decision(replace(ws, confirmed=BY_ADA), NOW, what="a", why="b", tier=old).id
     two = add_decision(replace(ws, confirmed=BY_ADA), NOW, what="c", why="d", tier=new).id
     if old == new == "llm_derived":
@@ -192,7 +192,7 @@ def test_every_tier_may_supersede_every_other_but_a_model_not_a_model(ws, old, n
         assert stored(ws, "active_decision", one).superseded_by == two
 
 
-def test_decisions_only_move_forward(ws):
+def test_a_superseded_decision_cannot_be_changed_or_supersede_another(ws):
     one = add_decision(ws, NOW, what="a", why="b", tier="raw_source").id
     two = add_decision(ws, NOW, what="c", why="d").id
     monitor_decision(ws, NOW, one)

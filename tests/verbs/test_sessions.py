@@ -184,7 +184,7 @@ def test_a_corrupt_record_is_named_and_the_rest_is_shown(ws):
     assert ws.branch.store.folder(ws.branch.read().tree).folder("open_loops").read("OL-9.toml") == b"id = ["
 
 
-def test_a_corrupt_head_is_named_and_nothing_is_written_over_it(ws):
+def test_a_corrupt_head_is_named_and_not_overwritten(ws):
     add_loop(ws, NOW, action="Deployed it", expect="b")
     by_hand(ws, {"baton.toml": b"\xff"})
     begun = begin_session(ws, NOW)
@@ -226,16 +226,18 @@ def test_a_start_names_a_held_lock_and_shows_the_state(ws):
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting the repository read-only needs root")
 def test_a_read_only_repository_is_named_and_the_state_is_shown(ws, tmp_path):
     add_loop(ws, NOW, action="Deployed it", expect="b")
-    place = tmp_path / "ro"
-    place.mkdir()
-    mounted = subprocess.run(["mount", "--bind", "-o", "ro", str(tmp_path / "state.git"), str(place)], check=False)
+    mount_point = tmp_path / "ro"
+    mount_point.mkdir()
+    mounted = subprocess.run(
+        ["mount", "--bind", "-o", "ro", str(tmp_path / "state.git"), str(mount_point)], check=False
+    )
     if mounted.returncode:
-        pytest.skip("this machine does not let us mount")
+        pytest.skip("this machine does not allow mounts")
     try:
-        with Store(Repository.open(place)) as store:
+        with Store(Repository.open(mount_point)) as store:
             begun = begin_session(workspace(store), NOW)
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", str(mount_point)], check=True)
     assert any("this start was not recorded" in one for one in begun.problems)
     assert "Deployed it" in begun.brief.text
 
@@ -259,7 +261,7 @@ def test_wrap_writes_the_context_and_ends_the_session(ws):
     assert (ended.status, ended.ended, ended.summary) == ("ended", "2026-11-21T08:05:00Z", "deployed")
 
 
-def test_wrap_replaces_the_context_of_the_sessions_start(ws):
+def test_wrap_replaces_the_context_that_the_session_started_with(ws):
     begin_session(ws, NOW)
     end_session(ws, NOW, context="old")
     begin_session(acting(ws, "s2"), later(minutes=1))
@@ -305,7 +307,7 @@ def test_wrap_without_a_session_ends_no_session(ws):
     assert sessions(ws) == {}
 
 
-def test_wrap_without_anything_to_say_only_ends_the_session(ws):
+def test_wrap_without_a_context_only_ends_the_session(ws):
     begin_session(ws, NOW)
     end_session(ws, NOW, context="kept")
     begin_session(acting(ws, "s2"), NOW)

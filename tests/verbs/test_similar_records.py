@@ -25,7 +25,7 @@ from baton_git.verbs.work_items.similar_records import are_similar
         ("…", "!", False),
     ],
 )
-def test_other_forms_of_the_same_words_are_similar(one, other, same):
+def test_texts_are_similar_if_they_have_the_same_words_in_other_forms(one, other, same):
     assert are_similar(one, other) is are_similar(other, one) is same
 
 
@@ -51,7 +51,7 @@ def test_an_existing_follow_up_is_added_again_only_with_its_own_id(baton):
     assert baton("followup", "add", "Refactor the scoring formula").id not in (first, "FU-own")
 
 
-def test_merged_follow_ups_count_together_and_can_be_parted_again(ws):
+def test_the_merge_of_two_follow_ups_adds_their_counts_and_can_be_undone(ws):
     add_follow_up(ws, NOW, item="a", id="FU-1", reason="r")
     add_follow_up(ws, later(days=1), item="b", id="FU-2", priority="elevated")
     for id_ in ("FU-1", "FU-2"):
@@ -66,7 +66,7 @@ def test_merged_follow_ups_count_together_and_can_be_parted_again(ws):
     assert current(ws)["follow_ups"] == before
 
 
-def test_merged_patterns_reach_their_threshold_together(ws):
+def test_the_merge_of_two_patterns_adds_their_counts_and_can_reach_the_threshold(ws):
     for id_, times in (("PAT-1", 2), ("PAT-2", 2)):
         for time in range(times):
             record_pattern(ws, later(days=time), what=f"went wrong {id_}", context=f"{id_} {time}", id=id_)
@@ -75,7 +75,7 @@ def test_merged_patterns_reach_their_threshold_together(ws):
     assert (kept.count, kept.status, len(kept.recent_occurrences)) == (4, "rule_candidate", 4)
 
 
-def test_merged_decisions_join_their_evidence(ws):
+def test_the_merge_of_two_decisions_combines_their_evidence(ws):
     add_decision(ws, NOW, what="a", why="b", id="DEC-1", evidence=["x", "y"])
     add_decision(ws, NOW, what="a!", why="c", id="DEC-2", evidence=["y", "z"], rejected=["w"])
     merge_decision(ws, NOW, "DEC-2", "DEC-1")

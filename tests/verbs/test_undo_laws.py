@@ -29,7 +29,7 @@ from baton_git.verbs.work_items.loops import add_loop, close_loop, settle_loop
 from baton_git.verbs.work_items.patterns import propose_rule, record_pattern
 
 COUNTED = {"defer_count", "last_deferred", "priority", "count", "recent_occurrences", "last_seen", "status"}
-"""Fields in which what one session did and what another did add up."""
+"""Fields in which the changes of several sessions are combined, so that no session alone determines the value."""
 
 Outcome = Literal["passed", "failed"]
 few = settings(laws, max_examples=examples(6))
@@ -81,7 +81,7 @@ steps = st.one_of(
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Create workspaces of the session `a`, each with its own namespace."""
+    """Return a function that creates a workspace of the session `a` with a new namespace."""
     store = Store(Repository.create_bare(tmp_path_factory.mktemp("laws") / "state.git"))
     fresh_numbers = count()
     yield lambda: workspace(store, "a", namespace=f"n{next(fresh_numbers)}")
@@ -113,7 +113,7 @@ def walk(ws: Workspace, step: Any) -> list[dict[str, bytes]]:
 
 @few
 @given(drawn=st.lists(steps, min_size=1, max_size=8))
-def test_as_many_redos_as_undos_lead_to_the_same_files_step_by_step(fresh: Any, drawn: list[Any]) -> None:
+def test_redoing_every_undo_restores_the_same_files_step_by_step(fresh: Any, drawn: list[Any]) -> None:
     ws = fresh()
     add_follow_up(ws, later(), item="first", id="FU-1")
     for minute, step in enumerate(drawn, 1):
@@ -158,14 +158,14 @@ def written_last_by(ws: Workspace, session: str) -> dict[tuple[Key, str], Any]:
     before: dict[tuple[Key, str], Any] = {}
     for entry in reversed(list(ws.branch.history())):
         after = values(ws.branch.revision_at(entry.commit).state)
-        for place in {**before, **after}:
-            if before.get(place) != after.get(place):
-                writers.setdefault(place, []).append((entry.session, after.get(place)))
+        for field in {**before, **after}:
+            if before.get(field) != after.get(field):
+                writers.setdefault(field, []).append((entry.session, after.get(field)))
         before = after
     return {
-        place: written[-1][1]
-        for place, written in writers.items()
-        if place[1] not in COUNTED and {who for who, value in written if value == written[-1][1]} == {session}
+        field: written[-1][1]
+        for field, written in writers.items()
+        if field[1] not in COUNTED and {who for who, value in written if value == written[-1][1]} == {session}
     }
 
 

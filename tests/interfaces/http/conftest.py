@@ -70,7 +70,9 @@ class Client:
             _DOCUMENTED.extend(_operations(self._client.get("/openapi.json").json()))
         for pattern, its_method, statuses in _DOCUMENTED:
             if its_method == method and pattern.fullmatch(answer.url.path):
-                assert answer.status_code in statuses, f"{answer.status_code} of {method} {answer.url.path}: a surprise"
+                assert answer.status_code in statuses, (
+                    f"{answer.status_code} of {method} {answer.url.path} is not documented"
+                )
                 return
 
     def get(self, path: str, *, code: int | None = 200, **more: Any) -> httpx2.Response:
@@ -83,17 +85,17 @@ class Client:
         """Return the problem details of a request that is refused."""
         answer = self.ask(method, path, body, code=code, **more)
         assert answer.headers["content-type"] == "application/problem+json"
-        told = answer.json()
-        assert told["status"] == code
-        assert told["type"] == f"urn:baton-git:error:{told['error']}"
-        return dict(told)
+        problem = answer.json()
+        assert problem["status"] == code
+        assert problem["type"] == f"urn:baton-git:error:{problem['error']}"
+        return dict(problem)
 
     def close(self) -> None:
         self._client.close()
 
 
 _DOCUMENTED: list[tuple[re.Pattern[str], str, set[int]]] = []
-"""The operations of the document, asked for once: their paths, methods and statuses, in the order of the routes."""
+"""The operations of the OpenAPI document, read once: their paths, methods and statuses, in the order of the routes."""
 
 
 def _operations(document: Any) -> Iterator[tuple[re.Pattern[str], str, set[int]]]:
@@ -133,7 +135,7 @@ Serve = Callable[..., Client]
 
 @pytest.fixture
 def serve(top: Path) -> Iterator[Serve]:
-    """Start a server, by default for `top` and the namespace `project:x`."""
+    """Return a function that starts a server, by default for `top` and the namespace `project:x`."""
     with ExitStack() as stack:
 
         def start(*, repo: Path = top, namespace: str = NAMESPACE, token: str | None = None, **options: Any) -> Client:
@@ -166,6 +168,7 @@ def _run_git(where: Path, *words: str) -> None:
 
 @pytest.fixture(scope="session")
 def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Return a client of the server that `wire` describes."""
     here = tmp_path_factory.mktemp("shared")
     folder = here / "work"
     _run_git(here, "init", "-q", "-b", "main", "work")

@@ -26,7 +26,7 @@ BAD: dict[str, bytes] = {
 
 @pytest.fixture
 def odd(api: Any, git: Any, tmp_path: Path) -> Any:
-    """Make a namespace with broken files of every kind, in a commit whose message and author are not UTF-8."""
+    """Return a client of a namespace with broken files of every kind, in a commit whose message is not UTF-8."""
     api.post("/v1/loops", {"action": "x", "expect": "y", "id": "OL-0"}, code=201)
     branch = api.post("/v1/namespaces", {"namespace": api.namespace}).json()["ref"].removeprefix("refs/heads/")
     tree = tmp_path / "tree"
@@ -55,7 +55,7 @@ def test_every_list_can_still_be_read(odd: Any) -> None:
     assert len(odd.get("/v1/validate").json()["faulty"]) >= len(BAD) - 2
 
 
-def test_reads_writes_and_streams_still_work(odd: Any) -> None:
+def test_sessions_can_still_begin_and_end(odd: Any) -> None:
     done = odd.post("/v1/boot", {"check_seconds": 0}).json()
     assert any("OL-1.toml" in one for one in done["problems"])
     odd.post("/v1/wrap", {"context": "on it"}, headers={"Baton-Session": done["session"]})

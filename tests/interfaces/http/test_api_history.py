@@ -15,7 +15,7 @@ from baton_git.verbs.work_items.patterns import graduate_pattern
 
 @pytest.fixture
 def story(api: Any) -> Any:
-    """Create three revisions: s-1 adds two loops, s-2 verifies one of them."""
+    """Return a client of a namespace with three revisions: s-1 adds two loops, s-2 verifies one of them."""
     for id_ in ("OL-1", "OL-2"):
         api.post("/v1/loops", {"action": "x", "expect": "y", "id": id_}, code=201, headers=_by("s-1", "claude"))
     api.post("/v1/loops/OL-1/verify", {"result": "passed"}, headers=_by("s-2", "codex"))
@@ -30,7 +30,7 @@ def _revisions(answer: Any) -> list[int]:
     return [one["revision"] for one in answer.json()["commits"]]
 
 
-def test_the_log_is_that_of_the_command_line(story: Any, baton: Any) -> None:
+def test_the_log_equals_that_of_the_command_line(story: Any, baton: Any) -> None:
     told = baton("log", "-n", story.namespace, "--json", cwd=story.folder).json
     assert story.get("/v1/log").json() == {"commits": told, "next": None}
 
@@ -57,7 +57,7 @@ def test_the_log_continues_where_a_page_ended(story: Any) -> None:
     assert story.problem("GET", "/v1/log", 422, params={"limit": 1001})["error"] == "invalid_request"
 
 
-def test_show_prints_one_revision(story: Any, baton: Any) -> None:
+def test_one_revision_is_shown_as_by_the_command_line(story: Any, baton: Any) -> None:
     told = story.get("/v1/log/~1").json()
     assert told == baton("show", "~1", "-n", story.namespace, "--json", cwd=story.folder).json
     assert story.problem("GET", "/v1/log/77", 404)["error"] == "not_found"
@@ -94,7 +94,7 @@ def test_rollback_takes_a_record_a_session_or_a_revision(story: Any) -> None:
     assert story.problem("POST", "/v1/rollback", 404, {"record": "OL-9"})["error"] == "not_found"
 
 
-def test_going_back_cannot_graduate(api: Any, baton: Any) -> None:
+def test_redo_and_rollback_cannot_graduate_a_pattern(api: Any, baton: Any) -> None:
     pattern = {"id": "PAT-1", "what": "w", "first_seen": "2026-01-01", "last_seen": "2026-01-01", "count": 3,
                "status": "rule_candidate", "proposed_rule": "Do not"}  # fmt: skip
     api.post("/v1/baton/write", {"namespace": api.namespace, "baton": {"session_id": "s", "patterns": [pattern]}})

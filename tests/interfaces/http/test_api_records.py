@@ -41,7 +41,7 @@ def test_a_created_record_is_returned_with_its_revision(api: Any, kind: str) -> 
     assert api.get("/v1/log").json()["commits"][0]["session"] == "s-1"
 
 
-def test_checks_run_and_one_that_cannot_is_unknown(api: Any) -> None:
+def test_checks_run_and_an_unapproved_one_is_unknown(api: Any) -> None:
     passing = add(api, "open_loop", verify={"method": "file_exists", "path": "readme"})
     unapproved = add(api, "open_loop", verify={"method": "command", "argv": ["touch", "/tmp/never"]})
     found = api.post("/v1/verify").json()["checks"]

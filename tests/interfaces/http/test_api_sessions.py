@@ -24,7 +24,7 @@ def test_a_session_begins_ends_and_is_followed_by_another(api: Any) -> None:
     assert api.get("/v1/sessions", params={"limit": 1}).json()["next"] == listed[0]["id"]
 
 
-def test_an_end_based_on_an_older_revision_is_rejected(api: Any) -> None:
+def test_an_end_that_expects_another_revision_is_rejected(api: Any) -> None:
     api.post("/v1/boot")
     problem = api.problem("POST", "/v1/wrap", 409, {"context": "x", "expected_revision": 7})
     assert (problem["error"], problem["current_revision"]) == ("revision_conflict", 1)

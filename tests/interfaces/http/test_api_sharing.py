@@ -46,7 +46,7 @@ def test_changes_of_another_machine_are_fetched(shared: Any, elsewhere: Any) -> 
     assert shared.get("/v1/records/open_loop/OL-2").json()["record"]["action"] == "z"
 
 
-def test_a_request_names_no_address(shared: Any) -> None:
+def test_a_request_cannot_name_an_address_instead_of_a_remote(shared: Any) -> None:
     place = shared.folder.parent / "origin.git"
     for remote in (
         str(place),
@@ -110,8 +110,8 @@ def test_a_conflict_is_listed_and_resolved(shared: Any, elsewhere: Any, baton: A
     settled = shared.post(path, {"side": loser}).json()
     assert (settled["record"], settled["field"]) == ("run-1", one["field"])
     assert shared.get("/v1/conflicts").json()["conflicts"] == []
-    stands = shared.get("/v1/handovers/run-1").json()
-    assert stands["current_challenge"] == one[loser]["current_challenge"]
+    handover = shared.get("/v1/handovers/run-1").json()
+    assert handover["current_challenge"] == one[loser]["current_challenge"]
     assert shared.problem("POST", path, 404, {"side": loser})["error"] == "not_found"
 
 

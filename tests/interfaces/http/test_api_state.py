@@ -23,7 +23,7 @@ def test_a_namespace_is_created_only_once(api: Any) -> None:
     assert api.problem("POST", "/v1/namespaces", 422, {"namespace": "x" * 300})["error"] == "invalid_name"
 
 
-def test_namespaces_are_listed_in_short_page_by_page(api: Any) -> None:
+def test_namespaces_are_listed_with_their_counts_page_by_page(api: Any) -> None:
     begin, names = f"{api.namespace}/", [f"{api.namespace}/{one}" for one in "abc"]
     for name in (begin, *names):
         api.post("/v1/namespaces", {"namespace": name}, code=201)
@@ -36,7 +36,7 @@ def test_namespaces_are_listed_in_short_page_by_page(api: Any) -> None:
     assert api.problem("GET", "/v1/namespaces", 404, params={"after": "z"})["error"] == "not_found"
 
 
-def test_a_branch_that_is_not_a_namespace_hides_no_other(api: Any, git: Any) -> None:
+def test_a_branch_that_is_not_a_namespace_does_not_hide_the_others(api: Any, git: Any) -> None:
     api.post("/v1/loops", LOOP, code=201)
     tree = git(api.folder, "hash-object", "-t", "tree", "-w", "--stdin")
     git(api.folder, "update-ref", "refs/heads/baton/mine", git(api.folder, "commit-tree", tree, "-m", "mine"))
@@ -47,7 +47,7 @@ def test_a_branch_that_is_not_a_namespace_hides_no_other(api: Any, git: Any) -> 
     assert api.problem("GET", "/v1/status", 403, params={"namespace": "mine"})["error"] == "not_allowed"
 
 
-def test_the_status_is_that_of_the_command_line(api: Any, baton: Any) -> None:
+def test_the_status_equals_that_of_the_command_line(api: Any, baton: Any) -> None:
     api.post("/v1/loops", LOOP, code=201)
     told = api.get("/v1/status").json()
     assert told == baton("status", "-n", api.namespace, "--json", cwd=api.folder).json

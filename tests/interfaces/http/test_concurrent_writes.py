@@ -58,11 +58,11 @@ def _packs(top: Path) -> int:
     return len(list((top / ".git/objects/pack").glob("*.pack")))
 
 
-def test_packs_are_merged_by_a_process_beside(branch, top):
+def test_packs_are_merged_by_a_separate_process(branch, top):
     store = branch.store
     store.tidied_by = tidier = Tidier(store.repository)
     store.housekeeping.enough = 4
-    store.housekeeping.roll_up = lambda: pytest.fail("it was done here")
+    store.housekeeping.roll_up = lambda: pytest.fail("the packs were merged in this process")
     for number in range(40):
         _write_context(branch, f"round {number}")
     assert until(lambda: tidier() and _packs(top) < 40)

@@ -147,7 +147,7 @@ def test_a_token_of_any_characters_is_compared_as_bytes():
     assert status(Guard(inner, token="é"), HOST, (b"authorization", b"Bearer \xe9")) == 401
 
 
-def test_how_long_a_wrong_token_takes_does_not_tell_how_much_of_it_is_right(monkeypatch):
+def test_tokens_are_compared_in_constant_time(monkeypatch):
     compared = []
     monkeypatch.setattr(
         "baton_git.interfaces.http.guard.hmac.compare_digest", lambda *both: compared.append(both) or False
@@ -212,7 +212,7 @@ def test_a_response_that_takes_too_long_is_503():
         await receive()
         try:
             await asyncio.sleep(5)
-        except Exception as error:  # how a framework handles errors
+        except Exception as error:  # as a framework catches errors
             raise AssertionError from error
 
     code, headers, body = asked(TimeLimits(sleeps, answer_seconds=0.05), HOST)
@@ -272,12 +272,13 @@ def test_a_body_that_is_too_large_is_413_even_without_a_length():
 
 @pytest.fixture
 def raw(api):
-    """Send bytes to the server; return its output until it closes the connection, or for `wait` seconds."""
+    """Return a function that sends bytes to the server and returns its output until it closes the connection, or for
+    `wait` seconds."""
 
     def send(data: bytes, wait: float = 5.0) -> bytes:
         with socket.create_connection(urlsplit(api.url).netloc.split(":"), timeout=wait) as talk:
             found = b""
-            with suppress(ConnectionResetError, BrokenPipeError):  # it answers, and hears no more
+            with suppress(ConnectionResetError, BrokenPipeError):  # it may answer before it has read everything
                 talk.sendall(data)
             try:
                 while part := talk.recv(65536):

@@ -68,14 +68,14 @@ class Acknowledged:
     """The writes that the servers reported as done."""
 
     revisions: dict[int, str] = field(default_factory=dict)
-    """By revision its commit: no two writes may be told the same."""
+    """The commit of each revision. Two writes must not report the same revision."""
     records: dict[str, str] = field(default_factory=dict)
-    """By the id of a follow-up, what it says."""
+    """The text of each follow-up, by its id."""
     checkpoints: dict[str, str] = field(default_factory=dict)
-    """By the id of a checkpoint, its agent."""
+    """The agent of each checkpoint, by the checkpoint's id."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def told(self, answer: dict[str, Any]) -> None:
+    def note_revision(self, answer: dict[str, Any]) -> None:
         with self.lock:
             assert self.revisions.setdefault(answer["revision"], answer["commit"]) == answer["commit"]
 
@@ -88,7 +88,7 @@ class Writer(threading.Thread):
         self._servers, self._done = servers, done
         self._turn, self._last = int(name[1:]), 0
         self.lost = 0
-        self.wrong: BaseException | None = None
+        self.error_of_thread: BaseException | None = None
 
     def run(self) -> None:
         try:
@@ -97,7 +97,7 @@ class Writer(threading.Thread):
                 self._verb(number)
                 self._checkpoint(number)
         except BaseException as error:
-            self.wrong = error
+            self.error_of_thread = error
             raise
 
     def _document(self, number: int) -> None:
@@ -135,9 +135,9 @@ class Writer(threading.Thread):
         end = time.monotonic() + 240
         while time.monotonic() < end:
             self._turn += 1
-            status, answer = self._asked(self._servers[self._turn % len(self._servers)].port, path, body)
+            status, answer = self._request(self._servers[self._turn % len(self._servers)].port, path, body)
             if status in (200, 201):
-                return self._told(answer)
+                return self._note_answer(answer)
             if was_cut_off and status == again:
                 return None
             assert status in (0, 503), (path, status, answer)
@@ -145,13 +145,13 @@ class Writer(threading.Thread):
             time.sleep(0.05)
         raise AssertionError("no server answers")
 
-    def _told(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def _note_answer(self, answer: dict[str, Any]) -> dict[str, Any]:
         assert answer["revision"] > self._last
         self._last = answer["revision"]
-        self._done.told(answer)
+        self._done.note_revision(answer)
         return answer
 
-    def _asked(self, port: int, path: str, body: Any) -> tuple[int, Any]:
+    def _request(self, port: int, path: str, body: Any) -> tuple[int, Any]:
         """Return status and response; the status is 0 if the server ended during the request."""
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         headers = {"Content-Type": "application/json", "Baton-Session": self.name}
@@ -189,11 +189,11 @@ def test_acknowledged_writes_survive_a_killed_server(servers, tmp_path, git):
     for one in writers:
         one.join(280)
         assert not one.is_alive()
-        assert one.wrong is None
+        assert one.error_of_thread is None
     assert sum(one.lost for one in writers) > 0, "no request met the server that was killed"
     assert [one.stop() for one in servers] == [0, 0, 0]
     repository = tmp_path / "state.git"
-    _all_is_there(repository, done)
+    _check_that_nothing_is_lost(repository, done)
     assert "error" not in git(repository, "fsck", "--strict")
     said = git(repository, "log", "--first-parent", "--format=%(trailers:key=Baton-Revision,valueonly)", "--all")
     revisions = [int(line) for line in said.split() if line]
@@ -203,7 +203,7 @@ def test_acknowledged_writes_survive_a_killed_server(servers, tmp_path, git):
     assert set(done.revisions.values()) <= commits
 
 
-def _all_is_there(repository: Path, done: Acknowledged) -> None:
+def _check_that_nothing_is_lost(repository: Path, done: Acknowledged) -> None:
     """Check that all acknowledged records exist, live or archived. A record that its session knew and a document leaves
     out is archived."""
     assert len(done.records) > CLIENTS * ROUNDS

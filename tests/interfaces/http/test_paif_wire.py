@@ -70,9 +70,9 @@ def test_missing_fields_of_a_body_get_the_defaults(api):
 
 
 def test_a_session_is_the_one_that_the_header_or_the_body_names(api):
-    asked = api.post("/checkpoint/zero", TEXT, code=201, headers={"Baton-Session": "s1"}).json()
-    said = api.post("/checkpoint/zero", {**TEXT, "session_id": "s2"}, code=201).json()
-    assert [one["metadata"]["session_id"] for one in (asked, said)] == ["s1", "s2"]
+    by_header = api.post("/checkpoint/zero", TEXT, code=201, headers={"Baton-Session": "s1"}).json()
+    by_body = api.post("/checkpoint/zero", {**TEXT, "session_id": "s2"}, code=201).json()
+    assert [one["metadata"]["session_id"] for one in (by_header, by_body)] == ["s1", "s2"]
     found = api.get("/sessions/zero").json()
     assert (found["agent_id"], {one["session_id"] for one in found["sessions"]}) == ("zero", {"s1", "s2"})
     assert len(api.get("/sessions/zero", params={"limit": 1}).json()["sessions"]) == 1
@@ -114,7 +114,7 @@ FAULTY: list[tuple[Any, str]] = [
 ]
 
 
-def test_a_body_that_does_not_fit_is_422_with_the_place(api):
+def test_an_invalid_body_is_422_with_the_faulty_field(api):
     for body, says in FAULTY:
         assert says in api.problem("POST", "/checkpoint/zero", 422, body)["detail"]
     api.problem("GET", "/checkpoint/zero/latest", 404)

@@ -17,6 +17,7 @@ STREAM = ("--exclude-path", "/v1/events")
 
 
 def hunt(server: Any, where: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run schemathesis against the server."""
     document = where / "openapi.json"
     document.write_text(server.get("/openapi.json").text)
     argv = [sys.executable, "-m", "schemathesis.cli", "run", str(document), "--url", server.url, *STREAM, *options]

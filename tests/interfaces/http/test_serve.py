@@ -25,7 +25,8 @@ from baton_git.interfaces.http.site import Site
 ARGV = [sys.executable, "-m", "baton_git", "serve"]
 
 
-def asked(url: str, path: str, body: Any = None, **headers: str) -> Any:
+def request_json(url: str, path: str, body: Any = None, **headers: str) -> Any:
+    """Send a request, with `body` as JSON if there is one; return the data of the response."""
     data = json.dumps(body).encode() if body is not None else None
     request = Request(url + path, data, {"Content-Type": "application/json", **headers})
     with build_opener(ProxyHandler({})).open(request, timeout=20) as answer:
@@ -83,9 +84,9 @@ def test_serve_prints_its_address_exits_with_0_and_hides_its_token(top):
     }
     with serving("--port", "0", cwd=top, **variables) as (server, url):
         assert url.startswith("http://127.0.0.1:")
-        assert asked(url, "/health") == {"status": "ok", "service": "session-baton"}
+        assert request_json(url, "/health") == {"status": "ok", "service": "session-baton"}
         body = {"namespace": "work", "baton": {"session_id": "s", "context": "x"}}
-        assert asked(url, "/v1/baton/write", body, Authorization="Bearer very-secret")["revision"] == 1
+        assert request_json(url, "/v1/baton/write", body, Authorization="Bearer very-secret")["revision"] == 1
         server.send_signal(signal.SIGTERM)
         out, err = server.communicate(timeout=20)
     assert (server.returncode, out) == (0, "")
@@ -106,7 +107,7 @@ def test_the_server_stops_despite_open_streams_and_slow_clients(top):
             listens.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200" in listens.recv(4096)
             sends.sendall(b"POST /v1/baton/read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
-            asked(url, "/health")
+            request_json(url, "/health")
             server.send_signal(signal.SIGINT)
             assert server.wait(30) == 0
 
@@ -117,7 +118,7 @@ def test_outside_of_any_repository_it_serves_the_users_own_store(tmp_path):
     with serving("--port", "0", "--json", "--create", cwd=tmp_path, XDG_DATA_HOME=str(home)) as (_, line):
         told = json.loads(line)
         assert told["repository"] == str(home / "baton" / "state.git")
-        assert asked(told["url"], "/v1/baton/read", {"namespace": "x"})["baton"] is None
+        assert request_json(told["url"], "/v1/baton/read", {"namespace": "x"})["baton"] is None
 
 
 @pytest.mark.slow
@@ -128,7 +129,7 @@ def test_variables_set_the_address_and_options_override_them(top):
     variables = {"BATON_HOST": "localhost", "BATON_PORT": port, "BATON_API_TOKEN": "t"}
     with serving(cwd=top, **variables) as (_, url):
         assert url in (f"http://127.0.0.1:{port}", f"http://[::1]:{port}")
-        asked(url, "/v1/baton/read", {"namespace": "x"}, Authorization="Bearer t")
+        request_json(url, "/v1/baton/read", {"namespace": "x"}, Authorization="Bearer t")
     with serving("--host", "127.0.0.1", "--port", "0", cwd=top, **variables) as (_, url):
         assert not url.endswith(port)
 

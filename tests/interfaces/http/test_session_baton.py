@@ -12,25 +12,25 @@ from session_baton_cases import CASES, GOOD, READ, WRITE, asked, recorded
 
 OURS: dict[str, tuple[int, str, str]] = {
     "an empty baton": (422, "session_id", "a baton says which session wrote it"),
-    "a text for a list": (422, "must be a list", "what is no baton is refused, with the place"),
+    "a text for a list": (422, "must be a list", "a document that is not a baton is rejected with the faulty field"),
     "an unknown status": (422, "'observing', 'rule_candidate'", "as above"),
     "NaN": (422, "not a number that JSON can hold", "it would come back as null"),
-    "NaN read back": (200, '"baton": null', "it was never written"),
+    "NaN read back": (200, '"baton": null', "the write was rejected"),
     "half of a surrogate pair": (422, "surrogate", "the original answers 500"),
     "half of a pair in a namespace": (422, "string_unicode", "the original answers 500"),
-    "a key twice in a read": (422, "given twice", "nobody can say which counts"),
+    "a key twice in a read": (422, "given twice", "it is unclear which value counts"),
     "a key twice": (422, "given twice", "as above"),
     "5 MB in one record": (422, "the limit is 262,144 bytes", "a record has a limit"),
-    "70 levels": (422, "the limit is 64 levels", "so has nesting"),
+    "70 levels": (422, "the limit is 64 levels", "nesting has a limit, too"),
     "a namespace of 300 letters": (422, "too long for a file name", "a namespace becomes the name of a branch"),
     "a graduation": (200, '"held"', "only a person graduates a pattern"),
-    "a revision that is not there": (409, "baton_revision_conflict", "memory-hall's answer"),
-    "a negative revision": (422, "greater_than_equal", "there is none"),
+    "a revision that is not there": (409, "baton_revision_conflict", "memory-hall responds in the same way"),
+    "a negative revision": (422, "greater_than_equal", "revisions are not negative"),
     "another site's page": (403, "another site", "a page of another site must not write here"),
     "a page without an origin": (403, "another site", "as above"),
     "another name of the server": (421, "does not name this server", "DNS rebinding"),
 }
-"""By case that we answer otherwise: status, what the body says, and why."""
+"""For each case in which our response differs: its status, a part of its body, and the reason."""
 
 ADDED = ("revision", "commit", "held")
 
@@ -123,7 +123,7 @@ def test_a_missing_namespace_has_no_newest_revision(api):
     assert read(api).json()["baton"] is None
 
 
-def test_if_match_lets_only_the_version_through_that_was_read(api):
+def test_if_match_accepts_only_the_revision_that_was_read(api):
     body = {"namespace": api.namespace, "baton": GOOD}
     absent = read(api).headers["etag"]
     assert api.post(WRITE, body, code=412, headers={"If-Match": "*"}).json()["detail"]["expected_revision"] is None
@@ -142,12 +142,12 @@ def test_of_many_conditional_writes_only_one_succeeds(api):
     revision = write(api, GOOD).json()["revision"]
     codes: list[int] = []
 
-    def one_writes(number: int) -> None:
+    def write_once(number: int) -> None:
         baton = {**GOOD, "session_id": f"s{number}", "context": f"by {number}"}
         body = {"namespace": api.namespace, "baton": baton, "expected_revision": revision}
         codes.append(api.post(WRITE, body, code=None).status_code)
 
-    threads = [threading.Thread(target=one_writes, args=(number,)) for number in range(6)]
+    threads = [threading.Thread(target=write_once, args=(number,)) for number in range(6)]
     for one in threads:
         one.start()
     for one in threads:

@@ -115,7 +115,7 @@ def test_the_readmes_example_document_is_accepted_and_completed(api):
     assert {**found["patterns"][0], "recent_occurrences": ["..."]}.items() >= SCHEMA["patterns"][0].items()
     assert found["open_loops"][0].items() >= SCHEMA["open_loops"][0].items()
     later = write({**SCHEMA, "session_id": "2026-06-20-001"})
-    assert later["filled"][0]["value"] == day, "what is known stands"
+    assert later["filled"][0]["value"] == day, "a known value is kept"
     assert "filled" not in write(found)
 
 

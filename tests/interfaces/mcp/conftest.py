@@ -29,7 +29,7 @@ def here(baton, top, monkeypatch) -> None:
 
 @pytest.fixture
 def call(here) -> Call:
-    """Call a tool; return its structured result, or with `error` the text of its error."""
+    """Return a function that calls a tool and returns its structured result, or with `error` the text of its error."""
 
     def run(tool: str, *, error: bool = False, client: dict[str, Any] | None = None, **arguments: Any) -> Any:
         found = talk(lambda one: one.call_tool(tool, arguments), **(client or {}))
@@ -41,7 +41,7 @@ def call(here) -> Call:
 
 @pytest.fixture
 def read(here) -> Call:
-    """Read a resource; return its text."""
+    """Return a function that reads a resource and returns its text."""
 
     def run(uri: str, **options: Any) -> str:
         return talk(lambda one: one.read_resource(uri), **options).contents[0].text

@@ -18,7 +18,7 @@ def refusal(tool, era="auto", **arguments):
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "expected"),
     [
         ("loop_add", {"action": "x"}, "loop_add: the argument expect is missing"),
         ("loop_verify", {"id": "x", "result": "good"}, "result: input should be 'passed' or 'failed', not 'good'"),
@@ -33,14 +33,14 @@ def refusal(tool, era="auto", **arguments):
         ("nonsense", {}, "Unknown tool: nonsense; see the list of tools"),
     ],
 )
-def test_arguments_that_do_not_fit_are_named(here, era, tool, arguments, said):
+def test_missing_unknown_and_invalid_arguments_are_named(here, era, tool, arguments, expected):
     text = refusal(tool, era, **arguments)
-    assert said in text
+    assert expected in text
     assert "pydantic" not in text
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "expected"),
     [
         ("loop_verify", {"id": "OL-nope", "result": "passed"}, "there is no open loop 'OL-nope'"),
         ("loop_add", {"action": " ", "expect": "x"}, "the action is empty; describe it in a sentence"),
@@ -50,11 +50,11 @@ def test_arguments_that_do_not_fit_are_named(here, era, tool, arguments, said):
         ("todo_list", {}, "baton boot begins a session"),
     ],
 )
-def test_errors_of_tools_have_a_hint(here, era, tool, arguments, said):
-    assert said in refusal(tool, era, **arguments)
+def test_errors_of_tools_have_a_hint(here, era, tool, arguments, expected):
+    assert expected in refusal(tool, era, **arguments)
 
 
-def test_errors_of_the_system_are_reported(here, monkeypatch):
+def test_errors_of_the_operating_system_are_reported(here, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device", "/somewhere")
 

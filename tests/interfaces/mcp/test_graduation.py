@@ -23,6 +23,7 @@ def types(text, asked=None, before=None):
 
 
 def turns_down(action):
+    """Return a person at the client who answers with `decline` or `cancel`."""
     from mcp.types import ElicitResult
 
     async def answer(*_):
@@ -39,7 +40,7 @@ def candidate(baton, here):
 
 @pytest.fixture
 def graduate(candidate, era, git, top):
-    """Call the tool; return whether it was refused, and its text."""
+    """Return a function that calls the tool and returns whether it was refused, and its text."""
 
     def run(person=None, **arguments):
         options = {"elicitation_callback": person} if person is not None else {}

@@ -60,7 +60,7 @@ def request_for(url: str, method: str = "POST", **headers: str) -> urllib.reques
     return urllib.request.Request(url, data=HELLO, headers=sent, method=method)
 
 
-def called(url: str, tool: str, arguments: dict, *, mode: str = "auto", token: str | None = None):
+def call_over_http(url: str, tool: str, arguments: dict, *, mode: str = "auto", token: str | None = None):
     """Return the result of a call by a client of the SDK."""
     import httpx2
     from mcp.client import Client
@@ -81,7 +81,7 @@ def called(url: str, tool: str, arguments: dict, *, mode: str = "auto", token: s
 def test_a_client_writes_a_record(baton, top, mode):
     baton("init")
     with running(top) as (_, url):
-        made = called(url, "followup_add", {"item": "Over HTTP"}, mode=mode)
+        made = call_over_http(url, "followup_add", {"item": "Over HTTP"}, mode=mode)
     assert made.structured_content["id"] in [one["id"] for one in baton("read").json["baton"]["follow_ups"]]
 
 
@@ -106,7 +106,7 @@ def test_with_a_token_every_request_needs_it(baton, top):
         assert status(url, Authorization=f"Bearer {TOKEN[:-1]}") == 401
         assert status(url, Authorization=TOKEN) == 401
         assert status(url, Authorization=f"Bearer {TOKEN}") == 200
-        assert called(url, "status", {}, token=TOKEN).structured_content["revision"] >= 0
+        assert call_over_http(url, "status", {}, token=TOKEN).structured_content["revision"] >= 0
 
 
 def test_without_a_token_it_listens_only_on_this_machine(baton, top):
@@ -135,7 +135,7 @@ def test_no_program_that_it_starts_sees_the_token(baton, top, git, tmp_path):
     hook.chmod(0o755)
     secret = "x9-very-secret"
     with running(top, BATON_API_TOKEN=secret, CLAUDE_CODE_SESSION_ID="of-the-shell", BATON_SESSION="s9") as (_, url):
-        assert called(url, "sync", {}, token=secret).structured_content["errors"] == []
+        assert call_over_http(url, "sync", {}, token=secret).structured_content["errors"] == []
     seen = (tmp_path / "seen").read_text()
     assert "HOME=" in seen
     for gone in (secret, "of-the-shell", "BATON_SESSION"):
@@ -185,7 +185,7 @@ def test_a_port_in_use_is_reported(baton, top):
 def test_the_server_stops_cleanly_on_a_signal(baton, top, kind):
     baton("init")
     with running(top) as (process, url):
-        assert called(url, "followup_add", {"item": "x"}, mode="legacy").is_error is False
+        assert call_over_http(url, "followup_add", {"item": "x"}, mode="legacy").is_error is False
         process.send_signal(kind)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (0, "", "")

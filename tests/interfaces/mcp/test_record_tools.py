@@ -109,7 +109,7 @@ def test_conflicts_are_listed_and_resolved(call, baton, top):
     assert baton("read").json["baton"]["open_loops"][0]["action"] == "Sent it"
 
 
-def test_the_answer_is_there_as_data_and_as_text(here, era):
+def test_a_result_is_returned_as_data_and_as_text(here, era):
     found = talk(lambda client: client.call_tool("followup_add", {"item": "Später"}), mode=era)
     assert json.loads(found.content[0].text) == found.structured_content
     assert "follow-up" in found.structured_content["summary"] or found.structured_content["id"] in found.content[0].text

@@ -86,7 +86,7 @@ def test_the_rules_are_read(here, read, baton):
 
 
 @pytest.mark.parametrize(
-    ("uri", "said"),
+    ("uri", "expected"),
     [
         ("baton://nonsense", "there is no resource baton://nonsense"),
         ("baton://state/a/b", "there is no resource baton://state/a/b"),
@@ -96,9 +96,9 @@ def test_the_rules_are_read(here, read, baton):
         (f"baton://state/{300 * 'x'}", "namespace"),
     ],
 )
-def test_missing_things_are_reported_in_one_line(here, era, uri, said):
+def test_missing_resources_are_reported_in_one_line(here, era, uri, expected):
     error = failure(uri, era)
-    assert said in error.message
+    assert expected in error.message
     assert "\n" not in error.message
     assert error.code == -32602
 

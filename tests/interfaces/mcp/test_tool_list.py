@@ -13,8 +13,8 @@ from mcp_client import talk
 
 TOKENS = 2_500
 BYTES_OF_A_TOKEN = 3.6
-"""Tokenizers make one token of 3.8 to 4.5 bytes of compact JSON Schema in English; there is none here to ask, so it is
-counted with less, and once more by pieces."""
+"""A tokenizer makes one token of 3.8 to 4.5 bytes of compact JSON Schema in English. The tests have no tokenizer:
+they count fewer bytes for a token, and estimate a second time with `pieces`."""
 
 READING = {
     "status", "ready", "read", "log", "diff", "recall", "todo_list", "handoff_show", "conflicts",
@@ -33,7 +33,7 @@ ADDING = {
 
 
 @pytest.fixture(scope="module")
-def told() -> Any:
+def tool_list() -> Any:
     """Return the response to tools/list as it is sent."""
     found = talk(lambda client: client.list_tools())
     return found.model_dump(by_alias=True, exclude_none=True, mode="json")
@@ -46,23 +46,23 @@ def pieces(text: str) -> int:
     return sum(math.ceil(len(one) / (7 if one.isalpha() else 3)) for one in found)
 
 
-def test_the_whole_list_costs_at_most_2500_tokens(told):
-    text = json.dumps({"tools": told["tools"]}, ensure_ascii=False, separators=(",", ":"))
+def test_the_whole_list_costs_at_most_2500_tokens(tool_list):
+    text = json.dumps({"tools": tool_list["tools"]}, ensure_ascii=False, separators=(",", ":"))
     assert len(text.encode()) / BYTES_OF_A_TOKEN <= TOKENS
     assert pieces(text) <= TOKENS
 
 
-def test_every_tool_has_annotations_about_its_effect(told):
-    natures = {tool["name"]: tool["annotations"] for tool in told["tools"]}
-    assert {name for name, nature in natures.items() if nature.get("readOnlyHint")} == READING
-    assert {name for name, nature in natures.items() if nature.get("destructiveHint")} == DESTROYING
-    assert {name for name, nature in natures.items() if nature.get("idempotentHint")} == REPEATABLE
-    assert {name for name, nature in natures.items() if nature == {"destructiveHint": False}} == ADDING
-    assert natures.keys() == READING | DESTROYING | REPEATABLE | ADDING
+def test_every_tool_has_annotations_about_its_effect(tool_list):
+    annotations = {tool["name"]: tool["annotations"] for tool in tool_list["tools"]}
+    assert {name for name, annotation in annotations.items() if annotation.get("readOnlyHint")} == READING
+    assert {name for name, annotation in annotations.items() if annotation.get("destructiveHint")} == DESTROYING
+    assert {name for name, annotation in annotations.items() if annotation.get("idempotentHint")} == REPEATABLE
+    assert {name for name, annotation in annotations.items() if annotation == {"destructiveHint": False}} == ADDING
+    assert annotations.keys() == READING | DESTROYING | REPEATABLE | ADDING
 
 
-def test_every_tool_has_a_short_description(told):
-    for tool in told["tools"]:
+def test_every_tool_has_a_short_description(tool_list):
+    for tool in tool_list["tools"]:
         assert 10 < len(tool["description"]) < 120, tool
         schema = tool["inputSchema"]
         assert schema["type"] == "object"
@@ -72,18 +72,18 @@ def test_every_tool_has_a_short_description(told):
             assert "null" not in json.dumps(one)
 
 
-def test_only_arguments_of_any_type_have_no_schema_type(told):
+def test_only_arguments_of_any_type_have_no_schema_type(tool_list):
     untyped = [
         (tool["name"], name)
-        for tool in told["tools"]
+        for tool in tool_list["tools"]
         for name, one in tool["inputSchema"]["properties"].items()
         if "type" not in one
     ]
     assert untyped == [("resolve", "value")]
 
 
-def test_the_page_about_mcp_lists_every_tool(told: Any) -> None:
+def test_the_page_about_mcp_lists_every_tool(tool_list: Any) -> None:
     page = (Path(__file__).parents[3] / "docs/mcp.md").read_text(encoding="utf-8")
     table = page.partition("## Tools")[2].partition("The annotations")[0]
-    assert sorted(re.findall(r"`(\w+)`", table)) == sorted(tool["name"] for tool in told["tools"])
-    assert f"{len(told['tools'])} tools" in table
+    assert sorted(re.findall(r"`(\w+)`", table)) == sorted(tool["name"] for tool in tool_list["tools"])
+    assert f"{len(tool_list['tools'])} tools" in table

@@ -16,7 +16,7 @@ from baton_git.agents.hook_events.hook_session import HookSession, HookSessionSt
 from baton_git.interfaces.mcp.unanswered_calls import UnansweredCalls
 
 
-def test_a_session_from_end_to_end(call, baton):
+def test_a_session_uses_the_tools_from_boot_to_wrap(call, baton):
     begun = call("boot", session="s1")
     assert begun["session"] == "s1"
     loop = call("loop_add", action="Sent it", expect="it is there", verify={"method": "file_exists", "path": "readme"})
@@ -94,7 +94,7 @@ def test_standard_output_has_only_the_protocol_and_all_answers(top):
     assert process.returncode == 0
 
 
-def test_the_end_of_the_input_waits_for_calls_but_not_for_those_that_ask_the_client():
+def test_at_the_end_of_the_input_only_calls_that_do_not_ask_the_client_are_waited_for():
     async def run() -> None:
         calls = UnansweredCalls()
         calls.note_received(SimpleNamespace(method="tools/call", id=1))

@@ -16,25 +16,25 @@ CALLS = {
 }
 
 
-def talking(use, *, era="auto", over_http=False):
+def use_two_clients(use, *, era="auto", over_http=False):
     """Return the result of `use` for two clients, with a server for each, or with one HTTP server for both."""
     from mcp.client import Client
 
     from baton_git.interfaces.mcp.server import make_mcp_server
 
-    def made():
+    def make_server():
         return make_mcp_server(App(Settings(CommonOptions()), False), over_http=over_http)
 
-    async def connected():
-        first = made()
-        second = first if over_http else made()
+    async def connect():
+        first = make_server()
+        second = first if over_http else make_server()
         async with Client(first, mode=era) as one, Client(second, mode=era) as two:
             return await use(one, two)
 
-    return asyncio.run(connected())
+    return asyncio.run(connect())
 
 
-async def begun(client, **arguments):
+async def begin(client, **arguments):
     return (await client.call_tool("boot", arguments)).structured_content["session"]
 
 
@@ -45,25 +45,25 @@ def sessions(baton, count):
 
 def test_each_client_acts_in_its_own_session(here, baton, era):
     async def use(one, two):
-        started = [await begun(one), await begun(two)]
+        started = [await begin(one), await begin(two)]
         for client in (one, two, one):
             await client.call_tool("pattern_record", {"what": "x"})
         return started
 
-    one, two = talking(use, era=era)
+    one, two = use_two_clients(use, era=era)
     assert one != two
     assert sessions(baton, 3) == [one, two, one]
 
 
 def test_a_client_that_ended_its_session_does_not_act_in_another(here, baton):
     async def use(one, two):
-        started = [await begun(one), await begun(two)]
+        started = [await begin(one), await begin(two)]
         await one.call_tool("wrap", {"context": "It stands"})
         for client in (one, one, two):
             await client.call_tool("pattern_record", {"what": "x"})
         return started
 
-    first, two = talking(use)
+    first, two = use_two_clients(use)
     *unnamed, last = sessions(baton, 3)
     assert last == two
     assert unnamed == [unnamed[0]] * 2
@@ -79,7 +79,7 @@ def test_a_client_without_a_session_acts_like_the_command_line(here, baton):
     async def use(one, _):
         await one.call_tool("pattern_record", {"what": "x"})
 
-    talking(use)
+    use_two_clients(use)
     assert sessions(baton, 1) == ["of-the-shell"]
 
 
@@ -88,13 +88,13 @@ def test_a_server_with_many_clients_ignores_the_work_trees_session(here, baton, 
     monkeypatch.setenv("GEMINI_SESSION_ID", "of-the-shell")
 
     async def use(one, two):
-        before = await begun(one)
+        before = await begin(one)
         await one.call_tool("pattern_record", {"what": "x"})
         await two.call_tool("pattern_record", {"what": "x", "session": before})
         brief = await one.read_resource("baton://brief/work")
         return before, brief.contents[0].text
 
-    own, brief = talking(use, over_http=True)
+    own, brief = use_two_clients(use, over_http=True)
     assert own not in ("of-the-file", "of-the-shell")
     assert "of-the-file" not in brief.splitlines()[0]
     assert sessions(baton, 2) == [None, own]
@@ -108,11 +108,11 @@ def test_a_clients_own_session_overrides_the_hook_session_of_the_agent(here, bat
     HookSessionStore(str(top / ".git")).save(HookSession("gemini", "of-gemini"))
 
     async def use(one, two):
-        await begun(one, session="own")
+        await begin(one, session="own")
         for client in (one, two):
             await client.call_tool("pattern_record", {"what": "x"})
 
-    talking(use)
+    use_two_clients(use)
     assert sessions(baton, 2) == ["own", "of-gemini"]
 
 

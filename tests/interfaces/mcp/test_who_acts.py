@@ -1,5 +1,5 @@
-"""Who acts: the session that the call names, that began on the connection, or that the agent's CLI has. The agent is
-the client."""
+"""The session and the agent of a call. The session is the one that the call names, that began on the connection, or
+that the agent's CLI has; the agent is the client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_agent_comes_from_the_clients_name(call, era, name, agent):
     assert agent_of(call, name, mode=era) == agent
 
 
-def test_an_explicit_agent_overrides_the_clients(call, monkeypatch):
+def test_an_explicit_agent_overrides_the_clients_name(call, monkeypatch):
     monkeypatch.setenv("BATON_AGENT", "zero")
     assert agent_of(call, "claude-code") == "zero"
 
@@ -49,7 +49,7 @@ def test_a_session_begins_with_the_restored_checkpoint_of_paif(call, baton, top)
     assert "Mended the parser" in call("restore", agent="zero")["brief"]
 
 
-def test_broken_settings_of_paif_are_reported_and_stop_nothing(call, top):
+def test_broken_settings_of_paif_are_reported_and_do_not_stop_a_session(call, top):
     (top / ".claude").mkdir()
     (top / ".claude" / "CLAUDE.md").write_text("```yaml\npaif_config: [\n```\n")
     assert any("CLAUDE.md" in line for line in call("boot", session="s1")["problems"])

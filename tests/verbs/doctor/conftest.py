@@ -14,7 +14,7 @@ Findings = Callable[..., list[dict[str, Any]]]
 
 @pytest.fixture
 def findings(baton: Any) -> Findings:
-    """Return the findings of the checks with these names, and the exit status."""
+    """Return a function that runs checks by name, expects the exit status `code`, and returns the findings."""
 
     def run(*names: str, code: int = 0, **more: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = baton("doctor", *names, "--json", code=code, **more).json["findings"]
@@ -33,7 +33,7 @@ def made(baton: Any, top: Path) -> Path:
 
 @pytest.fixture
 def make_older() -> Callable[[Path, float], None]:
-    """Make a file older by this many hours."""
+    """Return a function that makes a file older by a number of hours."""
 
     def change(path: Path, hours: float) -> None:
         seconds = path.lstat().st_mtime - hours * 3600

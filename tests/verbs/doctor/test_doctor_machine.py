@@ -27,7 +27,7 @@ EVENTS = ("post-commit", "post-merge", "post-checkout", "post-rewrite", "pre-pus
 
 
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Return every file below a folder with its permissions."""
+    """Return content and permissions of every file below a folder, except the doctor's own files."""
     files = (path for path in folder.rglob("*") if path.is_file() and "doctor" not in path.parts)
     return {str(path): (path.read_bytes(), path.stat().st_mode) for path in files}
 
@@ -68,7 +68,9 @@ def test_a_git_hook_without_its_interpreter_is_written_again(made: Path, baton: 
     assert findings("hooks")[0]["severity"] == "ok"
 
 
-def test_hooks_of_another_tools_folder_are_left_to_a_person(made: Path, baton: Any, git: Any, findings: Any) -> None:
+def test_hooks_in_the_folder_of_another_tool_have_no_automatic_repair(
+    made: Path, baton: Any, git: Any, findings: Any
+) -> None:
     baton("hooks", "install")
     (made.parent / ".husky/_").mkdir(parents=True)
     git(made.parent, "config", "core.hooksPath", ".husky/_")
@@ -94,6 +96,7 @@ def claude(made: Path, baton: Any) -> Path:
 
 @pytest.fixture(autouse=True)
 def _same_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pytest restore the PATH after each test, because `claude` changes it."""
     monkeypatch.setenv("PATH", os.environ["PATH"])
 
 
@@ -104,8 +107,8 @@ def test_agent_hooks_are_checked_and_repaired_and_the_undo_restores_them(
     assert "no session has called them here yet" in findings("agents")[0]["summary"]
     good = claude.read_text()
     breaks = {
-        "an interpreter that is gone": good.replace(str(Path(sys.executable).parent), "/nowhere"),
-        "an entry less": json.dumps({**json.loads(good), "hooks": dict(list(json.loads(good)["hooks"].items())[1:])}),
+        "a missing interpreter": good.replace(str(Path(sys.executable).parent), "/nowhere"),
+        "a missing entry": json.dumps({**json.loads(good), "hooks": dict(list(json.loads(good)["hooks"].items())[1:])}),
         "no entries": "{}",
     }
     for name, text in breaks.items():
@@ -120,7 +123,7 @@ def test_agent_hooks_are_checked_and_repaired_and_the_undo_restores_them(
         assert snapshot(home) == broken, name
 
 
-def test_switches_and_unreadable_settings_are_reported(claude: Path, findings: Any) -> None:
+def test_disabled_hooks_and_unreadable_settings_are_reported(claude: Path, findings: Any) -> None:
     claude.write_text(json.dumps({**json.loads(claude.read_text()), "disableAllHooks": True}))
     assert "disableAllHooks" in findings("agents", code=1)[0]["summary"]
     claude.write_text("{")

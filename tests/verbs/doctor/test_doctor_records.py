@@ -100,7 +100,7 @@ def test_files_left_by_sudo_are_reported(made: Path, findings: Any) -> None:
     assert "sudo chown -R" in finding["advice"]
 
 
-def test_a_damaged_index_is_removed_and_rebuilt_by_the_next_question(made: Path, baton: Any, findings: Any) -> None:
+def test_a_damaged_index_is_removed_and_the_next_recall_rebuilds_it(made: Path, baton: Any, findings: Any) -> None:
     baton("followup", "add", "Deploy the exporter")
     baton("recall", "exporter")
     index = made / "baton/recall/index.sqlite"
@@ -158,7 +158,7 @@ def test_unknown_settings_are_reported(made: Path, git: Any, findings: Any) -> N
     assert far["advice"].startswith("git config --unset-all baton.nosuch;")
 
 
-def test_a_repair_without_a_terminal_needs_yes_only_if_there_is_one(made: Path, baton: Any) -> None:
+def test_fix_without_a_terminal_needs_no_yes_if_there_is_nothing_to_repair(made: Path, baton: Any) -> None:
     assert "no problem has an automatic repair" in baton("doctor", "--fix", "refs").err
 
 
@@ -175,7 +175,7 @@ def test_the_report_has_no_names_paths_addresses_or_secrets(
         assert text not in report, text
 
 
-def test_over_http_and_in_the_library_only_the_namespace_is_looked_at(made: Path, baton: Any) -> None:
+def test_in_the_library_doctor_examines_only_the_namespace(made: Path, baton: Any) -> None:
     import baton_git
 
     baton("init", "--namespace", "other")

@@ -21,7 +21,7 @@ def find_newest_pack(made: Path) -> Path:
     return max((made / "objects/pack").glob("pack-*.pack"), key=lambda file: file.stat().st_mtime_ns)
 
 
-def test_a_sound_repository_is_in_order_and_nothing_is_written(made: Path, findings: Any) -> None:
+def test_a_sound_repository_passes_every_check_and_is_not_changed(made: Path, findings: Any) -> None:
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*")}
     found = findings()
     assert [finding for finding in found if finding["severity"] != "ok"] == []
@@ -157,7 +157,7 @@ def test_a_check_that_cannot_run_is_unknown_and_the_others_continue(made: Path, 
     assert {finding["severity"] for finding in findings("packs", code=5)} == {"unknown"}
 
 
-def test_a_lock_of_git_is_only_named(made: Path, findings: Any, make_older: Any) -> None:
+def test_a_lock_of_git_is_reported_without_a_repair(made: Path, findings: Any, make_older: Any) -> None:
     lock = made / "config.lock"
     lock.write_bytes(b"")
     make_older(lock, 1)
