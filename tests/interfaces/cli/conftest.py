@@ -41,31 +41,31 @@ def top(
 
 @pytest.fixture
 def filled(baton: Baton, top: Path, template: dict[str, FolderCopy]) -> Path:
-    """Fill the repository `top` with one record of each kind; return a folder with `baton.json`."""
+    """Fill the repository `top` with one record of each kind; return a folder with input files for commands."""
     folder = top.parent / "in"
     if template:
         template["in"].write(folder)
     else:
         fill(baton, top)
         folder.mkdir()
-        lay_out(folder, top)
+        write_input_files(folder, top)
         template |= {"work": FolderCopy.of(top), "in": FolderCopy.of(folder)}
     return folder
 
 
 @pytest.fixture
 def refill(top: Path, filled: Path, template: dict[str, FolderCopy]) -> Callable[[], None]:
-    """Return a function that restores everything in `filled`."""
+    """Return a function that restores the repository and the folder of `filled`."""
 
     def copy_again() -> None:
-        for kept, folder in ((template["work"], top), (template["in"], filled)):
+        for copy, folder in ((template["work"], top), (template["in"], filled)):
             shutil.rmtree(folder)
-            kept.write(folder)
+            copy.write(folder)
 
     return copy_again
 
 
-def lay_out(folder: Path, top: Path) -> None:
+def write_input_files(folder: Path, top: Path) -> None:
     """Create the files that are passed to commands."""
     (folder / "baton.json").write_text('{"session_id": "doc", "context": "from a file"}')
     (folder / "handover.txt").write_text("SESSION_ID: run-1\ncurrent_challenge: find_slot\n")
@@ -111,11 +111,11 @@ def fill(baton: Baton, top: Path) -> None:
     transcript = top.parent / "transcript.jsonl"
     transcript.write_bytes(SESSIONS["claude-2.1"][1])
     baton("handoff", "extract", str(transcript), "--keep", "--folder", str(top))
-    contest(top)
+    create_conflict(top)
 
 
-def contest(top: Path) -> None:
-    """Create the conflict C-1, about a field of the loop."""
+def create_conflict(top: Path) -> None:
+    """Create the conflict C-1 about a field of the loop."""
     data = {"id": "C-1", "record_kind": "open_loop", "record_id": "OL-1", "field": "action", "winner": "ours"}
     conflict = Conflict.model_validate({**data, "ours": "Deployed it", "theirs": "Sent it"})
     with Store(Repository.open(top)) as store:

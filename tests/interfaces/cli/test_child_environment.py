@@ -26,5 +26,5 @@ def test_git_and_checks_get_no_tokens(baton, baton_process, filled, top, tmp_pat
 
 
 def test_child_processes_get_the_environment_without_tokens():
-    ours = {"HOME": "/home/ada", "BATON_API_TOKEN": "t0p-secret", "BATON_PAGE_TOKEN": "pa9e-secret"}
-    assert child_environment(ours) == {"HOME": "/home/ada"}
+    environment = {"HOME": "/home/ada", "BATON_API_TOKEN": "t0p-secret", "BATON_PAGE_TOKEN": "pa9e-secret"}
+    assert child_environment(environment) == {"HOME": "/home/ada"}

@@ -11,6 +11,7 @@ from baton_git.interfaces.cli import baton as root
 
 
 def records(baton, section):
+    """Return the records in one section of the document, such as `open_loops`."""
     return baton("read").json["baton"][section]
 
 
@@ -52,7 +53,7 @@ def test_a_check_with_an_empty_argument_is_refused(baton, option):
     assert baton("read").json["revision"] == 0
 
 
-def test_a_start_reports_that_it_created_the_namespace(baton):
+def test_boot_reports_that_it_created_the_namespace(baton):
     assert "this created the namespace another in" in baton("boot", "-n", "another", "--create", "--no-sync").err
     assert "this began" not in baton("boot", "-n", "another", "--create", "--no-sync").err
 
@@ -97,7 +98,7 @@ def test_a_commit_of_the_users_own_branch_verifies_a_loop(baton, git, top):
 # --- follow-ups, patterns, decisions
 
 
-def test_a_pattern_is_counted_until_a_rule_is_proposed(baton):
+def test_a_pattern_that_was_recorded_three_times_is_a_rule_candidate(baton):
     first = baton("pattern", "record", "Assumed it", "--context", "one")
     assert baton("pattern", "record", "assumed  IT", "--context", "two").id == first.id
     done = baton("pattern", "record", first.id, "--context", "three")
@@ -122,9 +123,9 @@ def test_write_returns_what_a_client_needs_and_read_returns_the_document(baton):
     assert (done["ok"], done["namespace"], done["revision"]) == (True, "work", 1)
     assert set(done) == {"ok", "namespace", "updated_at", "revision", "commit"}
     assert done["updated_at"].endswith("+00:00")
-    found = baton("read").json
-    assert (found["baton"], found["revision"], found["commit"]) == (data, 1, done["commit"])
-    assert set(found) == {"baton", "namespace", "updated_at", "revision", "commit", "provenance"}
+    answer = baton("read").json
+    assert (answer["baton"], answer["revision"], answer["commit"]) == (data, 1, done["commit"])
+    assert set(answer) == {"baton", "namespace", "updated_at", "revision", "commit", "provenance"}
 
 
 def test_write_reports_held_archived_and_redacted_values(baton, filled):
@@ -170,7 +171,7 @@ def test_the_past_is_read_by_revision_and_time(baton, filled):
     assert baton("read", "--at", "2100-01-01").json["commit"] == baton("read").json["commit"]
 
 
-def test_a_wrap_from_a_file_and_from_standard_input(baton, tmp_path):
+def test_wrap_reads_its_context_from_a_file_or_from_standard_input(baton, tmp_path):
     (tmp_path / "text").write_text("from a file")
     baton("wrap", "--file", str(tmp_path / "text"))
     assert baton("read").json["baton"]["context"] == "from a file"
@@ -204,16 +205,16 @@ def test_boot_remembers_its_session_until_wrap(baton):
     assert "no session was ended" in baton("wrap").err
 
 
-def test_a_new_boot_is_a_new_session_though_the_last_was_never_wrapped(baton):
+def test_boot_begins_a_new_session_even_if_the_previous_one_was_not_wrapped(baton):
     first, second = (baton("boot", "--json").json for _ in range(2))
     assert second["session"] != first["session"]
     assert second["parent"] == first["session"]
 
 
 def test_status_reports_counts_and_active_sessions(baton, filled):
-    found = baton("status", "--json").json
-    assert (found["open_loops"], found["active_decisions"]) == ({"open": 1}, {"active": 2})
-    assert [one["id"] for one in found["active_sessions"]] == ["s1"]
+    status = baton("status", "--json").json
+    assert (status["open_loops"], status["active_decisions"]) == ({"open": 1}, {"active": 2})
+    assert [one["id"] for one in status["active_sessions"]] == ["s1"]
 
 
 # --- log, diff, undo and rollback
@@ -221,9 +222,9 @@ def test_status_reports_counts_and_active_sessions(baton, filled):
 
 def test_diff_and_show_print_records_and_fields(baton, filled):
     baton("loop", "verify", "OL-1", "--passed")
-    said = baton("diff", "~1").out
-    assert "OL-1" in said
-    assert "status: open → verified" in said
+    printed = baton("diff", "~1").out
+    assert "OL-1" in printed
+    assert "status: open → verified" in printed
     assert "status: open → verified" in baton("show").out
     data = baton("diff", "~1", "--json").json
     assert {"field": "status", "before": "open", "after": "verified"} in data["changes"][0]["fields"]
@@ -282,7 +283,7 @@ def test_the_effects_of_a_session_can_be_reverted(baton, filled):
     assert records(baton, "open_loops") == []
 
 
-# --- exchange, formats, upkeep
+# --- import, export, schemas and packing
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.sqlite3", "batons/"])
@@ -322,8 +323,8 @@ def test_reading_and_starting_a_session_load_only_what_they_need(baton, baton_pr
     for number in range(2):
         baton("followup", "add", f"Item {number}")
     baton("gc")  # now there are deltas to read
-    said = baton_process(*words, env={"PYTHONPROFILEIMPORTTIME": "1"}, measured=False).err
-    loaded = {line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")}
+    import_times = baton_process(*words, env={"PYTHONPROFILEIMPORTTIME": "1"}, measured=False).err
+    loaded = {line.rpartition("|")[2].strip() for line in import_times.splitlines() if line.startswith("import time:")}
     assert {"click", "pydantic", "baton_git.git.store"} <= loaded
     assert loaded & SLOW_TO_LOAD == set()
 
@@ -351,7 +352,7 @@ def test_hints_name_the_options_of_the_command_line(baton):
     assert baton("loop", "verify", "OL-1", code=2).err.endswith(": baton loop verify OL-1 --passed, or --failed\n")
 
 
-def test_a_list_in_json_is_stored_unchanged(baton, top, git):
+def test_a_todo_list_in_json_is_stored_unchanged(baton, top, git):
     baton("boot", "--session", "s")
     items = [{"content": "[x] one", "activeForm": "Doing one"}, {"content": "two", "status": "completed"}]
     baton("todo", "set", "--file", "-", given=json.dumps(items))
@@ -360,7 +361,7 @@ def test_a_list_in_json_is_stored_unchanged(baton, top, git):
     assert '{ content = "two", status = "completed" },' in stored
 
 
-def test_counted_nouns_have_one_plural_form(baton):
+def test_the_status_in_json_counts_turns_handoffs_and_open_loops(baton):
     assert {"turns", "handoffs", "open_loops"} <= baton("status", "--json").json.keys()
 
 
@@ -370,13 +371,13 @@ def test_the_budget_of_verify_is_limited_to_an_hour(baton):
 
 
 @pytest.mark.parametrize(
-    ("words", "begun", "offered"),
+    ("words", "typed", "offered"),
     [(("import", "paif"), "fold", "file"), (("handoff", "extract", "--only"), "todo_", "todo_state")],
     ids=" ".join,
 )
-def test_the_shell_completes_files_and_chosen_values(words, begun, offered):
-    found = ShellComplete(root, {}, "baton", "_BATON_COMPLETE").get_completions(list(words), begun)
-    assert offered in [item.type if item.type != "plain" else item.value for item in found]
+def test_the_shell_completes_files_and_the_values_of_an_option(words, typed, offered):
+    completions = ShellComplete(root, {}, "baton", "_BATON_COMPLETE").get_completions(list(words), typed)
+    assert offered in [item.type if item.type != "plain" else item.value for item in completions]
 
 
 def test_wrong_words_and_values_are_usage_errors_and_an_unknown_record_is_a_failure(baton):

@@ -16,7 +16,7 @@ def global_config(tmp_path, text):
     return {"GIT_CONFIG_GLOBAL": str(path)}
 
 
-# --- 1. git's configuration cannot be read
+# --- git's configuration cannot be read
 
 
 @pytest.mark.parametrize("text", ["[user\n", "[include]\n path = broken\n", '[user]\n name = "x\n'])
@@ -37,15 +37,16 @@ def test_a_git_that_fails_silently_is_an_error(baton, top, tmp_path):
     assert "git config: it failed without a message" in done.err
 
 
-# --- 2. safe.directory
+# --- safe.directory
 
 
-def safe(*values):
+def set_safe_directory(*values):
+    """Return the environment variables that give git these values of safe.directory."""
     pairs = {f"GIT_CONFIG_KEY_{n}": "safe.directory" for n in range(len(values))}
     return {"GIT_CONFIG_COUNT": str(len(values)), **pairs, **{f"GIT_CONFIG_VALUE_{n}": v for n, v in enumerate(values)}}
 
 
-SAFE = [
+SAFE_DIRECTORIES = [
     (("{top}", "/elsewhere"), True),
     (("/elsewhere", "{top}"), True),
     (("*", "/elsewhere"), True),
@@ -58,15 +59,16 @@ SAFE = [
     (("", "{top}"), True),
     ((), False),
 ]
+"""Values of safe.directory, and whether a repository in {top} that belongs to another user is trusted with them."""
 
 
-@pytest.mark.parametrize(("values", "trusted"), SAFE)
+@pytest.mark.parametrize(("values", "trusted"), SAFE_DIRECTORIES)
 def test_values_of_safe_directory_apply_as_in_git(baton, top, values, trusted):
     if os.geteuid() != 0:
-        pytest.skip("giving a file away needs root")
+        pytest.skip("only root can change the owner of a file")
     for path in (top, top / ".git"):
         os.chown(path, 65534, 65534)
-    env = safe(*(one.format(top=top, parent=top.parent) for one in values))
+    env = set_safe_directory(*(one.format(top=top, parent=top.parent) for one in values))
     assert baton("status", env=env, code=None).code == (0 if trusted else 1)
 
 
@@ -80,14 +82,14 @@ def test_a_key_without_a_value_resets_and_a_tilde_is_the_home(tmp_path, monkeypa
 
 def test_a_repository_cannot_declare_itself_safe(baton, git, top):
     if os.geteuid() != 0:
-        pytest.skip("giving a file away needs root")
+        pytest.skip("only root can change the owner of a file")
     git(top, "config", "safe.directory", "*")
     for path in (top, top / ".git"):
         os.chown(path, 65534, 65534)
     assert "belongs to another user" in baton("status", code=1).err
 
 
-# --- 3. boot continues despite invalid settings
+# --- boot continues despite invalid settings
 
 
 @pytest.mark.parametrize(
@@ -100,19 +102,19 @@ def test_an_invalid_setting_stops_only_writes_and_is_reported(baton, git, top, k
     begun = baton("boot", "--json").json
     assert any(key in one and default in one for one in begun["problems"])
     assert default in begun["brief"]
-    is_wrong = f"git config {key} is '{value}' (in {top}/.git/config), not "
+    fault = f"git config {key} is '{value}' (in {top}/.git/config), not "
     listed = baton("list")
-    assert listed.err.startswith(is_wrong)
+    assert listed.err.startswith(fault)
     assert f"; {default} (git config " in listed.err
     assert listed.err.endswith(f", or git config --unset-all {key})\n")
     for words in (("followup", "add", "x"), ("sync",)):
         refused = baton(*words, code=2)
-        assert refused.err.startswith(f"baton: {is_wrong}")
+        assert refused.err.startswith(f"baton: {fault}")
         assert refused.err.endswith(f", or git config --unset-all {key}\n")
 
 
 @pytest.mark.parametrize(("name", "value"), [("BATON_AGENT", "a b"), ("BATON_SESSION", "a\nb")])
-def test_a_bad_variable_does_not_stop_a_session_and_a_bad_option_does(baton, name, value):
+def test_boot_ignores_a_bad_variable_but_rejects_a_bad_option(baton, name, value):
     begun = baton("boot", "--json", env={name: value}).json
     assert any(f"{name} is ignored" in one for one in begun["problems"])
     assert begun["session"] != value
@@ -120,17 +122,17 @@ def test_a_bad_variable_does_not_stop_a_session_and_a_bad_option_does(baton, nam
     baton("status", env={name: value}, code=2)
 
 
-# --- 4. time limits
+# --- time limits
 
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "-inf", "1e9", "-1", "3601", "x"])
-def test_an_invalid_timeout_is_rejected(baton, filled, seconds):
+def test_an_invalid_time_budget_is_rejected(baton, filled, seconds):
     for words in (("verify", "--budget", seconds), ("boot", "--check-budget", seconds)):
         done = baton(*words, code=2)
         assert "budget" in done.err
 
 
-# --- 5. the user's own store
+# --- the user's own store
 
 
 def test_folders_of_one_name_outside_of_repositories_have_separate_namespaces(baton, tmp_path):
@@ -146,6 +148,3 @@ def test_folders_of_one_name_outside_of_repositories_have_separate_namespaces(ba
     assert len(set(names)) == 2
     (tmp_path / "link").symlink_to("x")
     assert baton("read", cwd=tmp_path / "link/api").json["namespace"] == names[0]
-
-
-# --- 6. and 7. what a person sees equals what is stored

@@ -71,20 +71,22 @@ def test_rules_that_were_approved_elsewhere_are_confirmed_once_at_import(baton, 
 
 @pytest.mark.parametrize("other", [{"pattern": "PAT-2"}, {"rule": "Look"}, {"what": "else"}])
 def test_a_confirmation_is_valid_for_only_one_rule(other):
-    one = Pattern.model_validate({
+    pattern = Pattern.model_validate({
         "id": "PAT-1", "what": "w", "first_seen": "2026-11-01", "last_seen": "2026-11-01",
         "status": "rule_candidate", "proposed_rule": "Look first",
     })  # fmt: skip
     now = datetime(2026, 11, 21, tzinfo=UTC)
-    said = Confirmed("Ada", "terminal", "PAT-1", "Look first", "w")
+    confirmation = Confirmed("Ada", "terminal", "PAT-1", "Look first", "w")
     with pytest.raises(NotAllowed, match="changed while you were asked") as refused:
-        apply_graduation(State().put(one), one, said._replace(**other), now)
+        apply_graduation(State().put(pattern), pattern, confirmation._replace(**other), now)
     assert not isinstance(refused.value, NeedsHuman)
     assert "run it again" in refused.value.hint
-    assert apply_graduation(State().put(one), one, said, now).get(Pattern, "PAT-1").status == "graduated"
+    assert (
+        apply_graduation(State().put(pattern), pattern, confirmation, now).get(Pattern, "PAT-1").status == "graduated"
+    )
 
 
-# --- 8. a decision that a person vouches for
+# --- a decision that a person vouches for
 
 
 DECISION = ("decision", "add", "Use\x1b[2K X", "--why", "because", "--evidence", "e1", "--tier", "human_confirmed")
@@ -116,12 +118,12 @@ def test_another_typed_word_does_not_confirm_a_decision(baton, top, typed):
     assert baton("list", "decision", "--json").json["records"] == []
 
 
-# --- 9. trust shows what it approves
+# --- trust shows what it approves
 
 
 @pytest.fixture
 def risky(baton):
-    """Return an open loop with a command whose end a terminal would not show."""
+    """Create the open loop OL-9 with a command whose end a terminal would hide; return the command."""
     argv = ["sh", "-c", "touch 'x'; true\x1b[8m \u202e"]
     baton("loop", "add", "a", "--expect", "b", "--id", "OL-9", "--verify-command", "--", *argv)
     return argv
@@ -130,7 +132,7 @@ def risky(baton):
 SHOWN = r"""sh -c $'touch \'x\'; true\x1b[8m \u202e'"""
 
 
-def test_without_a_terminal_the_exact_command_is_shown_and_approved(baton, risky):
+def test_trust_with_yes_shows_the_exact_command_that_it_approves(baton, risky):
     done = baton("trust", "OL-9", "--yes")
     assert f"the check of OL-9 would run: {SHOWN}\n" in done.err
     assert f"approved: {SHOWN}\n" in done.err
@@ -141,9 +143,9 @@ def test_without_a_terminal_the_exact_command_is_shown_and_approved(baton, risky
 
 
 @pytest.mark.parametrize(("typed", "code"), [(b"y\n", 0), (b"n\n", 1), (b"\n", 1)])
-def test_at_a_terminal_a_person_is_asked(baton, top, risky, typed, code):
-    found, screen = typing(top, "trust", "OL-9", asked="Approve? [y/N]", typed=typed)
-    assert found == code
+def test_at_a_terminal_trust_asks_before_it_approves(baton, top, risky, typed, code):
+    status, screen = typing(top, "trust", "OL-9", asked="Approve? [y/N]", typed=typed)
+    assert status == code
     assert screen.index(SHOWN) < screen.index("Approve?")
     assert "\x1b" not in screen
     approved = [one["argv"] for one in baton("trust", "--list", "--json").json["approved"]]
@@ -162,7 +164,7 @@ def test_without_a_terminal_approval_needs_yes(baton, git, top, risky, words):
     assert baton("trust", "--list").out != before
 
 
-def test_trust_in_a_remote_is_listed_and_can_be_revoked(baton, git, top):
+def test_the_approval_of_a_remote_is_listed_and_can_be_revoked(baton, git, top):
     git(top, "remote", "add", "origin", "https://ada:secret@example.org/x.git")
     done = baton("trust", "--yes", "--from", "origin")
     assert done.err.endswith("approved: origin (https://***@example.org/x.git)\n")
@@ -185,7 +187,7 @@ def test_a_printed_command_line_parses_to_its_arguments():
     assert shell_line(argv).isprintable()
 
 
-def test_answering_no_keeps_the_namespace(baton, top):
+def test_a_namespace_is_not_deleted_if_the_answer_is_no(baton, top):
     baton("loop", "add", "Deployed", "--expect", "it answers", "--id", "OL-1")
     code, screen = typing(top, "namespace", "delete", "work", asked="[y/N]", typed=b"n\n")
     assert (code, "nothing was deleted" in screen, "interrupted" in screen) == (1, True, False)

@@ -16,16 +16,16 @@ from baton_git import __version__
 from baton_git.interfaces.cli import COMMANDS, SECTIONS
 
 ALONE = {
-    ("demo",): "it makes a repository of its own",
-    ("help",): "its answer is a text, and no repository matters",
-    ("completion",): "its answer is shell code, and no repository matters",
-    ("schema",): "it says what is the same everywhere",
-    ("cache", "read"): "it asks a server, and no repository matters",
+    ("demo",): "it creates its own repository",
+    ("help",): "it prints the same text in every repository",
+    ("completion",): "it prints the same shell code in every repository",
+    ("schema",): "it prints the same schemas in every repository",
+    ("cache", "read"): "it asks a server",
     ("cache", "write"): "as above",
     ("cache", "send"): "as above",
-    ("cache", "status"): "it looks at the cache, and no repository matters",
+    ("cache", "status"): "it lists the documents in the cache",
 }
-"""Commands that work in no repository, and why."""
+"""Commands that use no repository, and what they use instead."""
 
 NO_JSON = {("completion",), ("help",)}
 
@@ -142,7 +142,7 @@ GOOD: dict[tuple[str, ...], list[str]] = {
     ("agents", "uninstall"): ["claude"],
     ("agents", "package"): ["claude"],
 }
-"""By command, arguments with which it succeeds in the filled repository."""
+"""For each command, arguments with which it succeeds in the filled repository."""
 
 ELSEWHERE = {
     ("pattern", "graduate"), ("loop-run",), ("session", "stop"), ("mcp",), ("serve",),
@@ -155,10 +155,11 @@ CREATES = [("loop", "add"), ("followup", "add"), ("pattern", "record"), ("decisi
 
 
 BEFORE = {("redo",): ("undo",)}
-"""What a command needs to have happened."""
+"""For each of these commands, the command that must run before it."""
 
 
 def words_of(command, folder):
+    """Return the words of a call that succeeds."""
     return [*command, *(one.replace("{in}", str(folder)) for one in GOOD[command])]
 
 
@@ -183,7 +184,7 @@ def test_a_group_lists_its_commands(baton, command):
     assert not [line for line in done.out.splitlines() if line.endswith("...") and not line.startswith("Usage")]
 
 
-def test_the_help_lists_every_command_and_its_own_line_of_help(baton):
+def test_the_help_lists_the_commands_of_its_sections_with_their_line_of_help(baton):
     done = baton("--help")
     for name, (_, text) in COMMANDS.items():
         is_listed = any(name in names for names in SECTIONS.values())
@@ -197,7 +198,7 @@ def test_the_version_is_printed(baton):
 
 
 @for_each("command", leaves(), ids=" ".join)
-def test_every_command_has_the_options_that_all_have(command):
+def test_every_command_has_the_common_options(command):
     options = {name for one in all_commands()[command].params if isinstance(one, click.Option) for name in one.opts}
     assert "--json" in options or command in NO_JSON
     if command not in ALONE:
@@ -205,7 +206,7 @@ def test_every_command_has_the_options_that_all_have(command):
 
 
 @pytest.mark.parametrize("command", GOOD, ids=" ".join)
-def test_a_command_succeeds_and_with_json_prints_nothing_else(baton, filled, refill, command):
+def test_a_command_succeeds_and_with_json_prints_only_json(baton, filled, refill, command):
     words = words_of(command, filled)
     if command in BEFORE:
         baton(*BEFORE[command])
@@ -713,19 +714,20 @@ BAD = [
     ("nosuch",),
     ("--huh",),
 ]
+"""Calls that must be refused."""
 
 
-def by_command():
-    """Group bad arguments by the command that they belong to."""
-    every, found = leaves(), {}
+def group_by_command():
+    """Group the calls in `BAD` by their command."""
+    commands, groups = leaves(), {}
     for words in BAD:
-        named = [command for command in every if words[: len(command)] == command]
-        found.setdefault(max(named, key=len, default=words[:1]), []).append(words)
-    return found
+        named = [command for command in commands if words[: len(command)] == command]
+        groups.setdefault(max(named, key=len, default=words[:1]), []).append(words)
+    return groups
 
 
-BAD_OF = by_command()
-"""What is bad for one command is tried in one repository, since it must change nothing."""
+BAD_BY_COMMAND = group_by_command()
+"""The calls of one command share a repository, because none of them may change it."""
 
 
 def read_refs(top):
@@ -734,16 +736,16 @@ def read_refs(top):
     return {str(file): file.read_text() for file in files if file.is_file()}
 
 
-@for_each("command", BAD_OF, ids=" ".join)
-def test_bad_input_is_one_clear_line_and_changes_nothing(baton, filled, top, command):
+@for_each("command", BAD_BY_COMMAND, ids=" ".join)
+def test_bad_input_is_reported_in_one_line_and_changes_nothing(baton, filled, top, command):
     before = read_refs(top)
-    for words in BAD_OF[command]:
+    for words in BAD_BY_COMMAND[command]:
         done = baton(*(one.replace("{in}", str(filled)) for one in words), code=None)
         assert done.code in (1, 2, 5), (words, done)
         assert "Traceback" not in done.err, words
         assert "a bug" not in done.err, words
-        said = [line for line in done.err.splitlines() if line.startswith(("Error: ", "baton: "))]
-        assert len(said) == 1 or (done.code == 2 and len(words) == 1 and "Usage" in done.err), (words, done)
+        errors = [line for line in done.err.splitlines() if line.startswith(("Error: ", "baton: "))]
+        assert len(errors) == 1 or (done.code == 2 and len(words) == 1 and "Usage" in done.err), (words, done)
         assert read_refs(top) == before, words
 
 
@@ -766,7 +768,7 @@ def test_the_list_of_schemas_can_be_printed_as_json(baton):
     assert baton("schema", "open_loop", "--json").json["type"] == "object"
 
 
-def test_a_word_that_is_near_a_command_gets_a_hint(baton):
+def test_a_misspelled_command_gets_a_hint(baton):
     done = baton("followups", code=2)
     assert "Did you mean followup?" in done.err
     assert "there is no command 'xyz'" in baton("xyz", code=2).err
@@ -779,7 +781,7 @@ def test_an_error_has_a_hint(baton, filled):
     assert hint.strip() == "in a terminal: baton pattern graduate PAT-1; or on the page of baton serve"
 
 
-# --- the exit status
+# --- exit codes, and standard streams
 
 
 def test_a_stale_revision_exits_with_3_and_the_current_state(baton, filled):
@@ -817,7 +819,7 @@ def test_validate_exits_with_1_when_something_is_wrong(baton, filled):
     assert "1 with faults" in done.err
 
 
-def test_a_bug_exits_with_70_and_leaves_a_report(top, tmp_path):
+def test_a_bug_in_baton_exits_with_70_and_writes_a_report(top, tmp_path):
     code = (
         "import sys; sys.argv = ['baton', 'status']\n"
         "from baton_git.interfaces.cli import main\n"
@@ -835,7 +837,7 @@ def test_a_bug_exits_with_70_and_leaves_a_report(top, tmp_path):
 
 
 def in_a_shell(top, line):
-    """Run a line with `baton` in bash; return its exit status and messages."""
+    """Run a line with `baton` in bash; return the finished process."""
     line = line.replace("baton", f"{sys.executable} -m baton_git")
     return subprocess.run(["bash", "-c", line], cwd=top, capture_output=True, check=False)
 
@@ -853,7 +855,7 @@ def test_a_closed_output_pipe_is_not_an_error(filled, top):
         ("baton wrap --file - <&-", 2), ("baton pattern graduate PAT-1 <&-", 1), ("baton read >/dev/full", 1),
     ],
 )  # fmt: skip
-def test_standard_streams_that_are_closed_or_full_are_no_bug(filled, git, top, line, code):
+def test_closed_or_full_standard_streams_are_not_reported_as_a_bug(filled, git, top, line, code):
     done = in_a_shell(top, line)
     assert done.returncode == code
     assert b"a bug" not in done.stderr

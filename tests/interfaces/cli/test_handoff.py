@@ -38,9 +38,10 @@ FACTS: dict[str, Any] = {
 
 @pytest.fixture
 def options(top: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the options from the user's and the project's files, and the reported problems."""
+    """Return a function that writes the user's and the project's settings, and returns the options that result from
+    them and the reported problems."""
 
-    def given(own: str = "", project: str = "", *, lenient: bool = False) -> tuple[Options, list[str]]:
+    def read_options(own: str = "", project: str = "", *, lenient: bool = False) -> tuple[Options, list[str]]:
         for path, text in ((Path(os.environ["XDG_CONFIG_HOME"]) / "baton", own), (top / ".baton", project)):
             if text:
                 path.mkdir(parents=True, exist_ok=True)
@@ -49,7 +50,7 @@ def options(top: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         settings = Settings(CommonOptions(), is_lenient=lenient)
         return read_handoff_options(App(settings, json=False)), settings.problems
 
-    return given
+    return read_options
 
 
 def test_without_settings_files_the_defaults_apply(options):
@@ -70,7 +71,7 @@ def test_without_settings_files_the_defaults_apply(options):
         ("{injection_format: structured}", "{injection_format: narrative}", "injection_format", "narrative"),
     ],
 )
-def test_a_project_can_only_restrict_the_users_settings(options, own, project, name, expected):
+def test_a_project_can_only_restrict_the_users_settings_and_choose_the_format(options, own, project, name, expected):
     found, problems = options(own, project)
     assert (getattr(found, name), problems) == (expected, [])
 
@@ -83,7 +84,7 @@ def test_a_project_cannot_loosen_the_users_settings_for_facts_and_git(options):
     assert (found.git.include_diff_stats, found.git.max_commits) == (False, 3)
 
 
-def test_a_broken_file_is_an_error_or_for_a_hook_a_problem(options):
+def test_a_broken_settings_file_is_an_error_but_for_a_hook_only_a_problem(options):
     with pytest.raises(Exception, match="enabled"):
         options("", "{enabled: perhaps}")
     found, [problem] = options("{enabled: false}", "{enabled: perhaps}", lenient=True)
@@ -107,10 +108,10 @@ def test_a_link_in_a_project_is_not_followed(options, top, tmp_path, kind):
     assert "link" in problem
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_settings_that_are_not_a_file_are_ignored(options, top, make):
+@pytest.mark.parametrize("create", [os.mkfifo, os.mkdir])
+def test_settings_that_are_not_a_file_are_ignored(options, top, create):
     (top / ".baton").mkdir()
-    make(top / ".baton" / "config.yaml")
+    create(top / ".baton" / "config.yaml")
     found, [problem] = options(lenient=True)
     assert found == Options()
     assert "not a file" in problem
@@ -153,7 +154,7 @@ def transcript(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_format_of_an_answer_is_that_of_the_call_or_the_settings(baton, top, transcript):
+def test_the_format_comes_from_the_option_or_else_from_the_settings(baton, top, transcript):
     assert f"The session was asked: {GOAL}" in baton("handoff", "extract", str(transcript), "--format", "narrative").out
     assert f"### Original Goal\n{GOAL}" in baton("handoff", "extract", str(transcript)).out
     (top / ".baton").mkdir()
@@ -177,9 +178,9 @@ def test_relative_paths_start_at_the_given_folder(baton, top, tmp_path):
     path = tmp_path / "session.jsonl"
     path.write_bytes(SESSIONS["gemini-0.6"][1].replace(GREET.encode(), b"src/greet.py"))
     (top / "inner").mkdir()
-    told = baton("handoff", "extract", str(path), "--folder", "inner", "--json").json
-    assert told["files_modified"][0] == f"{top}/inner/src/greet.py"
-    assert "files_modified" not in told["unknown"]
-    untold = baton("handoff", "extract", str(path), "--json").json
-    assert untold["files_modified"][0] == "src/greet.py"
-    assert untold["unknown"]["files_modified"] == "folder unknown for 1 relative path(s)"
+    with_folder = baton("handoff", "extract", str(path), "--folder", "inner", "--json").json
+    assert with_folder["files_modified"][0] == f"{top}/inner/src/greet.py"
+    assert "files_modified" not in with_folder["unknown"]
+    without_folder = baton("handoff", "extract", str(path), "--json").json
+    assert without_folder["files_modified"][0] == "src/greet.py"
+    assert without_folder["unknown"]["files_modified"] == "folder unknown for 1 relative path(s)"

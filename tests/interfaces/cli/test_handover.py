@@ -21,18 +21,20 @@ NAME = "kairos-session-handover.txt"
 TOKEN = "ghp_" + "a1B2" * 9
 
 
-def step(baton: Baton, name: str, *more: str, session: str = "run-1", **how: Any) -> Any:
+def step(baton: Baton, name: str, *more: str, session: str = "run-1", **options: Any) -> Any:
+    """Take a step of a run with the challenge `name`."""
     return baton(
-        "handover", "step", "--session", session, "--challenge", name, "--uri", f"kairos://{name}", *more, **how
+        "handover", "step", "--session", session, "--challenge", name, "--uri", f"kairos://{name}", *more, **options
     )
 
 
-def state(baton: Baton, *more: str, **how: Any) -> dict[str, Any]:
-    data: dict[str, Any] = baton("handover", "resume", *more, "--json", **how).json
+def state(baton: Baton, *more: str, **options: Any) -> dict[str, Any]:
+    """Return the handover as `baton handover resume --json` prints it."""
+    data: dict[str, Any] = baton("handover", "resume", *more, "--json", **options).json
     return data
 
 
-def test_a_run_from_its_first_step_to_its_end(baton: Baton, git: Git, top: Path) -> None:
+def test_a_run_is_stored_from_its_first_step_to_its_end(baton: Baton, git: Git, top: Path) -> None:
     done = step(baton, "resolve", "--index", "1", 'participants={"Adam": "a@x", "Candy": null}', "note=as: is", "n=01")
     assert done.out == "run-1\n"
     data = step(baton, "confirm", "--json", "duration_minutes=30").json
@@ -62,7 +64,7 @@ def test_a_run_from_its_first_step_to_its_end(baton: Baton, git: Git, top: Path)
     assert "the run was completed on" in shown.err
 
 
-def test_the_text_of_a_resume_is_made_for_an_agent(baton: Baton) -> None:
+def test_resume_prints_the_run_as_text_for_an_agent(baton: Baton) -> None:
     step(baton, "resolve", "--index", "1", 'who={"Adam": "a\\u001b[31m"}', "note=two\nlines")
     done = baton("handover", "resume")
     first, *rest, age = done.out.splitlines()
@@ -78,19 +80,19 @@ def test_the_text_of_a_resume_is_made_for_an_agent(baton: Baton) -> None:
 
 
 @pytest.mark.parametrize(
-    ("updated_at", "stale", "said"),
+    ("updated_at", "stale", "note"),
     [
         ("2025-11-25T14:30:00Z", True, "STALE (older than 24 h)"), ("soon", None, "age unknown"),
         ("", None, "age unknown"), ("2999-01-01T00:00:00Z", None, "a clock is wrong"),
     ],
 )  # fmt: skip
 def test_stale_runs_and_unknown_ages_are_reported(
-    baton: Baton, tmp_path: Path, updated_at: str, stale: bool | None, said: str
+    baton: Baton, tmp_path: Path, updated_at: str, stale: bool | None, note: str
 ) -> None:
     (tmp_path / NAME).write_text(f"SESSION_ID: run-1\nupdated_at: {updated_at}\n")
     baton("import", "kairos", str(tmp_path / NAME))
     assert state(baton)["stale"] is stale
-    assert said in baton("handover", "resume").out
+    assert note in baton("handover", "resume").out
 
 
 def test_the_second_client_gets_the_current_state(baton: Baton, git: Git, top: Path) -> None:
@@ -147,20 +149,21 @@ def test_the_acting_session_does_not_select_the_run(baton: Baton, top: Path) -> 
     assert "several runs are live" in baton("export", "kairos", "-", env=mine, code=2).err
 
 
-def trailer(git: Git, top: Path) -> str:
+def session_of_tip(git: Git, top: Path) -> str:
+    """Return the session that the newest commit names."""
     return git(top, "log", "-1", "--format=%(trailers:key=Baton-Session,valueonly)", "baton/work").strip()
 
 
 def test_a_named_run_does_not_hide_who_acts(baton: Baton, git: Git, top: Path) -> None:
     step(baton, "resolve")
-    assert trailer(git, top) == "run-1"  # no other run is known
+    assert session_of_tip(git, top) == "run-1"  # no other run is known
     baton("boot", "--session", "at-work", "--no-verify")
     step(baton, "confirm")
-    assert trailer(git, top) == "at-work"
+    assert session_of_tip(git, top) == "at-work"
     step(baton, "find_slot", env={"BATON_SESSION": "mine"})
-    assert trailer(git, top) == "mine"
+    assert session_of_tip(git, top) == "mine"
     baton("handover", "clear", "--session", "run-1", "--outcome", "completed", env={"BATON_SESSION": "mine"})
-    assert trailer(git, top) == "mine"
+    assert session_of_tip(git, top) == "mine"
     assert "completed on" in (said := baton("handover", "resume", "--session", "run-1", code=1).err)
     assert "by session mine" in said
 
@@ -170,7 +173,7 @@ def test_a_run_may_have_a_name_that_is_not_a_valid_session(baton: Baton, git: Gi
     (tmp_path / NAME).write_text(f"SESSION_ID: {long}\n")
     baton("import", "kairos", str(tmp_path / NAME))
     baton("handover", "step", "--session", long, "--stay", "a=1")
-    assert trailer(git, top) == ""
+    assert session_of_tip(git, top) == ""
     assert state(baton, "--session", long)["state"] == {"a": 1}
 
 
@@ -211,7 +214,7 @@ def test_the_copy_is_kept_at_the_configured_path(baton: Baton, git: Git, top: Pa
     done = baton("handover", "resume")
     assert "imported from" in done.err
     assert "challenge: confirm" in done.out
-    assert b"\r\n" in file.read_bytes()  # it equals the branch: no need to write it
+    assert b"\r\n" in file.read_bytes()  # it equals the state on the branch, so it is not written
     assert "imported from" not in baton("handover", "resume").err
     baton("handover", "clear", "--outcome", "completed", cwd=top / "below")
     assert not file.exists()
@@ -240,16 +243,16 @@ def test_a_broken_copy_is_reported_in_one_line_and_never_replaced(baton: Baton, 
     step(baton, "resolve", "--file", NAME)
     (top / NAME).write_text("chain_uri: kairos://1\nstep_index: 2\n")
     before = git(top, "for-each-ref")
-    said = f"{NAME}: SESSION_ID: is missing: the file ends at line 2 without it"
+    fault = f"{NAME}: SESSION_ID: is missing: the file ends at line 2 without it"
     for words in (["step", "--stay"], ["clear", "--outcome", "completed"]):
         done = baton("handover", *words, "--file", NAME, code=1)
-        assert done.err == f"baton: {said}\n"
+        assert done.err == f"baton: {fault}\n"
         assert done.out == ""
     for word in ("resume", "show"):
         done = baton("handover", word, "--file", NAME)
-        assert done.err == f"the copy was not imported, so this is the state in git: {said}\n"
+        assert done.err == f"the copy was not imported, so this is the state in git: {fault}\n"
         assert "resolve" in done.out
-        assert baton("handover", word, "--file", NAME, "--json").json["file_problem"] == said
+        assert baton("handover", word, "--file", NAME, "--json").json["file_problem"] == fault
     assert (top / NAME).read_text() == "chain_uri: kairos://1\nstep_index: 2\n"
     assert git(top, "for-each-ref") == before
 
@@ -303,7 +306,7 @@ def test_a_step_whose_copy_fails_reports_that_it_was_stored_in_git(baton: Baton,
 # --- secrets
 
 
-def below(folder: Path) -> bytes:
+def read_all_files(folder: Path) -> bytes:
     return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
@@ -314,12 +317,12 @@ def test_a_secret_in_a_clients_file_is_stored_nowhere_else(baton: Baton, top: Pa
     for _ in range(2):
         assert state(baton, "--file", NAME)["state"] == {"note": "use [redacted: github token]"}
         assert (top / NAME).read_text() == text
-    assert TOKEN.encode() not in below(top / ".git" / "baton")
+    assert TOKEN.encode() not in read_all_files(top / ".git" / "baton")
     (top / NAME).write_text(text.replace("updated_at", "more: 1\nupdated_at"))
     baton("handover", "step", "--stay", "note=mine")
     assert state(baton, "--file", NAME)["state"] == {"note": "mine", "more": 1}
     assert state(baton)["contested"] == []
-    assert TOKEN.encode() not in below(top / ".git" / "baton")
+    assert TOKEN.encode() not in read_all_files(top / ".git" / "baton")
 
 
 def test_a_key_or_an_id_that_is_a_secret_is_refused(baton: Baton, top: Path) -> None:
@@ -334,7 +337,7 @@ def test_a_key_or_an_id_that_is_a_secret_is_refused(baton: Baton, top: Path) -> 
 # --- the terminal
 
 
-def test_control_and_direction_characters_do_not_steer_a_terminal(baton: Baton, top: Path) -> None:
+def test_control_and_bidi_characters_cannot_control_a_terminal(baton: Baton, top: Path) -> None:
     step(baton, "resolve", "a=x\x9b31m  y", "b=\u202egnp.exe")
     shown = baton("handover", "resume").out
     assert r'a: "x\u009b31m  y"' in shown
@@ -368,31 +371,33 @@ def test_conflicts_are_reported(baton: Baton, top: Path) -> None:
     assert [one["field"] for one in state(baton)["contested"]] == ["state.a"]
 
 
-def test_a_setting_without_a_work_tree_needs_a_whole_path(baton: Baton, git: Git, tmp_path: Path) -> None:
+def test_without_a_work_tree_the_setting_of_the_copy_needs_an_absolute_path(
+    baton: Baton, git: Git, tmp_path: Path
+) -> None:
     git(tmp_path, "init", "-q", "--bare", "b.git")
     git(tmp_path / "b.git", "config", "baton.handoverFile", NAME)
-    where = ["--repo", str(tmp_path / "b.git"), "--create"]
-    assert "there is no work tree" in step(baton, "resolve", *where, code=2).err
+    bare = ["--repo", str(tmp_path / "b.git"), "--create"]
+    assert "there is no work tree" in step(baton, "resolve", *bare, code=2).err
     git(tmp_path / "b.git", "config", "baton.handoverFile", str(tmp_path / NAME))
-    step(baton, "resolve", *where)
+    step(baton, "resolve", *bare)
     assert (tmp_path / NAME).exists()
 
 
 def test_the_work_tree_the_index_and_other_branches_are_left_alone(baton: Baton, git: Git, top: Path) -> None:
-    def seen() -> tuple[str, ...]:
+    def read_state() -> tuple[str, ...]:
         return git(top, "status", "--porcelain"), git(top, "rev-parse", "HEAD", "main"), git(top, "ls-files", "-s")
 
-    before = seen()
+    before = read_state()
     step(baton, "resolve")
     baton("handover", "resume")
     baton("handover", "clear", "--outcome", "completed")
-    assert seen() == before
+    assert read_state() == before
 
 
 # --- import and export
 
 
-def test_the_documents_example_round_trips_byte_for_byte(baton: Baton, tmp_path: Path) -> None:
+def test_the_example_of_the_kairos_document_round_trips_byte_for_byte(baton: Baton, tmp_path: Path) -> None:
     file, again = tmp_path / NAME, tmp_path / "again.txt"
     file.write_bytes(
         b"SESSION_ID: kairos-mcp-challenge-abc123\ncurrent_challenge: resolve_participants\n"
@@ -415,24 +420,26 @@ def test_an_older_revision_of_a_run_can_be_exported(baton: Baton, tmp_path: Path
     assert "resolve" in (tmp_path / NAME).read_text()
 
 
-@pytest.mark.parametrize("there", ["a note\n", "SESSION_ID: run-2\n", "x" * (17 << 20)], ids=["note", "run", "large"])
-def test_an_export_replaces_nothing_but_the_file_of_its_run(baton: Baton, tmp_path: Path, there: str) -> None:
+@pytest.mark.parametrize(
+    "existing", ["a note\n", "SESSION_ID: run-2\n", "x" * (17 << 20)], ids=["note", "run", "large"]
+)
+def test_an_export_replaces_nothing_but_the_file_of_its_run(baton: Baton, tmp_path: Path, existing: str) -> None:
     step(baton, "resolve")
     file = tmp_path / NAME
     for replaced in ("", " \n", "SESSION_ID: run-1\na: 1\n"):
         file.write_text(replaced)
         baton("export", "kairos", str(file))
         assert "current_challenge: resolve\n" in file.read_text()
-    file.write_text(there)
+    file.write_text(existing)
     done = baton("export", "kairos", str(file), code=1)
     assert "exists and is not a handover file of run-1" in done.err
     assert "--force" in done.err
-    assert file.read_text() == there
+    assert file.read_text() == existing
     baton("export", "kairos", str(file), "--force")
     assert "current_challenge: resolve\n" in file.read_text()
 
 
-def test_an_export_to_standard_output_is_the_file(baton: Baton, tmp_path: Path, top: Path) -> None:
+def test_an_export_to_standard_output_equals_the_file(baton: Baton, tmp_path: Path, top: Path) -> None:
     step(baton, "resolve", "a=é")
     baton("export", "kairos", str(tmp_path / NAME))
     done = baton("export", "kairos", "-")
@@ -444,11 +451,11 @@ def test_an_export_to_standard_output_is_the_file(baton: Baton, tmp_path: Path, 
 def test_importing_something_that_is_not_a_file_is_an_error(baton: Baton, top: Path) -> None:
     (top / "x.txt").write_text("")
     assert "there is no handover in 'x.txt/y'" in (said := baton("import", "kairos", "x.txt/y", code=1).err)
-    assert "space" not in said
+    assert "space" not in said  # the hint is not that of a full disk
     assert baton("import", "kairos", ".", code=2).err == "baton: . is a folder, not a handover file\n"
 
 
-def test_a_value_that_is_not_text_is_named(baton: Baton) -> None:
+def test_an_error_names_the_field_whose_value_is_not_utf_8(baton: Baton) -> None:
     step(baton, "resolve")
     for value in ("a=\udcff", 'a={"b": ["\udcff"]}', "a=[1,\udcff"):
         assert baton("handover", "step", "--stay", value, code=1).err.startswith("baton: state.a: ")

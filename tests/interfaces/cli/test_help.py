@@ -19,7 +19,7 @@ LISTED = {"revision": 1, "records": [{"id": "A", "at": {"by": "x"}}, {"id": "B",
 
 
 def test_every_command_is_in_one_section_of_the_help():
-    unlisted = {"dashboard", "record"}  # `baton` alone, and `show`
+    unlisted = {"dashboard", "record"}  # `baton` without a command shows the dashboard, and `show` a record
     assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS.keys() - unlisted)
 
 
@@ -58,7 +58,7 @@ def test_json_fields_select_from_a_result_or_its_items(fields, answer):
     assert select_fields(LISTED, fields) == answer
 
 
-def test_an_unknown_field_is_named_with_those_that_there_are():
+def test_an_error_names_an_unknown_field_and_the_existing_fields():
     with pytest.raises(InvalidArgument, match="no field 'colour'") as caught:
         select_fields(LISTED, ["id", "colour"])
     assert "revision, records, notes, id, at, why" in caught.value.hint
@@ -69,7 +69,7 @@ def test_an_unknown_field_is_named_with_those_that_there_are():
         select_fields(LISTED, ["revision", "id"])
 
 
-def test_json_takes_the_next_word_only_where_it_lists_fields(baton, filled):
+def test_json_takes_the_next_word_only_if_it_names_fields(baton, filled):
     assert {"id", "title"} == set(baton("list", "--json", "id,title").json[0])
     for words in (["--json=revision"], ["--json", "revision"]):
         assert set(baton("status", *words).json) == {"revision"}

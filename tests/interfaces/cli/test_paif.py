@@ -27,7 +27,7 @@ paif_config:
 
 @pytest.fixture
 def config(top):
-    """Write `.claude/CLAUDE.md`."""
+    """Return a function that writes `.claude/CLAUDE.md`."""
 
     def write(text=CONFIG):
         (top / ".claude").mkdir(exist_ok=True)
@@ -38,7 +38,7 @@ def config(top):
 
 @pytest.fixture
 def claude_paif(top):
-    """Run the second entry point as a separate process."""
+    """Return a function that runs the second entry point, `claude-paif`, as a separate process."""
 
     def call(*words, code=0, given=""):
         argv = [sys.executable, "-c", "from baton_git.interfaces.cli.claude_paif import main; main()", *words]
@@ -51,7 +51,7 @@ def claude_paif(top):
     return call
 
 
-def test_a_session_of_paif_from_end_to_end(claude_paif, baton):
+def test_a_session_of_paif_is_saved_restored_and_listed(claude_paif, baton):
     assert claude_paif("restore", "--agent", "zero").stderr.startswith("zero has no checkpoint yet")
     assert "there is no agent 'zero'" in baton("restore", "--agent", "zero", code=1).err
     words = ("--summary", "Implemented PAIF namespace isolation", "--pending", "test it", "--pending", "ship it")
@@ -64,7 +64,7 @@ def test_a_session_of_paif_from_end_to_end(claude_paif, baton):
     assert baton("restore", "--agent", "zero", "--json").json["checkpoint_id"] == id_
 
 
-def test_gravity_prints_what_the_documents_show(claude_paif):
+def test_gravity_prints_what_the_documents_of_paif_show(claude_paif):
     done = claude_paif("gravity", "How can I help you today!", code=1)
     assert done.stdout.startswith("⚠️ DRIFT DETECTED (subservience, fake enthusiasm)\n")
     assert "GRAVITY CHECK TRIGGERED\nYou are drifting from your identity." in done.stdout
@@ -72,7 +72,7 @@ def test_gravity_prints_what_the_documents_show(claude_paif):
     assert "there is no agent" in claude_paif("gravity", "x", "--agent", "zero", code=5).stderr
 
 
-def test_the_second_entry_point_is_declared_and_has_its_own_name(claude_paif):
+def test_the_second_entry_point_uses_its_own_name(claude_paif):
     assert "Usage: claude-paif [OPTIONS] COMMAND" in claude_paif("--help").stdout
     assert claude_paif("--version").stdout.startswith("claude-paif, version ")
     assert "Usage: claude-paif restore" in claude_paif("restore", "--nope", code=2).stderr
@@ -110,7 +110,7 @@ def test_options_override_the_file_and_unknown_fields_are_kept(baton):
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "said"),
+    ("body", "code", "message"),
     [
         ("{}", 2, "baton: nothing to save: the checkpoint would be empty"),
         ('{"agent_id": "claude", "scratchpad": "x"}', 1, "is 'claude', but this is a checkpoint of 'zero'"),
@@ -120,10 +120,10 @@ def test_options_override_the_file_and_unknown_fields_are_kept(baton):
         ("", 1, "not JSON"),
     ],
 )
-def test_an_invalid_body_is_an_error_of_one_line_with_the_field(baton, body, code, said):
+def test_an_invalid_body_is_an_error_of_one_line_with_the_field(baton, body, code, message):
     done = baton("checkpoint", "--agent", "zero", "--file", "-", given=body, code=code)
     [line] = [line for line in done.err.splitlines() if line.startswith("baton: ")]
-    assert said in line
+    assert message in line
     assert baton("status", "--json").json["revision"] == 0
 
 
@@ -144,7 +144,7 @@ def test_the_agent_and_the_interval_come_from_the_settings(baton, config):
     assert len(baton("sessions", "--json").json) >= 1
 
 
-def test_an_option_counts_more_than_the_settings_and_these_more_than_a_variable(baton, config):
+def test_an_option_overrides_the_settings_and_they_override_a_variable(baton, config):
     two = {"BATON_AGENT": "two"}
     assert baton("checkpoint", "--summary", "x", env=two).id.startswith("two/")
     config()
@@ -183,7 +183,7 @@ def test_without_settings_an_agent_must_be_named(baton, config, text):
         ("-", 'purpose.statement = "p"\norigin.created_at = "2026-04-01"\n'),
     ],
 )  # fmt: skip
-def test_an_identity_is_read_in_the_language_of_its_file(baton, tmp_path, name, text):
+def test_an_identity_is_read_in_the_format_of_its_file(baton, tmp_path, name, text):
     file = "-" if name == "-" else str(tmp_path / name)
     if name != "-":
         (tmp_path / name).write_text(text)
@@ -260,7 +260,7 @@ EVIL = "\x1b[2J\x9b31m\u202e\nbaton: all is well\r\n"
 
 @contextmanager
 def full_disk():
-    """Within the block, the system refuses to let a file grow."""
+    """Make every write to a file fail within the block: the size limit of files is 0."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -269,7 +269,7 @@ def full_disk():
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_records_saved_before_wrap_are_kept(baton, config):
+def test_wrap_keeps_the_fields_of_the_checkpoint_before_it(baton, config):
     config()
     for begin in ((), ("boot", "--no-verify")):
         if begin:
@@ -304,11 +304,11 @@ def test_a_full_disk_does_not_prevent_reading(baton):
     baton("checkpoint", "--agent", "zero", "--summary", "x")
     with full_disk():
         done = baton("restore", "--agent", "zero", code=1)
-        held = baton("identity", "check", "--agent", "zero", "maybe", code=5)
+        checked = baton("identity", "check", "--agent", "zero", "maybe", code=5)
     assert "| x" in done.out
     assert "baton: this restore was not recorded: cannot write" in done.err
-    assert "DRIFT DETECTED (hedging)" in held.out
-    assert "baton: the result was not counted: cannot write" in held.err
+    assert "DRIFT DETECTED (hedging)" in checked.out
+    assert "baton: the result was not counted: cannot write" in checked.err
 
 
 def test_a_text_that_could_not_be_checked_is_not_reported_as_drifting(baton, config):
@@ -326,8 +326,8 @@ def test_stored_texts_cannot_control_the_terminal_or_forge_lines(baton, tmp_path
         "voice": {"tone": EVIL, "taboo_categories": {EVIL: [f"bad {EVIL}", "bad"]}},
     }  # fmt: skip
     mutable = {"beliefs": [{"subject": EVIL}], "state": {"last_session_at": EVIL, "current_focus": EVIL}}
-    who = json.dumps({"immutable": immutable, "mutable": mutable})
-    baton("identity", "init", "--agent", "zero", "--file", "-", given=who)
+    identity = json.dumps({"immutable": immutable, "mutable": mutable})
+    baton("identity", "init", "--agent", "zero", "--file", "-", given=identity)
     folder = tmp_path / "checkpoints" / "zero"
     folder.mkdir(parents=True)
     at = "2026-04-04T18:34:00.000Z"
@@ -383,7 +383,7 @@ def test_settings_that_are_not_utf_8_are_an_error(baton, top, raw):
     assert ".claude/CLAUDE.md: not UTF-8 text: " in baton("restore", code=1).err
 
 
-def test_settings_files_of_other_encodings_are_ignored(baton, top):
+def test_a_file_that_is_not_utf_8_is_ignored_if_it_has_no_settings(baton, top):
     (top / ".claude").mkdir()
     (top / ".claude" / "CLAUDE.md").write_bytes("# R\xfcles\n".encode("latin-1"))
     assert "no agent is named" in baton("restore", code=2).err
@@ -395,13 +395,13 @@ def test_settings_before_a_truncated_character_are_read(baton, config):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [(("--purpose", "   "), 2, "--purpose is empty"),
      (("--purpose", "p", "--taboo", ""), 2, "--taboo is empty"),
      (("--purpose", "p", "--created-by", "nobody"), 1, "must be human:NAME or agent:NAME, not 'nobody'")],
 )  # fmt: skip
-def test_an_identity_without_content_is_rejected(baton, words, code, said):
-    assert said in baton("identity", "init", "--agent", "zero", *words, code=code).err
+def test_an_identity_without_content_is_rejected(baton, words, code, message):
+    assert message in baton("identity", "init", "--agent", "zero", *words, code=code).err
     assert baton("status", "--json").json["revision"] == 0
 
 

@@ -11,14 +11,12 @@ from pathlib import Path
 
 import pytest
 
-HERE = os.path.realpath
 
-
-def store_of(done):
+def repository_of(done):
     return done.json["repository"]
 
 
-def name_of(done):
+def namespace_of(done):
     return done.json["namespace"]
 
 
@@ -27,30 +25,30 @@ def name_of(done):
 
 def test_the_namespace_is_the_name_of_the_repositorys_folder(baton, top):
     (top / "deep/er").mkdir(parents=True)
-    assert name_of(baton("status", "--json", cwd=top / "deep/er")) == "work"
+    assert namespace_of(baton("status", "--json", cwd=top / "deep/er")) == "work"
 
 
 def test_the_namespace_of_git_config_comes_before_the_folder(baton, git, top):
     git(top, "config", "baton.namespace", "project:x")
     baton("boot")
-    assert name_of(baton("status", "--json")) == "project:x"
+    assert namespace_of(baton("status", "--json")) == "project:x"
 
 
 def test_the_option_overrides_the_variable_and_both_override_git_config(baton, git, top):
     git(top, "config", "baton.namespace", "configured")
     env = {"BATON_NAMESPACE": "from env"}
     baton("boot", "-n", "option", "--create")
-    for surroundings in (env, {}):
-        baton("boot", env=surroundings)
-    assert name_of(baton("status", "--json", env=env)) == "from env"
-    assert name_of(baton("status", "--json", "-n", "option", env=env)) == "option"
-    assert name_of(baton("status", "--json", env={"BATON_NAMESPACE": ""})) == "configured"
+    for variables in (env, {}):
+        baton("boot", env=variables)
+    assert namespace_of(baton("status", "--json", env=env)) == "from env"
+    assert namespace_of(baton("status", "--json", "-n", "option", env=env)) == "option"
+    assert namespace_of(baton("status", "--json", env={"BATON_NAMESPACE": ""})) == "configured"
 
 
 def test_init_keeps_the_namespace_that_it_was_given(baton, git, top):
     baton("init", "--namespace", "project:x")
     assert git(top, "config", "baton.namespace") == "project:x"
-    assert name_of(baton("read")) == "project:x"
+    assert namespace_of(baton("read")) == "project:x"
     assert git(top, "rev-parse", "--verify", "-q", "refs/heads/baton/project%3ax")
 
 
@@ -91,36 +89,37 @@ def test_a_clone_of_one_branch_under_another_name_finds_the_namespace_of_its_rem
     assert "to begin: baton boot" in baton("status", cwd=tmp_path / "another", code=1).err
     done = baton("boot", cwd=tmp_path / "another")
     assert "Ask Bo" in done.out
-    assert name_of(baton("status", "--json", cwd=tmp_path / "another")) == "work"
+    assert namespace_of(baton("status", "--json", cwd=tmp_path / "another")) == "work"
 
 
 # --- the repository
 
 
-def test_option_then_variable_then_surrounding_repository_are_used(baton, tmp_path, top):
+def test_the_option_overrides_the_variable_and_it_overrides_the_surrounding_repository(baton, tmp_path, top):
     for name in ("one", "two"):
         baton("init", "--repo", str(tmp_path / name))
     env = {"BATON_REPO": str(tmp_path / "one")}
-    assert store_of(baton("status", "--json", env=env)) == HERE(tmp_path / "one")
-    assert store_of(baton("status", "--json", "--repo", str(tmp_path / "two"), env=env)) == HERE(tmp_path / "two")
-    assert store_of(baton("status", "--json", env={"BATON_REPO": ""})) == HERE(top / ".git")
+    assert repository_of(baton("status", "--json", env=env)) == os.path.realpath(tmp_path / "one")
+    two = tmp_path / "two"
+    assert repository_of(baton("status", "--json", "--repo", str(two), env=env)) == os.path.realpath(two)
+    assert repository_of(baton("status", "--json", env={"BATON_REPO": ""})) == os.path.realpath(top / ".git")
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_an_absent_or_empty_folder_becomes_a_bare_repository_when_asked(baton, git, tmp_path, exists):
-    place = tmp_path / "a/new.git" if not exists else tmp_path / "empty"
+def test_with_create_an_absent_or_empty_folder_becomes_a_bare_repository(baton, git, tmp_path, exists):
+    folder = tmp_path / "a/new.git" if not exists else tmp_path / "empty"
     if exists:
-        place.mkdir()
+        folder.mkdir()
     for words in (("status",), ("followup", "add", "x")):
-        assert "baton init --repo" in baton(*words, "--repo", str(place), code=1).err
-    assert place.exists() == exists
-    assert not exists or not any(place.iterdir())
-    folder = place.stat().st_ino if exists else None
-    baton("followup", "add", "x", "--repo", str(place), "--create")
-    assert folder in (None, place.stat().st_ino)  # a current folder inside of it is kept
-    assert git(place, "rev-parse", "--is-bare-repository") == "true"
-    assert baton("read", "--repo", str(place)).json["namespace"] == place.name.removesuffix(".git")
-    git(place, "fsck", "--strict")
+        assert "baton init --repo" in baton(*words, "--repo", str(folder), code=1).err
+    assert folder.exists() == exists
+    assert not exists or not any(folder.iterdir())
+    inode = folder.stat().st_ino if exists else None
+    baton("followup", "add", "x", "--repo", str(folder), "--create")
+    assert inode in (None, folder.stat().st_ino)  # not replaced: it may be the current folder of a process
+    assert git(folder, "rev-parse", "--is-bare-repository") == "true"
+    assert baton("read", "--repo", str(folder)).json["namespace"] == folder.name.removesuffix(".git")
+    git(folder, "fsck", "--strict")
 
 
 def test_a_relative_repository_is_relative_to_the_current_folder(baton, tmp_path):
@@ -128,7 +127,7 @@ def test_a_relative_repository_is_relative_to_the_current_folder(baton, tmp_path
     assert (tmp_path / "here.git/HEAD").exists()
 
 
-def test_a_folder_with_other_things_in_it_is_no_repository(baton, tmp_path):
+def test_a_folder_with_other_files_does_not_become_a_repository(baton, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").touch()
     done = baton("status", "--repo", str(tmp_path / "full"), code=1)
@@ -136,7 +135,7 @@ def test_a_folder_with_other_things_in_it_is_no_repository(baton, tmp_path):
     assert list((tmp_path / "full").iterdir()) == [tmp_path / "full/file"]
 
 
-def test_outside_of_any_repository_is_the_users_own_store(baton, git, tmp_path):
+def test_outside_of_any_repository_the_users_own_store_is_used(baton, git, tmp_path):
     (tmp_path / "plain/deep").mkdir(parents=True)
     store = Path(os.environ["XDG_DATA_HOME"]) / "baton/state.git"
     assert "baton init" in baton("boot", cwd=tmp_path / "plain", code=1).err
@@ -160,15 +159,15 @@ def test_the_users_own_store_is_recognised_through_a_symbolic_link(baton, tmp_pa
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     done = baton("init", "--json", cwd=tmp_path / "plain", env={"XDG_DATA_HOME": str(tmp_path / "link")})
-    assert name_of(done).startswith("plain-")
+    assert namespace_of(done).startswith("plain-")
 
 
-def test_a_linked_worktree_shares_the_state_and_has_a_session_of_its_own(baton, git, top, tmp_path):
+def test_a_linked_worktree_shares_the_state_but_not_the_session(baton, git, top, tmp_path):
     git(top, "worktree", "add", "-q", str(tmp_path / "linked"))
     begun = baton("boot", "--json").json
     made = baton("followup", "add", "x", "--json", cwd=tmp_path / "linked").json
     assert baton("read").json["commit"] == made["commit"]
-    assert name_of(baton("status", "--json", cwd=tmp_path / "linked")) == "work"
+    assert namespace_of(baton("status", "--json", cwd=tmp_path / "linked")) == "work"
     assert baton("show", "--json", cwd=tmp_path / "linked").json["session"] is None
     baton("followup", "add", "y")
     assert baton("show", "--json").json["session"] == begun["session"]
@@ -178,14 +177,14 @@ def test_a_submodule_has_a_state_of_its_own(baton, git, top, tmp_path):
     git(tmp_path, "clone", "-q", str(top), "lib")
     git(top, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "lib"), "lib")
     done = baton("init", "--json", cwd=top / "lib")
-    assert store_of(done) == HERE(top / ".git/modules/lib")
-    assert name_of(done) == "lib"
+    assert repository_of(done) == os.path.realpath(top / ".git/modules/lib")
+    assert namespace_of(done) == "lib"
     assert baton("read").json["revision"] == 0
 
 
 def test_a_bare_repository_is_named_after_its_folder(baton, git, tmp_path):
     git(tmp_path, "init", "-q", "--bare", "project.git")
-    assert name_of(baton("init", "--json", cwd=tmp_path / "project.git")) == "project"
+    assert namespace_of(baton("init", "--json", cwd=tmp_path / "project.git")) == "project"
 
 
 def test_packed_refs_are_read_and_replaced(baton, git, filled, top):
@@ -195,7 +194,7 @@ def test_packed_refs_are_read_and_replaced(baton, git, filled, top):
     assert baton("read").json["revision"] == before + 1
 
 
-def test_hooks_of_the_repository_do_not_run(baton, git, top, tmp_path):
+def test_git_hooks_do_not_run_when_baton_writes(baton, git, top, tmp_path):
     hooks = tmp_path / "hooks"
     hooks.mkdir()
     for name in ("pre-commit", "post-commit", "reference-transaction", "post-update"):
@@ -208,7 +207,7 @@ def test_hooks_of_the_repository_do_not_run(baton, git, top, tmp_path):
 
 def test_a_repository_of_another_user_is_refused_until_it_is_trusted(baton, git, top):
     if os.geteuid() != 0:
-        pytest.skip("giving a file away needs root")
+        pytest.skip("only root can change the owner of a file")
     for path in (top, top / ".git"):
         os.chown(path, 65534, 65534)
     done = baton("status", code=1)
@@ -242,7 +241,7 @@ def test_a_removed_current_folder_is_an_error(baton_process, tmp_path):
     assert done.stderr.startswith("baton: the current folder does not exist any more\n")
 
 
-def test_the_thresholds_of_the_rules_are_configurable(baton, git, top):
+def test_the_number_of_deferrals_that_elevates_a_follow_up_is_configurable(baton, git, top):
     git(top, "config", "baton.elevateAt", "1")
     baton("followup", "add", "x", "--id", "FU-1")
     baton("followup", "defer", "FU-1")
@@ -267,15 +266,15 @@ def test_the_actor_comes_from_options_variables_and_the_current_session(baton, t
 # --- inside of a hook, and unchanged behaviour
 
 
-def untouched(top: Path) -> dict[str, bytes]:
+def read_other_files(top: Path) -> dict[str, bytes]:
     """Return the bytes of everything that is not baton's: index, HEAD, refs, the work tree."""
-    found = {}
+    files = {}
     for path in sorted(top.rglob("*")):
         name = str(path.relative_to(top))
         ours = (".git/objects", ".git/baton", ".git/refs/heads/baton", ".git/logs/refs/heads/baton")
         if path.is_file() and not name.startswith(ours):
-            found[name] = path.read_bytes()
-    return found
+            files[name] = path.read_bytes()
+    return files
 
 
 def test_no_command_touches_the_index_head_work_tree_or_other_refs(baton, git, top):
@@ -284,7 +283,7 @@ def test_no_command_touches_the_index_head_work_tree_or_other_refs(baton, git, t
     git(top, "add", "staged")
     git(top, "tag", "v1")
     git(top, "stash", "list")
-    before, status = untouched(top), git(top, "status", "--porcelain")
+    before, status = read_other_files(top), git(top, "status", "--porcelain")
     document = json.dumps({"session_id": "s", "context": "c"})
     baton("init")
     for words in (
@@ -298,9 +297,9 @@ def test_no_command_touches_the_index_head_work_tree_or_other_refs(baton, git, t
         ("wrap", "--context", "c"), ("loop", "close", "OL-1"),
     ):  # fmt: skip
         baton(*words, given=document, code=None)
-    after = untouched(top)
+    after = read_other_files(top)
     changed = {name for name in {**before, **after} if before.get(name) != after.get(name)}
-    assert changed == {".git/config"}  # init keeps the name of the namespace there
+    assert changed == {".git/config"}  # init sets baton.namespace
     assert git(top, "status", "--porcelain") == status
     git(top, "fsck", "--strict")
 
@@ -326,7 +325,7 @@ def test_the_variables_of_git_name_the_repository_and_the_work_tree(baton, git, 
         "GIT_DIR": str(tmp_path / "other/.git"), "GIT_WORK_TREE": str(top), "GIT_PREFIX": "x/",
         "GIT_INDEX_FILE": str(tmp_path / "other/index"), "GIT_OBJECT_DIRECTORY": str(tmp_path / "nowhere"),
     }  # fmt: skip
-    assert name_of(baton("init", "--json", env=env)) == "other"
+    assert namespace_of(baton("init", "--json", env=env)) == "other"
     baton("loop", "add", "x", "--expect", "y", "--verify-file", "readme", env=env)
     assert baton("verify", env=env).out.count("passed") == 1  # it is in that work tree
     assert baton("status", "--json").json["revision"] == 0
@@ -368,7 +367,7 @@ def test_a_deleted_namespace_is_removed_from_the_settings(baton, git, top):
     assert git(top, "config", "--default", "", "baton.namespace").strip() == ""
 
 
-def test_deleting_a_namespace_that_a_global_setting_names_says_so(baton, tmp_path):
+def test_deleting_a_namespace_reports_a_global_setting_that_still_names_it(baton, tmp_path):
     (tmp_path / "gitconfig").write_text("[baton]\n\tnamespace = work\n")
     env = {"GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}
     baton("followup", "add", "x", env=env)

@@ -10,9 +10,9 @@ import pytest
 LENGTH = 70
 
 
-def steps(rng: random.Random, known: list[str]):
+def draw_command(rng: random.Random, known: list[str]):
     """Draw a random command, about records that may or may not exist."""
-    one = rng.choice([*known, "OL-none"])
+    id_ = rng.choice([*known, "OL-none"])
     word = rng.choice(["alpha", "beta", "gämma", "x" * 400, 'with "quotes"', "two\nlines"])
     revision = str(rng.randrange(1, LENGTH))
     document = json.dumps({
@@ -24,18 +24,18 @@ def steps(rng: random.Random, known: list[str]):
         (("wrap", "--context", word), ""),
         (("loop", "add", word, "--expect", word), ""),
         (("loop", "add", word, "--expect", word, "--verify-file", rng.choice(["readme", "absent"])), ""),
-        (("loop", "verify", one, rng.choice(["--passed", "--failed"])), ""),
-        (("loop", "close", one), ""),
+        (("loop", "verify", id_, rng.choice(["--passed", "--failed"])), ""),
+        (("loop", "close", id_), ""),
         (("followup", "add", word), ""),
-        (("followup", "defer", one), ""),
-        (("followup", "done", one), ""),
+        (("followup", "defer", id_), ""),
+        (("followup", "done", id_), ""),
         (("pattern", "record", word, "--context", word), ""),
-        (("pattern", "dismiss", one), ""),
+        (("pattern", "dismiss", id_), ""),
         (("decision", "add", word, "--why", word, "--tier", rng.choice(["raw_source", "llm_derived"])), ""),
-        (("decision", "supersede", one, "--by", rng.choice(known or ["none"])), ""),
+        (("decision", "supersede", id_, "--by", rng.choice(known or ["none"])), ""),
         (("verify", "--budget", "2"), ""),
         (("rollback", revision), ""),
-        (("rollback", "--record", one), ""),
+        (("rollback", "--record", id_), ""),
         (("rollback", "--of-session", rng.choice(["s1", "s2"])), ""),
         (("undo",), ""),
         (("redo",), ""),
@@ -54,7 +54,7 @@ def test_any_sequence_of_commands_keeps_the_repository_intact(baton, git, top, s
     known: list[str] = []
     revision, tips = 0, []
     for _ in range(LENGTH):
-        words, given = steps(rng, known)
+        words, given = draw_command(rng, known)
         done = baton(*words, given=given, code=None)
         assert done.code in (0, 1, 2, 3), (words, done)
         if words[1:2] in (("add",), ("record",)) and done.code == 0:

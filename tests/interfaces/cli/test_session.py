@@ -1,4 +1,4 @@
-"""`baton session` and `baton import|export ecc`, called at a terminal."""
+"""`baton session` and `baton import|export ecc` on the command line."""
 
 from __future__ import annotations
 
@@ -24,10 +24,6 @@ def home() -> Path:
     return folder
 
 
-def given(data: object) -> str:
-    return json.dumps(data)
-
-
 def test_inspect_prints_the_adapters_snapshot_unchanged(baton, home):
     done = baton("session", "inspect", "claude:latest")
     assert list(done.json) == ["schemaVersion", "adapterId", "session", "workers", "aggregates"]
@@ -36,7 +32,7 @@ def test_inspect_prints_the_adapters_snapshot_unchanged(baton, home):
     assert baton("session", "inspect", "claude:latest", "--json").out == done.out
 
 
-def test_inspect_writes_nothing_unless_it_is_asked_to(baton, home, git, top, tmp_path):
+def test_inspect_writes_only_with_write_or_record(baton, home, git, top, tmp_path):
     before = git(top, "for-each-ref")
     printed = baton("session", "inspect", "claude:beef", "--write", str(tmp_path / "a/b.json")).out
     assert (tmp_path / "a/b.json").read_text() == printed
@@ -71,8 +67,8 @@ def test_session_record_reports_whether_anything_changed(baton, home):
 
 
 def test_a_snapshot_in_json_can_be_recorded_from_a_file_or_standard_input(baton, tmp_path):
-    baton("session", "record", "--file", "-", given=given(a_snapshot()))
-    (tmp_path / "x.json").write_text(given(a_snapshot(worker(state="done"))))
+    baton("session", "record", "--file", "-", given=json.dumps(a_snapshot()))
+    (tmp_path / "x.json").write_text(json.dumps(a_snapshot(worker(state="done"))))
     baton("session", "record", "--file", str(tmp_path / "x.json"))
     found = baton("session", "history", "proof", "--json").json
     assert [one["snapshot"]["workers"][0]["state"] for one in found] == ["done", "running"]
@@ -85,10 +81,10 @@ def test_a_fault_names_the_field_and_nothing_is_written(baton, git, top):
     before = git(top, "for-each-ref")
     wrong = a_snapshot()
     wrong["aggregates"]["workerCount"] = 7
-    done = baton("session", "record", "--file", "-", given=given(wrong), code=1)
+    done = baton("session", "record", "--file", "-", given=json.dumps(wrong), code=1)
     assert done.err == "baton: -: aggregates.workerCount is 7, but workers has 1\n"
     del wrong["workers"][0]["health"]
-    done = baton("session", "record", "--file", "-", given=given(wrong), code=1)
+    done = baton("session", "record", "--file", "-", given=json.dumps(wrong), code=1)
     assert done.err == "baton: -: workers[0].health: is missing\n"
     assert git(top, "for-each-ref") == before
 
@@ -118,7 +114,7 @@ def test_list_shows_what_can_be_opened_newest_first(baton, home):
 
 def test_list_shows_what_was_recorded(baton, home):
     baton("session", "record", "claude:beef")
-    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(), worker("w2"))))
+    baton("session", "record", "--file", "-", given=json.dumps(a_snapshot(worker(), worker("w2"))))
     found = baton("session", "list", "--recorded", "--json").json
     assert {one["id"]: one["workers"] for one in found} == {"claude-history/beef0000": 1, "dmux-tmux/proof": 2}
     shown = baton("session", "list", "--recorded").out
@@ -187,7 +183,7 @@ def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, h
         {f"{EVIL}.json": json.dumps(evil), "ecc/x.json": json.dumps(a_recording(evil)), f"ecc/{EVIL}.json": "{"},
     )
     baton("session", "record", "claude:evil")
-    baton("session", "record", "--file", "-", given=given(a_snapshot(id_=f"evil{EVIL}2")))
+    baton("session", "record", "--file", "-", given=json.dumps(a_snapshot(id_=f"evil{EVIL}2")))
     for words in (
         ("record", "--file", str(tmp_path / f"{EVIL}.json")), ("list",), ("list", "--json"), ("list", "--recorded"),
         ("history", "claude-history/evil"), ("inspect", "claude:evil"), ("inspect", "recorded:dmux-tmux/evil"),
@@ -211,7 +207,7 @@ def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, h
 
 def test_unprintable_characters_are_escaped_in_json(baton):
     data = a_snapshot(worker(label=f"名前 🙂 {EVIL} \U000e0001 end"))
-    baton("session", "record", "--file", "-", given=given(data))
+    baton("session", "record", "--file", "-", given=json.dumps(data))
     done = baton("session", "inspect", "recorded:proof")
     assert is_harmless(done.out)
     assert "名前 🙂" in done.out
@@ -236,7 +232,7 @@ def test_output_of_plugins_is_not_part_of_the_result(baton, tmp_path, monkeypatc
     assert len(baton("session", "adapters", "--json").json["adapters"]) == 7
 
 
-def test_omissions_are_reported_in_one_warning(baton, home):
+def test_a_folder_that_cannot_be_listed_is_reported_in_one_warning(baton, home):
     (home / ".codex").symlink_to(".codex")
     done = baton("session", "list")
     assert "claude:beef0000" in done.out
@@ -245,7 +241,7 @@ def test_omissions_are_reported_in_one_warning(baton, home):
 
 
 def test_invalid_arguments_of_session_commands_are_refused(baton, tmp_path):
-    put(tmp_path, {"deep.json": "[" * 90 + "]" * 90, "big.json": "1" * 5000, "x.json": given(a_snapshot())})
+    put(tmp_path, {"deep.json": "[" * 90 + "]" * 90, "big.json": "1" * 5000, "x.json": json.dumps(a_snapshot())})
     assert "not both" in baton("session", "record", "x", "--file", "y", code=2).err
     assert "--kind" in baton("validate", "--kind", "ecc_session", code=2).err
     assert "Unknown type of target: 'foo'" in baton("session", "inspect", "x", "--target-type", "foo", code=2).err
@@ -294,8 +290,8 @@ def test_one_bad_recording_among_others_is_named_and_fails(baton, tmp_path):
 def test_an_export_does_not_replace_a_file_with_more_history(baton, tmp_path):
     data = a_recording(*(a_snapshot(worker(state=f"step-{n}")) for n in (1, 2)))
     put(tmp_path, {"dmux-tmux/proof.json": json.dumps(data)})
-    baton("session", "record", "--file", "-", given=given(a_snapshot()))
-    baton("session", "record", "--file", "-", given=given(a_snapshot(id_="other")))
+    baton("session", "record", "--file", "-", given=json.dumps(a_snapshot()))
+    baton("session", "record", "--file", "-", given=json.dumps(a_snapshot(id_="other")))
     done = baton("export", "ecc", str(tmp_path), "--json", code=1)
     assert done.json["files"] == [str(tmp_path / "dmux-tmux/other.json")]
     assert [one["id"] for one in done.json["refused"]] == ["dmux-tmux/proof"]
@@ -305,7 +301,7 @@ def test_an_export_does_not_replace_a_file_with_more_history(baton, tmp_path):
     baton("import", "ecc", str(tmp_path))
     baton("export", "ecc", str(tmp_path))
     assert len(json.loads((tmp_path / "dmux-tmux/proof.json").read_text())["history"]) == 3
-    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="new"))))
+    baton("session", "record", "--file", "-", given=json.dumps(a_snapshot(worker(state="new"))))
     baton("export", "ecc", str(tmp_path))
     baton("undo")
     done = baton("import", "ecc", str(tmp_path))
@@ -326,25 +322,25 @@ def test_snapshots_of_two_machines_are_merged_into_one_history(baton, git, top, 
     hub = str(tmp_path / "hub.git")
     other = tmp_path / "other" / "work"
     git(tmp_path, "clone", "-q", str(top), str(other))
-    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="step-1"))))
+    baton("session", "record", "--file", "-", given=json.dumps(a_snapshot(worker(state="step-1"))))
     baton("sync", hub)
     baton("sync", hub, cwd=other)
-    time.sleep(1.1)  # times are whole seconds, and the later one is to win
-    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="step-2"))))
+    time.sleep(1.1)  # times are whole seconds, and the later snapshot must win
+    baton("session", "record", "--file", "-", given=json.dumps(a_snapshot(worker(state="step-2"))))
     time.sleep(1.1)
-    baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="step-3"))), cwd=other)
+    baton("session", "record", "--file", "-", given=json.dumps(a_snapshot(worker(state="step-3"))), cwd=other)
     baton("sync", hub)
     baton("sync", hub, cwd=other)
     baton("sync", hub)
-    for where in (top, other):
-        found = baton("session", "history", "proof", "--json", cwd=where).json
-        assert [one["snapshot"]["workers"][0]["state"] for one in found] == ["step-3", "step-2", "step-1"]
-        assert baton("session", "inspect", "recorded:proof", cwd=where).json == a_snapshot(worker(state="step-3"))
-        assert baton("conflicts", "--json", cwd=where).json["conflicts"] == []
+    for work_tree in (top, other):
+        history = baton("session", "history", "proof", "--json", cwd=work_tree).json
+        assert [one["snapshot"]["workers"][0]["state"] for one in history] == ["step-3", "step-2", "step-1"]
+        assert baton("session", "inspect", "recorded:proof", cwd=work_tree).json == a_snapshot(worker(state="step-3"))
+        assert baton("conflicts", "--json", cwd=work_tree).json["conflicts"] == []
 
 
-def test_boot_joins_the_session_of_an_agent_that_names_none_to_its_programs(baton, top, monkeypatch):
-    """Gemini CLI's shell has a variable that names the CLI, but none for the session; hooks recorded its process."""
+def test_boot_finds_the_session_of_an_agent_by_its_process_if_no_variable_names_it(baton, top, monkeypatch):
+    """Gemini CLI sets a variable that names the CLI, but none that names the session. Hooks recorded its process."""
     memory = HookSessionStore(str(top / ".git"))
     for session, pid, seen in (("mine", os.getppid(), "1"), ("cleared", os.getppid(), "0"), ("others", 4_000_000, "2")):
         memory.save(HookSession("gemini", session, pid=pid, last_seen=seen))

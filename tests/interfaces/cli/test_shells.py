@@ -43,7 +43,9 @@ def completes(baton, tmp_path, top, monkeypatch):
         start = "autoload -U compinit; compinit -u -D; " if shell == "zsh" else ""
         process, terminal = at_terminal(top, [str(shutil.which(shell)), *SHELLS[shell]])
         try:
+            # the quotes keep the echoed command line from matching the pattern
             _type(terminal, f"{start}source {script}; echo re''ady\n", r"ready\r\n")
+            # Ctrl-A and Ctrl-E go to the start and the end of the completed line, which is then printed
             return _type(terminal, f'{line}\t\x01echo "<\x05>"\n', r"\n<(baton [^>\r]*?) ?>\r\n")
         finally:
             process.kill()
@@ -73,11 +75,11 @@ def test_a_shell_completes_a_value_with_a_colon_after_an_option(baton, completes
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", [pytest.param(name, marks=needs(name)) for name in SHELLS])
 def test_a_shell_completes_commands_options_and_values(completes, filled, shell):
-    for line, whole in (
+    for line, completed in (
         ("baton follow", "baton followup"),
         ("baton loop add --verify-pr", "baton loop add --verify-process"),
         ("baton list decisions --status sup", "baton list decisions --status superseded"),
         ("baton edit OL-1 --status=ver", "baton edit OL-1 --status=verified"),
         ("baton wrap --file ../in/bato", "baton wrap --file ../in/baton.json"),
     ):
-        assert completes(shell, line) == whole
+        assert completes(shell, line) == completed

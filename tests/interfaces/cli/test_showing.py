@@ -6,7 +6,7 @@ import json
 import subprocess
 
 
-def test_show_takes_a_revision_or_a_record_and_asks_which_where_it_is_both(baton, filled):
+def test_show_takes_a_revision_or_a_record_and_refuses_a_word_that_could_be_both(baton, filled):
     baton("followup", "add", "Count", "--id", "2")
     assert "expected outcome    it answers" in baton("show", "ol-1").out
     assert baton("show", "DEC-2", "--json").json["began"]["op"] == "decision-add"

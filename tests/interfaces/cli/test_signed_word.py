@@ -55,7 +55,7 @@ def test_a_key_without_a_passphrase_does_not_confirm_for_a_person(baton, filled,
     assert baton("read").json["commit"] == before
 
 
-def test_without_a_key_or_an_answer_nothing_is_signed(baton, filled, top, key, tmp_path):
+def test_without_a_key_or_a_passphrase_nothing_is_signed(baton, filled, top, key, tmp_path):
     before = baton("read").json["commit"]
     assert "no signing key is set" in baton(*GRADUATE, code=2).err
     key(PASSPHRASE)
@@ -67,13 +67,13 @@ def test_without_a_key_or_an_answer_nothing_is_signed(baton, filled, top, key, t
     assert baton("read").json["commit"] == before
 
 
-def packed(*parts: bytes) -> bytes:
+def pack(*parts: bytes) -> bytes:
     return b"".join(len(one).to_bytes(4, "big") + one for one in parts)
 
 
-def signature(kind: bytes, tail: bytes) -> bytes:
-    inner = packed(kind, b"s" * 64) + tail
-    blob = b"SSHSIG\x00\x00\x00\x01" + packed(b"key", b"git", b"", b"sha512", inner)
+def make_signature(kind: bytes, tail: bytes) -> bytes:
+    inner = pack(kind, b"s" * 64) + tail
+    blob = b"SSHSIG\x00\x00\x00\x01" + pack(b"key", b"git", b"", b"sha512", inner)
     return b"-----BEGIN SSH SIGNATURE-----\n" + base64.encodebytes(blob) + b"-----END SSH SIGNATURE-----\n"
 
 
@@ -88,10 +88,10 @@ def signature(kind: bytes, tail: bytes) -> bytes:
     ],
 )
 def test_a_hardware_keys_signature_shows_whether_it_was_touched(kind, tail, touched):
-    assert is_touched(signature(kind, tail)) is touched
+    assert is_touched(make_signature(kind, tail)) is touched
 
 
 def test_invalid_signatures_and_keys_are_not_hardware_keys():
-    for text in (b"", b"x", b"-----BEGIN SSH SIGNATURE-----\n!!\n-----END", signature(b"sk-", b"")[:60]):
+    for text in (b"", b"x", b"-----BEGIN SSH SIGNATURE-----\n!!\n-----END", make_signature(b"sk-", b"")[:60]):
         assert (is_touched(text), is_encrypted(text)) == (False, False)
     assert is_encrypted(b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nx\n")

@@ -23,7 +23,7 @@ COLUMNS = [
 ROWS = [("OL-1", 5, "Deployed"), ("FU-10", 12, "日本語 の 題"), ("X", "", "")]
 
 
-def test_columns_are_aligned_and_nothing_trails() -> None:
+def test_columns_are_aligned_and_lines_have_no_trailing_spaces() -> None:
     assert render_table(ROWS, COLUMNS).splitlines() == [
         "ID      N  TITLE",
         "OL-1    5  Deployed",
@@ -32,7 +32,7 @@ def test_columns_are_aligned_and_nothing_trails() -> None:
     ]
 
 
-def test_a_column_without_text_is_left_out_and_no_rows_are_no_text() -> None:
+def test_an_empty_column_is_left_out_and_a_table_without_rows_is_empty() -> None:
     assert render_table([("a", "", "b")], COLUMNS).splitlines() == ["ID  TITLE", "a   b"]
     assert render_table([], COLUMNS) == ""
 
@@ -41,7 +41,7 @@ def test_control_characters_are_printed_as_escapes() -> None:
     assert render_table([("a", "", "\x1b[2J\nx")], COLUMNS, headings=False) == "a  \\x1b[2J\\x0ax"
 
 
-def test_a_narrow_terminal_cuts_texts_before_ids_and_the_last_column_gets_a_line_where_no_room_is_left() -> None:
+def test_a_narrow_terminal_cuts_or_wraps_texts_but_not_ids_and_moves_the_last_column_below_if_needed() -> None:
     columns = [
         Column("id", lambda row: row[0], Role.ID),
         Column("who", lambda row: row[1]),
@@ -79,12 +79,12 @@ def test_wrapped_lines_fit_and_hold_the_whole_text(text: str, width: int) -> Non
 
 
 @given(st.text(), st.integers(1, 40))
-def test_a_cut_text_fits_and_begins_as_the_whole_one(text: str, width: int) -> None:
+def test_a_cut_text_fits_and_begins_like_the_whole_text(text: str, width: int) -> None:
     cut = fit(text, width)
     assert cut == text or (count_columns(cut) <= width and text.startswith(cut[:-1]))
 
 
-def test_styles_take_no_room_and_end_where_a_line_is_cut() -> None:
+def test_styles_have_no_width_and_end_where_a_line_is_cut() -> None:
     line = "  81  " + style("Ada", RED) + "  デプロイ now escalated"
     assert fit_styled(line, 16) == "  81  \x1b[31mAda\x1b[0m  デプ…\x1b[0m"
     assert wrap_styled(line, 16, "    ").split("\n") == [

@@ -37,7 +37,7 @@ def test_progress_is_shown_on_a_terminal_only(baton, filled, git, top, monkeypat
         screen = typing_here(monkeypatch, top, *words)[1]
         assert shown in screen, words
         *_, last = screen.rpartition(shown)
-        assert "\r" in last  # it is overwritten
+        assert "\r" in last  # the line is overwritten
     baton("loop", "add", "c", "--expect", "x", "--verify-file", "c")
     assert "checking" not in baton("verify", code=None).err
     assert "checking" not in typing_here(monkeypatch, top, "verify", TERM="dumb")[1]
@@ -45,14 +45,14 @@ def test_progress_is_shown_on_a_terminal_only(baton, filled, git, top, monkeypat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("typed", [b"yes\n", b"y\n", b"\n", b"PAT-2\n", b"pat-1\n", b"\x04"])
-def test_another_word_does_not_graduate(baton, filled, top, typed):
+def test_another_typed_word_does_not_graduate_a_pattern(baton, filled, top, typed):
     before = baton("read").json["commit"]
     code, _ = typing(top, "pattern", "graduate", "PAT-1", typed=typed)
     assert code in (1, 130)
     assert baton("read").json["commit"] == before
 
 
-def test_an_interrupted_question_does_not_graduate(baton, filled, top):
+def test_an_interrupted_question_does_not_graduate_a_pattern(baton, filled, top):
     before = baton("read").json["commit"]
     code, screen = typing(top, "pattern", "graduate", "PAT-1", typed=b"\x03")
     assert code == 130
@@ -83,7 +83,7 @@ def test_a_terminal_for_output_only_does_not_count_as_a_terminal(baton, filled, 
     assert baton("read").json["baton"]["patterns"][0]["status"] == "rule_candidate"
 
 
-def test_a_diff_is_coloured_typing(filled, top):
+def test_a_diff_is_coloured_at_a_terminal(filled, top):
     code, screen = typing(top, "diff", "1")
     assert code == 0
     assert "\x1b[32m" in screen
@@ -95,8 +95,8 @@ def test_a_diff_is_coloured_typing(filled, top):
 @pytest.mark.slow
 def test_the_demo_runs_completely_and_leaves_no_files(baton_process, tmp_path):
     done = baton_process("demo", env={"TMPDIR": str(tmp_path)})
-    for sign in ("VERIFIED", "now elevated", "rule candidate", "graduates only when a person confirms it", "undo"):
-        assert sign in done.out
+    for text in ("VERIFIED", "now elevated", "rule candidate", "graduates only when a person confirms it", "undo"):
+        assert text in done.out
     assert len(done.out.splitlines()) < 120
     assert "lines of JSON)" in done.out
     assert list(tmp_path.iterdir()) == [tmp_path / "work"]

@@ -17,12 +17,10 @@ from baton_git.interfaces.context.typing_person import is_interactive_shell
 
 GRADUATE = ("pattern", "graduate", "PAT-1")
 DECIDE = ("decision", "add", "Use 3", "--why", "because", "--tier", "human_confirmed")
-
-
 WAYS_OF_TYPING = ("typed", "acted", "scripted", "shared")
 
 
-def an_agent(folder, kind):
+def create_agent(folder, kind):
     """Create a small program with the path and name of an agent CLI; it runs its arguments, as a shell tool does."""
     if kind == "claude":
         program = folder / "claude"
@@ -37,9 +35,11 @@ def an_agent(folder, kind):
 
 
 @pytest.mark.parametrize("kind", ["claude", pytest.param("gemini", marks=pytest.mark.slow)])
-def test_an_agents_process_among_the_ancestors_makes_a_terminal_no_persons(baton, filled, top, tmp_path, kind):
+def test_an_answer_at_a_terminal_does_not_confirm_if_an_ancestor_is_an_agents_process(
+    baton, filled, top, tmp_path, kind
+):
     before = baton("read").json["commit"]
-    argv = [*an_agent(tmp_path, kind), sys.executable, "-m", "baton_git", *GRADUATE]
+    argv = [*create_agent(tmp_path, kind), sys.executable, "-m", "baton_git", *GRADUATE]
     process, terminal = at_terminal(top, argv)
     os.write(terminal, b"PAT-1\n")
     screen = whole_screen(terminal)
@@ -53,7 +53,9 @@ def test_an_agents_process_among_the_ancestors_makes_a_terminal_no_persons(baton
     [(GRADUATE, b"PAT-1\n"), (DECIDE, b"yes\n"), (("trust", "--", "true"), b"y\n")],
     ids=["graduate", "decision", "trust"],
 )
-def test_an_agents_variable_makes_a_terminal_no_persons(baton, filled, top, monkeypatch, words, typed):
+def test_an_answer_at_a_terminal_does_not_confirm_if_an_agents_variable_is_set(
+    baton, filled, top, monkeypatch, words, typed
+):
     before = baton("read").json["commit"]
     code, screen = typing_here(monkeypatch, top, *words, typed=typed, CLAUDECODE="1")
     assert code == 1
@@ -64,8 +66,8 @@ def test_an_agents_variable_makes_a_terminal_no_persons(baton, filled, top, monk
 
 def test_the_error_names_the_page_the_client_and_the_signature(filled, top, monkeypatch):
     screen = typing_here(monkeypatch, top, *GRADUATE, typed=b"PAT-1\n", BATON_AGENT="zero")[1].replace("\r\n", " ")
-    for said in ("the command acts as agent zero", "BATON_PAGE_TOKEN", "MCP client", "--sign"):
-        assert said in screen
+    for text in ("the command acts as agent zero", "BATON_PAGE_TOKEN", "MCP client", "--sign"):
+        assert text in screen
 
 
 def test_restoring_a_rule_needs_a_person(baton, filled, top, monkeypatch):
@@ -77,12 +79,12 @@ def test_restoring_a_rule_needs_a_person(baton, filled, top, monkeypatch):
 
 
 @for_each("name", ["CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX", "GEMINI_CLI", "BATON_SPAWNED", "AI_AGENT"])
-def test_each_of_an_agents_variables_counts_and_an_empty_one_does_not(name):
+def test_each_variable_of_an_agent_indicates_it_unless_it_is_empty(name):
     assert find_agent({name: "1"}) == f"{name} is set"
     assert find_agent({name: ""}) is None
 
 
-def test_only_records_typed_into_an_interactive_shell_are_a_persons(baton, filled, git, top):
+def test_only_records_typed_into_an_interactive_shell_are_confirmed_by_a_person(baton, filled, git, top):
     process, terminal = at_terminal(top, ["/bin/sh", "-i"])
     add = f"{sys.executable} -m baton_git followup add"
     lines = [
@@ -132,13 +134,13 @@ def test_a_shell_that_runs_a_script_is_not_interactive(argv, interactive):
 
 
 def test_a_process_in_a_session_started_by_baton_counts_as_an_agent():
-    asks = "from baton_git.interfaces.context.person import find_agent; print(find_agent({}))"
-    argv = ["sh", "-c", '"$1" -c "$2"; exit $?', "sh", sys.executable, asks, SUPERVISOR]
-    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    assert said == "it runs in a session that baton started\n"
+    code = "from baton_git.interfaces.context.person import find_agent; print(find_agent({}))"
+    argv = ["sh", "-c", '"$1" -c "$2"; exit $?', "sh", sys.executable, code, SUPERVISOR]
+    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert printed == "it runs in a session that baton started\n"
 
 
-def test_settings_of_the_user_do_not_make_an_agent():
+def test_variables_with_the_users_settings_do_not_indicate_an_agent():
     settings = ("CODEX_HOME", "CODEX_API_KEY", "CLAUDE_CONFIG_DIR", "GEMINI_API_KEY")
     assert find_agent(dict.fromkeys(settings, "/x")) is None
 
