@@ -1,4 +1,4 @@
-"""The project's tasks: `.venv/bin/nox` checks what every change needs, `nox -l` lists all, `nox -s NAME` runs one.
+"""The project's tasks: `.venv/bin/nox` checks a change, `nox -l` lists all tasks, `nox -s NAME` runs one.
 
 They run in the environment that nox is installed in. Only `pythons` makes environments: one for each other version of
 Python that is supported and found, on the PATH or in `~/.pyenv`.
@@ -32,14 +32,14 @@ def run(session: nox.Session, *command: str, **env: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style and format."""
+    """Check style and format."""
     run(session, "ruff", "check", ".")
     run(session, "ruff", "format", "--check", ".")
 
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types of the package, strictly, and of the tests, as tests/mypy.ini says."""
+    """Check the types of the package strictly, and those of the tests with tests/mypy.ini."""
     run(session, "mypy")
     folders = sorted({path.parent for pattern in ("tests/**/*.py", "formats/**/*.py") for path in TOP.glob(pattern)})
     roots = [str(folder) for folder in folders if not (folder / "__init__.py").exists()]
@@ -57,7 +57,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def schemas(session: nox.Session) -> None:
-    """The JSON Schemas and tables in formats/ are those of the models."""
+    """Check that the JSON Schemas and tables in formats/ match the models."""
     run(session, "pytest", "tests/formats", "-k", "drift or schema", "-n", "0")
 
 
@@ -69,16 +69,16 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The default tests; arguments after -- go to pytest."""
+    """Run the default tests; arguments after -- go to pytest."""
     run(session, "pytest", *session.posargs)
 
 
 def add_group(name: str) -> None:
-    """Make a task of a group of tests that the default run leaves out."""
+    """Define a task that runs a group of tests."""
 
     @nox.session(name=name)
     def group(session: nox.Session) -> None:
-        """A group of tests that the default run leaves out; arguments after -- go to pytest."""
+        """Run a group of tests that the default run leaves out; arguments after -- go to pytest."""
         run(session, "pytest", "-m", name, "-rs", *session.posargs)
 
 
@@ -87,7 +87,7 @@ for name in GROUPS:
 
 
 def find_python(version: str) -> str | None:
-    """An interpreter of a version that works, on the PATH or among those of pyenv."""
+    """Return a working interpreter of a version, from the PATH or pyenv; None if there is none."""
     name = f"python{version}"
     for python in (shutil.which(name), *map(str, Path.home().glob(f".pyenv/versions/*/bin/{name}"))):
         words = [python or "false", "-c", "import venv"]
@@ -99,7 +99,7 @@ def find_python(version: str) -> str | None:
 @nox.session
 @nox.parametrize("version", OTHERS, ids=OTHERS)
 def pythons(session: nox.Session, version: str) -> None:
-    """The default tests with another version of Python; arguments after -- go to pytest."""
+    """Run the default tests with another version of Python; arguments after -- go to pytest."""
     python = find_python(version)
     if python is None:
         session.skip(f"there is no Python {version} here")
@@ -112,7 +112,7 @@ def pythons(session: nox.Session, version: str) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """Which lines the default tests run, in all their processes; arguments after -- go to pytest."""
+    """Report which lines the default tests run, in all their processes; arguments after -- go to pytest."""
     run(session, "coverage", "erase")
     run(session, "coverage", "run", "-m", "pytest", *session.posargs)
     run(session, "coverage", "combine", "--quiet")
@@ -121,13 +121,13 @@ def coverage(session: nox.Session) -> None:
 
 @nox.session
 def mutation(session: nox.Session) -> None:
-    """Break one rule after the other: does a default test fail? (minutes; arguments choose mutants)"""
+    """Break one rule after the other, and check that a default test fails (minutes; arguments choose mutants)."""
     session.run(sys.executable, "tests/mutation/run.py", *session.posargs, external=True)
 
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """All benchmarks, or those named after -- (minutes)."""
+    """Run all benchmarks, or those named after -- (minutes)."""
     names = sorted(path.stem for path in TOP.glob("benchmarks/*.py"))
     for name in session.posargs or [name for name in names if name != "measuring"]:
         session.run(sys.executable, f"benchmarks/{name}.py", external=True, success_codes=[0, 1])
@@ -141,5 +141,5 @@ def licences(session: nox.Session) -> None:
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Everything that a release needs: two equal builds, installed and used (minutes; less with `-- --quick`)."""
+    """Check a release: two builds are equal, and can be installed and used (minutes; less with `-- --quick`)."""
     session.run(sys.executable, "tests/project/release.py", *session.posargs, external=True)

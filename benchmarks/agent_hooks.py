@@ -38,21 +38,21 @@ class World:
         self.transcript = place / ".claude" / "projects" / "p" / f"{SESSION}.jsonl"
         self.transcript.parent.mkdir(parents=True)
 
-    def run(self, argv: list[str], folder: Path, told: str = "") -> bytes:
+    def run(self, argv: list[str], folder: Path, given: str = "") -> bytes:
         return subprocess.run(
-            argv, cwd=folder, env=self.environment, input=told.encode(), capture_output=True, check=True
+            argv, cwd=folder, env=self.environment, input=given.encode(), capture_output=True, check=True
         ).stdout
 
     def hook(self, event: str, folder: Path | None = None, agent: str = "claude", **more: object) -> bytes:
         folder = folder or self.repo
-        told = {"session_id": SESSION, "transcript_path": str(self.transcript), "cwd": str(folder)}
+        event_data = {"session_id": SESSION, "transcript_path": str(self.transcript), "cwd": str(folder)}
         argv = ["sh", "-c", make_hook_line(agent, ["baton"])(9.5)]
-        return self.run(argv, folder, json.dumps({**told, "hook_event_name": event, **more}))
+        return self.run(argv, folder, json.dumps({**event_data, "hook_event_name": event, **more}))
 
     def record(self, number: int, kind: str, content: object) -> str:
         message = {"role": kind, "content": content}
-        said = {"type": kind, "uuid": f"u{number}", "sessionId": SESSION, "cwd": str(self.repo), "message": message}
-        return json.dumps({**said, "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.1.329"}) + "\n"
+        entry = {"type": kind, "uuid": f"u{number}", "sessionId": SESSION, "cwd": str(self.repo), "message": message}
+        return json.dumps({**entry, "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.1.329"}) + "\n"
 
     def grow(self, size: int) -> None:
         """Append tool calls and their outputs until the transcript has `size` bytes."""
@@ -66,6 +66,7 @@ class World:
 
 
 def cpu_seconds(work: object) -> float:
+    """Return the processor time of the processes that `work` runs."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     work()  # type: ignore[operator]
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -93,8 +94,8 @@ def measure_idle(world: World) -> None:
             times[name].append(cpu_seconds(work))
     peer = min(times.pop("python -c pass"))
     print(f"python -c pass: {peer * 1e3:.0f} ms of processor time (the minimum of {ROUNDS} runs)")
-    for name, found in times.items():
-        report(name, min(found) / peer, 4.0)
+    for name, seconds in times.items():
+        report(name, min(seconds) / peer, 4.0)
 
 
 def measure_work(world: World) -> None:

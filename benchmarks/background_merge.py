@@ -1,4 +1,4 @@
-"""Time the slowest of many writes, with packs merged by the writer itself and by a separate process."""
+"""Time the slowest of many writes: packs merged by a separate process, against packs merged by the writer itself."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def measure_slowest(ws: Workspace) -> float:
 
 
 def main() -> int:
-    with workspace() as here, workspace() as beside:
-        folder = beside.branch.store.repository.common_dir
-        beside.branch.store.tidied_by = lambda: merge_in_background(folder, os.environ)
+    with workspace() as here, workspace() as in_background:
+        folder = in_background.branch.store.repository.common_dir
+        in_background.branch.store.tidied_by = lambda: merge_in_background(folder, os.environ)
         report(
-            "the slowest writes: packs merged elsewhere, against here",
-            measure_slowest(beside) / measure_slowest(here),
+            "the slowest writes: packs merged by a process, against by the writer",
+            measure_slowest(in_background) / measure_slowest(here),
             0.6,
         )
     return 1 if missed else 0

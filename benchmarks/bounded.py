@@ -42,7 +42,7 @@ JSON: dict[str, Callable[[int], str]] = {
     "opening brackets": lambda size: "[" * size,
     "numbers": lambda size: "[" + "1," * (size // 2) + "1]",
 }
-"""Return texts of about this size."""
+"""Functions that return a text of about the given size."""
 
 REDACTED = {
     "keykeykey": "key",
@@ -63,7 +63,7 @@ REDACTED = {
     "lines": "\n",
     "prose": "The deploy failed because the token ran out. ",
 }
-"""What is repeated."""
+"""Texts that are repeated until the size is reached."""
 
 
 def measure(what: str, work: Callable[[str], object], sizes: list[int], text_of: Callable[[int], str]) -> None:

@@ -57,13 +57,13 @@ def main() -> int:
 
 
 def print_imports(baton: list[str], folder: Path, environment: dict[str, str]) -> None:
-    """Print the ten most expensive packages that `baton read` imports, each without its own imports."""
-    said = subprocess.run(
+    """Print the twelve most expensive packages that `baton read` imports, each without its own imports."""
+    import_times = subprocess.run(
         [sys.executable, "-X", "importtime", *baton, "read"],
         cwd=folder, env=environment, capture_output=True, text=True, check=True,
     ).stderr  # fmt: skip
     costs: dict[str, int] = {}
-    for own, name in re.findall(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)", said):
+    for own, name in re.findall(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)", import_times):
         package = ".".join(name.split(".")[: 2 if name.startswith("baton_git") else 1])
         costs[package] = costs.get(package, 0) + int(own)
     print("\nimports of baton read, in ms:")

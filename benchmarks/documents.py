@@ -39,12 +39,12 @@ def measure_documents(sessions: int, writes: int) -> None:
 def time_write(ws: Workspace, sessions: int, number: int) -> float:
     """Return the processor time of the write with this number, in seconds."""
     name = f"s{number % sessions}"
-    told = (read_document(ws).baton or {}).get("follow_ups", [])
+    follow_ups = (read_document(ws).baton or {}).get("follow_ups", [])
     own = {"id": f"FU-{name}", "item": f"Item {number}", "reason": "later", "first_seen": "s0"}
     document = {
         "schema_version": 1, "namespace": "bench", "session_id": name, "updated_at": "2026-11-01T00:00:00Z",
         "open_loops": [], "active_decisions": [],
-        "follow_ups": [*(one for one in told if one["id"] != own["id"]), own],
+        "follow_ups": [*(one for one in follow_ups if one["id"] != own["id"]), own],
     }  # fmt: skip
     started = time.thread_time()
     write_document(ws, now(), document)

@@ -72,14 +72,14 @@ def measure_archive() -> None:
     with workspace() as empty, workspace() as full:
         ids = {id(ws): fill(ws) for ws in (empty, full)}
 
-        def closed(state: State) -> State:
+        def add_archived(state: State) -> State:
             template = state.records(FollowUp)[0]
             for number in range(10_000):
                 old = template.replace(id=f"FU-old{number}")
                 state = state.put(old).archive(old, at="2026-01-01T00:00:00Z", reason="done", session=None)
             return state
 
-        full.update("bench", now(), lambda v: closed(v.state))
+        full.update("bench", now(), lambda v: add_archived(v.state))
         times: dict[int, list[float]] = {id(empty): [], id(full): []}
         for number in range(150):
             for ws in (empty, full):

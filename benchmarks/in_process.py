@@ -79,27 +79,27 @@ def main() -> int:
             id_ = ids[number % len(ids)]
             write_with_dulwich(peer, f"{id_}.toml".encode(), records[id_], number)
 
-        a, b = time_alternately(150, ours, theirs)
-        print(f"one write: ours {a * 1e3:.2f} ms, bare dulwich {b * 1e3:.2f} ms")
-        report("a changed record, validated, redacted, committed durably", a / b, 2)
+        ours_time, peer_time = time_alternately(150, ours, theirs)
+        print(f"one write: ours {ours_time * 1e3:.2f} ms, bare dulwich {peer_time * 1e3:.2f} ms")
+        report("a changed record, validated, redacted, committed durably", ours_time / peer_time, 2)
 
-        def parse() -> None:
+        def read_with_dulwich() -> None:
             repo = Repo(f"{place}/peer.git")
             root = repo[repo[repo.refs[REF]].tree]
             for entry in repo[root[FOLDER][1]].iteritems():
                 tomllib.loads(repo[entry.sha].data.decode())
             repo.close()
 
-        def ask() -> None:
+        def read_with_baton() -> None:
             with Store(ws.branch.store.repository) as store:
                 branch = type(ws.branch)(store, ws.branch.namespace)
                 read_document(Workspace(branch, ws.actor))
 
         os.system(f"git -C {Path(place) / 'peer.git'} repack -adq")
         ws.branch.store.pack(everything=True)
-        c, d = time_alternately(100, ask, parse)
-        print(f"one read: ours {c * 1e3:.2f} ms, bare dulwich and tomllib {d * 1e3:.2f} ms")
-        report("the state of 20 records read, from a fresh store", c / d, 2)
+        ours_time, peer_time = time_alternately(100, read_with_baton, read_with_dulwich)
+        print(f"one read: ours {ours_time * 1e3:.2f} ms, bare dulwich and tomllib {peer_time * 1e3:.2f} ms")
+        report("the state of 20 records read, from a fresh store", ours_time / peer_time, 2)
         peer.close()
     return 1 if missed else 0
 

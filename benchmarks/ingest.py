@@ -28,9 +28,12 @@ WHO = "Bench <bench@localhost>"
 
 def workspace(folder: Path) -> Workspace:
     store = Store(Repository.open(folder))
-    reach = RemoteSettings(remotes=("origin",))
+    settings = RemoteSettings(remotes=("origin",))
     return Workspace(
-        Branch(store, Namespace("bench")), Actor(WHO, folder.name), environment=dict(os.environ), remote_settings=reach
+        Branch(store, Namespace("bench")),
+        Actor(WHO, folder.name),
+        environment=dict(os.environ),
+        remote_settings=settings,
     )
 
 
@@ -55,7 +58,7 @@ def push_many(ws: Workspace, number: int) -> None:
 
 
 def time_ingest(number: int, *, diverged: bool) -> tuple[float, float]:
-    """Return the processor time of the sync that receives them and of the next session start, in seconds."""
+    """Return the processor time of the sync that receives the records and of the next session start, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         subprocess.run(["git", "init", "-q", "--bare", str(place / "r.git")], check=True)
@@ -82,7 +85,7 @@ def time_ingest(number: int, *, diverged: bool) -> tuple[float, float]:
 
 def main() -> None:
     for diverged in (False, True):
-        what = "merged" if diverged else "forward"
+        what = "merged" if diverged else "fast-forward"
         times = [min(time_ingest(number, diverged=diverged) for _ in range(2)) for number in SIZES]
         for number, (took, start) in zip(SIZES, times, strict=True):
             print(f"{number:>6,} new records, {what}: sync {took:.2f} s, the next start {start:.2f} s")

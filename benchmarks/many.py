@@ -28,12 +28,12 @@ def create_commits(repository: Path, number: int, *, chained: bool) -> list[str]
         yield b"blob\nmark :1\ndata 1\nx\n"
         for one in range(number):
             parent = f"from :{one + 1}\n" if chained and one else ""
-            said = f"commit {one}\n"
+            message = f"commit {one}\n"
             if not chained:
                 yield b"reset refs/heads/built\n\n"
             yield (
                 f"commit refs/heads/built\nmark :{one + 2}\ncommitter B <b@localhost> {1_700_000_000 + one} +0000\n"
-                f"data {len(said)}\n{said}{parent}M 644 :1 {'file' if chained else 'format.toml'}\n\n"
+                f"data {len(message)}\n{message}{parent}M 644 :1 {'file' if chained else 'format.toml'}\n\n"
             ).encode()
 
     marks = repository / "marks"
@@ -46,8 +46,8 @@ def create_commits(repository: Path, number: int, *, chained: bool) -> list[str]
     return [numbered[f":{one + 2}"] for one in range(number)]
 
 
-def crowd(repository: Path, number: int) -> None:
-    """Create this many other namespaces with one commit each, packed as git does it."""
+def add_namespaces(repository: Path, number: int) -> None:
+    """Create this many other namespaces with one commit each, whose refs are packed as git packs them."""
     oids = create_commits(repository, number, chained=False)
     lines = [f"{oid} refs/heads/baton/crowd-{one:06d}\n" for one, oid in enumerate(oids)]
     text = "# pack-refs with: peeled fully-peeled sorted \n" + "".join(lines)
@@ -62,9 +62,9 @@ def clone(place: Path, name: str, remote: Path, source: Path | None = None) -> M
     if source is not None:
         shutil.copytree(source / "objects", folder / ".git" / "objects", dirs_exist_ok=True)
         shutil.copy(source / "packed-refs", folder / ".git" / "packed-refs")
-    found = Machine(folder, environment)
-    found.git("remote", "add", "origin", str(remote))
-    return found
+    machine = Machine(folder, environment)
+    machine.git("remote", "add", "origin", str(remote))
+    return machine
 
 
 def bare(place: Path, name: str, like: Path | None = None) -> Path:
@@ -77,26 +77,28 @@ def bare(place: Path, name: str, like: Path | None = None) -> Path:
     return path
 
 
-def shared(one: Machine) -> Machine:
-    with one.workspace() as ws:
+def share(machine: Machine) -> Machine:
+    """Fill the namespace of a machine, send it to the remote, and return the machine."""
+    with machine.workspace() as ws:
         fill(ws)
-    one.sync()
-    return one
+    machine.sync()
+    return machine
 
 
-def look(one: Machine) -> None:
-    with one.workspace() as ws:
+def read_state(machine: Machine) -> None:
+    with machine.workspace() as ws:
         read_document(ws)
 
 
-def fetch_and_push(one: Machine) -> None:
-    one.fetch()
-    one.push()
+def fetch_and_push(machine: Machine) -> None:
+    machine.fetch()
+    machine.push()
 
 
 def compare_syncs(few: Machine, many: Machine, what: str, goal: float, *, local: bool = True) -> None:
+    """Compare syncs on two machines and, with `local`, also reads and writes."""
     if local:
-        a, b = time_prepared(ROUNDS, (nothing, lambda: look(few)), (nothing, lambda: look(many)))
+        a, b = time_prepared(ROUNDS, (nothing, lambda: read_state(few)), (nothing, lambda: read_state(many)))
         report(f"a read {what}", b / a, goal)
         a, b = time_prepared(ROUNDS, (nothing, few.write), (nothing, many.write))
         report(f"a write {what}", b / a, goal)
@@ -122,19 +124,19 @@ def measure_namespaces() -> None:
         place = Path(text)
         crowds = {number: bare(place, f"crowd-{number}.git") for number in (FEW, *SIZES)}
         for number, source in crowds.items():
-            crowd(source, number)
-        few = shared(clone(place, "few", bare(place, "few.git", crowds[FEW]), crowds[FEW]))
+            add_namespaces(source, number)
+        few = share(clone(place, "few", bare(place, "few.git", crowds[FEW]), crowds[FEW]))
         for number, goal in SIZES.items():
-            alone = shared(clone(place, f"alone-{number}", bare(place, f"alone-{number}.git"), crowds[number]))
+            alone = share(clone(place, f"alone-{number}", bare(place, f"alone-{number}.git"), crowds[number]))
             compare_syncs(few, alone, f"next to {number:,} namespaces", goal)
-            with_them = shared(
+            with_them = share(
                 clone(place, f"many-{number}", bare(place, f"many-{number}.git", crowds[number]), crowds[number])
             )
             compare_syncs(few, with_them, f"next to {number:,}, which the remote has too", goal, local=False)
 
 
-def project() -> None:
-    """Return a namespace in a clone of a big project, whose remote has the project too."""
+def measure_project() -> None:
+    """Compare syncs in clones of a project of few commits and of one of 100,000; the remotes have the project, too."""
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as text:
         place = Path(text)
         machines = []
@@ -145,11 +147,11 @@ def project() -> None:
                 f"# pack-refs with: peeled fully-peeled sorted \n{tip} refs/heads/main\n"
             )
             remote = bare(place, f"remote-{number}.git", source)
-            machines.append(shared(clone(place, f"project-{number}", remote, source)))
+            machines.append(share(clone(place, f"project-{number}", remote, source)))
         compare_syncs(*machines, f"in a project of {COMMITS:,} commits", 1.5)
 
 
 if __name__ == "__main__":
     measure_namespaces()
-    project()
+    measure_project()
     sys.exit(1 if missed else 0)

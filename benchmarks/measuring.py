@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: medians of alternating runs, a filled namespace, and the printing of a figure."""
+"""Functions of all benchmarks: measure the medians of alternating runs, fill a namespace, and print a figure."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.work_items.followups import add_follow_up
 
 missed: list[str] = []
+"""The figures that missed their goal."""
 
 
 def time_alternately(rounds: int, *works: Callable[[], object]) -> list[float]:
@@ -25,7 +26,7 @@ def time_alternately(rounds: int, *works: Callable[[], object]) -> list[float]:
 
 
 def time_prepared(rounds: int, *works: tuple[Callable[[], object], Callable[[], object]]) -> list[float]:
-    """Return the same for tasks with a preparation before each run, which is not timed."""
+    """Like `time_alternately`, for tasks with a preparation before each run, which is not timed."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
         for number, (prepare, work) in enumerate(works):
@@ -41,6 +42,7 @@ def _nothing() -> None:
 
 
 def report(what: str, figure: float, goal: float, unit: str = "×") -> None:
+    """Print a figure next to its goal, and note in `missed` whether it exceeds the goal."""
     ok = figure <= goal
     print(f"{what:<72}{figure:>9.2f}{unit}  (goal ≤ {goal:g}{unit}){'' if ok else '  MISSED'}")
     if not ok:
@@ -49,7 +51,7 @@ def report(what: str, figure: float, goal: float, unit: str = "×") -> None:
 
 @contextmanager
 def workspace(folder: str | None = None) -> Iterator[Workspace]:
-    """Yield a namespace in a new repository on the disk with temporary files."""
+    """Yield a namespace in a new temporary repository, in `folder` or the usual folder of temporary files."""
     with tempfile.TemporaryDirectory(prefix="baton-bench-", dir=folder) as place:
         repository = Repository.create_bare(Path(place) / "bench.git")
         with Store(repository) as store:
@@ -61,7 +63,7 @@ def now() -> datetime:
 
 
 def fill(ws: Workspace, count: int = 20) -> list[str]:
-    """Return `count` live follow-ups of about 300 bytes each."""
+    """Add `count` follow-ups of about 300 bytes each, and return their ids."""
     return [
         add_follow_up(ws, now(), item=f"Item {number}: " + "words that say what is to be done " * 4, reason="later").id
         for number in range(count)

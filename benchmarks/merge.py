@@ -52,22 +52,22 @@ def make_records(beside: int) -> State:
 def apply_operations(state: State, word: str) -> State:
     """Apply operations: 40 % edit records that the other side edits too, 30 % edit others, 20 % add, 10 % close."""
     for number in range(OPERATIONS):
-        state = operation(state, word, number)
+        state = apply_operation(state, word, number)
     return state
 
 
-def operation(state: State, word: str, number: int) -> State:
-    place = number // 10 % (RECORDS // 4)
-    own = place + (100 if word == "mine" else 175)
+def apply_operation(state: State, word: str, number: int) -> State:
+    shared = number // 10 % (RECORDS // 4)
+    own = shared + (100 if word == "mine" else 175)
     match number % 10:
         case 0 | 1:
-            item = state.get(FollowUp, f"FU-{place}")
+            item = state.get(FollowUp, f"FU-{shared}")
             return state.put(item.replace(defer_count=item.defer_count + 1, reason=f"{word} {number % 10}"))
         case 2:
-            seen = state.get(Pattern, f"PAT-{place}")
+            seen = state.get(Pattern, f"PAT-{shared}")
             return state.put(seen.replace(count=seen.count + 1, last_seen="2026-11-20"))
         case 3:
-            return state.put(state.get(ActiveDecision, f"DEC-{place}").replace(evidence=[f"{word} saw it"]))
+            return state.put(state.get(ActiveDecision, f"DEC-{shared}").replace(evidence=[f"{word} saw it"]))
         case 4:
             return state.put(state.get(OpenLoop, f"OL-{own}").replace(status="escalated"))
         case 5:
@@ -82,14 +82,14 @@ def operation(state: State, word: str, number: int) -> State:
             return state.archive(decision, at="2026-11-20T08:14:19Z", reason="superseded", session=word)
 
 
-def sides(ws: Workspace, beside: int) -> list[Oid]:
-    """Return the trees of base, ours and theirs, stored in one pack."""
+def store_sides(ws: Workspace, beside: int) -> list[Oid]:
+    """Store base, ours and theirs in one pack, and return their trees."""
     base = make_records(beside)
     draft = ws.branch.store.draft()
     files = [
         layout.encode(one.edits) for one in (base, apply_operations(base, "mine"), apply_operations(base, "yours"))
     ]
-    trees = [draft.tree(None, {**layout.ROOT_FILES, **found}) for found in files]
+    trees = [draft.tree(None, {**layout.ROOT_FILES, **records}) for records in files]
     who = {"author": "Bench <bench@localhost>", "time": 0, "timezone": 0}
     commit = None
     for tree in trees:
@@ -100,7 +100,7 @@ def sides(ws: Workspace, beside: int) -> list[Oid]:
 
 
 def time_merge(ws: Workspace, trees: list[Oid]) -> Iterator[dict[str, float]]:
-    """Return the time of each part in seconds, from a newly opened store each time."""
+    """Merge again and again, each time from a newly opened store; yield the time of each part in seconds."""
     while True:
         with Store(ws.branch.store.repository) as store:
             base, ours, theirs = (layout.state_of(store.folder(tree)) for tree in trees)
@@ -118,15 +118,17 @@ def time_merge(ws: Workspace, trees: list[Oid]) -> Iterator[dict[str, float]]:
 
 def print_medians(what: str, rounds: list[dict[str, float]]) -> float:
     """Print the medians, and return the total of all parts in seconds."""
-    found = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
-    parts = ", ".join(f"{name} {found[name] * 1e3:.0f} ms" for name in ("decide", "apply", "encode"))
-    print(f"{what}: {parts}; {found['decisions']:.0f} decisions")
+    medians = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
+    parts = ", ".join(f"{name} {medians[name] * 1e3:.0f} ms" for name in ("decide", "apply", "encode"))
+    print(f"{what}: {parts}; {medians['decisions']:.0f} decisions")
     return statistics.median(one["decide"] + one["apply"] + one["encode"] for one in rounds)
 
 
 def main() -> int:
     with workspace() as small, workspace() as large:
-        turns = zip(time_merge(small, sides(small, 0)), time_merge(large, sides(large, BESIDE)), strict=False)
+        turns = zip(
+            time_merge(small, store_sides(small, 0)), time_merge(large, store_sides(large, BESIDE)), strict=False
+        )
         alone, beside = zip(*islice(turns, 1, ROUNDS + 1), strict=True)
     few = print_medians("alone", list(alone))
     many = print_medians(f"next to {BESIDE:,} more records", list(beside))

@@ -49,15 +49,15 @@ def grow(ws: Workspace, ids: list[str]) -> None:
     assert store.publish(draft, branch.ref, tip.commit, commit, ReflogEntry("B <b@x>", 1, 0, "bench"))
 
 
-def compute_label(ws: Workspace) -> Callable[[], object]:
-    """Read one label in a newly opened store, as a new process does."""
+def label_reader(ws: Workspace) -> Callable[[], object]:
+    """Return a function that reads one label in a newly opened store, as a new process does."""
 
     def work() -> None:
         with Store(ws.branch.store.repository) as store:
             branch = type(ws.branch)(store, ws.branch.namespace)
-            version = branch.read()
-            [first, *_] = sorted(version.state.ids("follow_up"))
-            Labels(branch, version.commit, Vouching()).of(Key("follow_up", first))
+            revision = branch.read()
+            [first, *_] = sorted(revision.state.ids("follow_up"))
+            Labels(branch, revision.commit, Vouching()).of(Key("follow_up", first))
 
     return work
 
@@ -67,11 +67,11 @@ def main() -> None:
         ids = fill(ws, RECORDS)
         grow(ws, ids)
         common = ws.branch.store.repository.common_dir
-        kept = common / "baton" / "provenance" / "labels"
+        cache = common / "baton" / "provenance" / "labels"
 
         def first() -> None:
-            subprocess.run(["rm", "-rf", str(kept)], check=True)
-            compute_label(ws)()
+            subprocess.run(["rm", "-rf", str(cache)], check=True)
+            label_reader(ws)()
 
         def log() -> None:
             subprocess.run(
@@ -84,14 +84,14 @@ def main() -> None:
         first_time, peer = time_alternately(3, first, log)
         report("first computation against git log --raw", first_time / peer, 12)
         ws.update("bench", now(), lambda v: v.state.put(v.state.get(FollowUp, ids[0]).replace(item="one more")))
-        again, known = time_alternately(15, compute_label(ws), lambda: read_only(ws))
+        again, known = time_alternately(15, label_reader(ws), lambda: read_alone(ws))
         print(f"after one more commit: {again * 1e3:.1f} ms, a read alone {known * 1e3:.1f} ms")
         report("after one more commit, against the first computation", again / first_time, 0.05)
-        print(f"cached on the disk: {size(kept) / 1000:,.0f} kB")
+        print(f"cached on the disk: {size(cache) / 1000:,.0f} kB")
     sys.exit(bool(missed))
 
 
-def read_only(ws: Workspace) -> None:
+def read_alone(ws: Workspace) -> None:
     with Store(ws.branch.store.repository) as store:
         type(ws.branch)(store, ws.branch.namespace).read().state.ids("follow_up")
 

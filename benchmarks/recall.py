@@ -73,7 +73,7 @@ def make_sessions(chance: random.Random) -> tuple[dict[str, str], list[Case]]:
     return texts, cases
 
 
-def store(ws: Workspace, texts: dict[str, str]) -> None:
+def store_sessions(ws: Workspace, texts: dict[str, str]) -> None:
     """Store the sessions as turns."""
     turns = TurnStore(turns_folder(ws.branch.store.repository.common_dir))
     for name, text in texts.items():
@@ -82,7 +82,7 @@ def store(ws: Workspace, texts: dict[str, str]) -> None:
         turns.save(SessionTurns("claude", name, "2026-01-01", None, None, ws.branch.namespace.text, tuple(pairs)))
 
 
-def fill(texts: dict[str, str], order: list[str]) -> str:
+def fill_answer(texts: dict[str, str], order: list[str]) -> str:
     """Return whole sessions in this order, as many as fit into the budget."""
     answer = ""
     for name in order:
@@ -102,7 +102,7 @@ def bm25s_peer(texts: dict[str, str]) -> Callable[[str], str]:
 
     def ask(question: str) -> str:
         found, _ = index.retrieve([list(parse_question(question).weights)], k=10, show_progress=False)
-        return fill(texts, [names[number] for number in found[0]])
+        return fill_answer(texts, [names[number] for number in found[0]])
 
     return ask
 
@@ -126,7 +126,9 @@ def lsa_peer(texts: dict[str, str], dimensions: int = 100) -> Callable[[str], st
         for term in parse_question(question).weights:
             if term in column:
                 vector[column[term]] = weights[column[term]]
-        return fill(texts, [names[number] for number in numpy.argsort(-documents @ (axes[:dimensions] @ vector))[:10]])
+        return fill_answer(
+            texts, [names[number] for number in numpy.argsort(-documents @ (axes[:dimensions] @ vector))[:10]]
+        )
 
     return ask
 
@@ -154,14 +156,14 @@ def add_records(tip: Revision, chance: random.Random) -> State:
 
 def measure_time(ws: Workspace, texts: dict[str, str], ask: Callable[[str], str], cases: list[Case]) -> None:
     """Print the processor time of a question, and of the next one after one more session."""
-    works = []
+    times = []
     for case in cases[:30]:
         started = time.process_time()
         ask(case.question)
-        works.append(time.process_time() - started)
-    report("processor time of a question", statistics.median(works) * 1e3, 50, " ms")
+        times.append(time.process_time() - started)
+    report("processor time of a question", statistics.median(times) * 1e3, 50, " ms")
     name = next(iter(texts))
-    store(ws, {name[::-1]: texts[name]})
+    store_sessions(ws, {name[::-1]: texts[name]})
     started = time.process_time()
     ask(cases[0].question)
     report("the next question, after one more session", (time.process_time() - started) * 1e3, 300, " ms")
@@ -171,7 +173,7 @@ def main() -> None:
     chance = random.Random(14)
     texts, cases = make_sessions(chance)
     with workspace() as ws:
-        store(ws, texts)
+        store_sessions(ws, texts)
         ws.update("bench", now(), lambda tip: add_records(tip, chance))
 
         def ask(question: str) -> str:

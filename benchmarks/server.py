@@ -79,42 +79,42 @@ def reads(port: int, client: int, numbers: range) -> list[bytes]:
     return [request(port, "/v1/baton/read", {"namespace": f"bench-{client}"})] * len(numbers)
 
 
-def read_response(talk: socket.socket) -> None:
+def read_response(connection: socket.socket) -> None:
     """Read one response from the connection; its status must be 200."""
-    found = b""
-    while (end := found.find(b"\r\n\r\n")) < 0:
-        found += talk.recv(1 << 18)
-    assert found.startswith(b"HTTP/1.1 200"), found[:500]
-    head = found[:end].lower()
+    response = b""
+    while (end := response.find(b"\r\n\r\n")) < 0:
+        response += connection.recv(1 << 18)
+    assert response.startswith(b"HTTP/1.1 200"), response[:500]
+    head = response[:end].lower()
     length = int(head[head.index(b"content-length:") + 15 :].split(b"\r\n", 1)[0])
-    left = end + 4 + length - len(found)
+    left = end + 4 + length - len(response)
     while left > 0:
-        left -= len(talk.recv(1 << 18))
+        left -= len(connection.recv(1 << 18))
 
 
-def _client(port: int, messages: Sequence[bytes], begin: BarrierType, told: SimpleQueue[list[float]]) -> None:
-    with socket.create_connection(("127.0.0.1", port)) as talk:
-        talk.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+def _client(port: int, messages: Sequence[bytes], begin: BarrierType, results: SimpleQueue[list[float]]) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         begin.wait()
         times = []
         for one in messages:
             started = time.perf_counter()
-            talk.sendall(one)
-            read_response(talk)
+            connection.sendall(one)
+            read_response(connection)
             times.append(time.perf_counter() - started)
-    told.put(times)
+    results.put(times)
 
 
 def load(port: int, clients: Sequence[Sequence[bytes]]) -> Load:
     """Run all clients concurrently; each sends its requests one after the other."""
     begin = Barrier(len(clients) + 1)
-    told: SimpleQueue[list[float]] = SimpleQueue()
-    started = [Process(target=_client, args=(port, one, begin, told)) for one in clients]
+    results: SimpleQueue[list[float]] = SimpleQueue()
+    started = [Process(target=_client, args=(port, one, begin, results)) for one in clients]
     for one in started:
         one.start()
     begin.wait()
     before = time.perf_counter()
-    each = [seconds for _ in started for seconds in told.get()]
+    each = [seconds for _ in started for seconds in results.get()]
     whole = time.perf_counter() - before
     for one in started:
         one.join()
@@ -156,15 +156,15 @@ def free_port() -> int:
 
 
 def compare_servers(ours: Peer, theirs: Peer, what: str, make: Any, count: int, clients: int, goal: float) -> None:
-    """Run alternating rounds; report the times as multiples of the original's."""
-    found: dict[str, list[Load]] = {ours.name: [], theirs.name: []}
+    """Run alternating rounds; report the times of baton as multiples of those of the original."""
+    results: dict[str, list[Load]] = {ours.name: [], theirs.name: []}
     each = count if clients == 1 else count // 4
     for turn in range(ROUNDS + 1):
         numbers = range(turn * each, (turn + 1) * each)
         for peer in (theirs, ours):
-            found[peer.name].append(load(peer.port, [make(peer.port, one, numbers) for one in range(clients)]))
+            results[peer.name].append(load(peer.port, [make(peer.port, one, numbers) for one in range(clients)]))
     rates = {}
-    for name, loads in found.items():
+    for name, loads in results.items():
         kept = loads[1:]  # the first round only warms both up
         times = sorted(seconds for one in kept for seconds in one.each)
         rates[name] = [len(one.each) / one.whole for one in kept]
@@ -180,7 +180,7 @@ def compare_servers(ours: Peer, theirs: Peer, what: str, make: Any, count: int, 
     report(f"{what}, {clients} clients: the 99th percentile, against the median", spread, 3.0)
 
 
-def bare(folder: Path) -> float:
+def time_durable_files(folder: Path) -> float:
     """Return the time that the disk needs for the files of one durable commit, in milliseconds: a pack, its index and a
     ref are written, synced and renamed, and their two folders are synced. The original syncs nothing."""
     for name in ("pack", "refs"):
@@ -198,21 +198,21 @@ def bare(folder: Path) -> float:
         pack, index, ref = files
         for part in (pack, index):
             os.replace(f"{part}{number}.tmp", f"{part}{number}")  # noqa: PTH105  as the store does it
-        synced(folder / "pack")
+        sync_folder(folder / "pack")
         os.replace(f"{ref}{number}.tmp", ref)  # noqa: PTH105  as above
-        synced(folder / "refs")
+        sync_folder(folder / "refs")
         times.append(time.perf_counter() - started)
     return statistics.median(times) * 1e3
 
 
-def synced(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     fd = os.open(folder, os.O_RDONLY)
     os.fsync(fd)
     os.close(fd)
 
 
-def memory(ours: Peer) -> None:
-    """Return the memory of baton's server in bytes after 10,000 and 100,000 requests; one in 200 is a write."""
+def measure_memory(ours: Peer) -> None:
+    """Report the memory of baton's server after 100,000 requests against that after 10,000; one in 200 is a write."""
     done, sizes = 0, []
     for wanted in (EARLY, LATE):
         while done < wanted:
@@ -232,12 +232,12 @@ def main() -> int:
         ours = stack.enter_context(serving("baton serve", argv, mine))
         variables = {"BATON_PORT": str(its), "BATON_DB_PATH": str(place / "baton.sqlite3")}
         theirs = stack.enter_context(serving("session-baton", install_original(place / "venv"), its, **variables))
-        print(f"  the files of a durable commit alone: {bare(place / 'bare'):.2f} ms")
+        print(f"  the files of a durable commit alone: {time_durable_files(place / 'bare'):.2f} ms")
         for clients in (1, 8):
             compare_servers(ours, theirs, "writes", writes, WRITES, clients, 2.0)
             compare_servers(ours, theirs, "reads", reads, READS, clients, 1.0)
         if "--no-memory" not in sys.argv:
-            memory(ours)
+            measure_memory(ours)
     return 1 if missed else 0
 
 

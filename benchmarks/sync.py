@@ -41,9 +41,12 @@ class Machine(NamedTuple):
         assert repository is not None
         with Store(repository) as store:
             branch = Branch(store, Namespace("bench"))
-            reach = RemoteSettings(remotes=("origin",))
+            settings = RemoteSettings(remotes=("origin",))
             yield Workspace(
-                branch, Actor("Bench <bench@localhost>", "bench"), environment=self.environment, remote_settings=reach
+                branch,
+                Actor("Bench <bench@localhost>", "bench"),
+                environment=self.environment,
+                remote_settings=settings,
             )
 
     def sync(self) -> None:
@@ -63,18 +66,18 @@ class Machine(NamedTuple):
         self.git("push", "-q", "origin", f"{REF}:{REF}")
 
 
-def machine(place: Path, name: str, remote: Path) -> Machine:
+def clone(place: Path, name: str, remote: Path) -> Machine:
     environment = {"PATH": os.environ["PATH"], "HOME": str(place), "XDG_DATA_HOME": f"{place}/data"}
-    found = Machine(place / name, environment)
+    machine = Machine(place / name, environment)
     subprocess.run(["git", "clone", "-q", str(remote), str(place / name)], check=True, capture_output=True)
-    return found
+    return machine
 
 
-def pair(place: Path, name: str) -> tuple[Machine, Machine]:
+def make_pair(place: Path, name: str) -> tuple[Machine, Machine]:
     """Return two machines that share a namespace of 20 records through a remote."""
     remote = place / f"{name}.git"
     subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
-    one, other = (machine(place, f"{name}-{part}", remote) for part in ("here", "there"))
+    one, other = (clone(place, f"{name}-{part}", remote) for part in ("here", "there"))
     with one.workspace() as ws:
         fill(ws)
     for each in (one, other):
@@ -88,8 +91,8 @@ def nothing() -> None:
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as place:
-        here, there = pair(Path(place), "ours")
-        peer, beyond = pair(Path(place), "git")
+        here, there = make_pair(Path(place), "ours")
+        peer, beyond = make_pair(Path(place), "git")
         ours, theirs = time_prepared(ROUNDS, (nothing, here.sync), (nothing, peer.fetch))
         print(f"nothing to do: ours {ours * 1e3:.1f} ms, git fetch {theirs * 1e3:.1f} ms")
         report("a sync with nothing to do", ours / theirs, 1.5)
@@ -102,30 +105,31 @@ def main() -> int:
         print(f"one commit to send: ours {ours * 1e3:.1f} ms, git fetch and git push {theirs * 1e3:.1f} ms")
         report("a sync that sends a commit", ours / theirs, 1.5)
 
-        def sent(one: Machine) -> None:
-            one.sync()
-            one.write()
-            one.sync()
+        def send_commit(machine: Machine) -> None:
+            machine.sync()
+            machine.write()
+            machine.sync()
 
-        def take(*settings: str) -> None:
+        def receive_commit(*settings: str) -> None:
             peer.git(*settings, "fetch", "-q", "--no-tags", "origin", f"+{REF}:{TRACKING}")
             peer.git(*settings, "update-ref", REF, TRACKING)
 
         ours, synced, theirs = time_prepared(
             ROUNDS,
-            (lambda: sent(there), here.sync), (lambda: sent(beyond), lambda: take("-c", "core.fsync=all")),
-            (lambda: sent(beyond), take),
+            (lambda: send_commit(there), here.sync),
+            (lambda: send_commit(beyond), lambda: receive_commit("-c", "core.fsync=all")),
+            (lambda: send_commit(beyond), receive_commit),
         )  # fmt: skip
         print(
             f"one commit received: ours {ours * 1e3:.1f} ms, git fetch and git update-ref that sync what they write "
             f"{synced * 1e3:.1f} ms, and that do not {theirs * 1e3:.1f} ms"
         )
         report("a sync that receives a commit, durable on both sides", ours / synced, 1.5)
-        commands(here, peer)
+        measure_commands(here, peer)
     return 1 if missed else 0
 
 
-def commands(here: Machine, peer: Machine) -> None:
+def measure_commands(here: Machine, peer: Machine) -> None:
     """Time whole commands: how much longer `baton sync` takes than `baton read`, which opens the same branch."""
     baton = str(Path(sys.executable).with_name("baton"))
 

@@ -31,7 +31,7 @@ def records() -> Iterator[dict[str, Any]]:
     number = 0
     while True:
         number += 1
-        yield user(number, f"And now part {number}") if number % 50 == 0 else said(number, "I look at it. " * 20)
+        yield user(number, f"And now part {number}") if number % 50 == 0 else answer(number, "I look at it. " * 20)
         for name, given in (
             ("Bash", {"command": f"grep -rn part{number} src | head -50"}),
             ("Read", {"file_path": f"/repo/src/part{number}.py"}),
@@ -59,7 +59,7 @@ def user(number: int, text: str) -> dict[str, Any]:
     return record("user", f"u{number}", {"role": "user", "content": text})
 
 
-def said(number: int, text: str) -> dict[str, Any]:
+def answer(number: int, text: str) -> dict[str, Any]:
     return assistant(f"a{number}", {"type": "text", "text": text})
 
 

@@ -121,7 +121,7 @@ def work(
         number += 1
         try:
             commits.append(write(number))
-        except (BatonError, OSError) as error:  # it gave up, so nothing was acknowledged
+        except (BatonError, OSError) as error:  # the writer gave up: the commit is not acknowledged
             print(f"writer {writer}: {error!r}", file=sys.stderr)
             refused += 1
         times.append(time.perf_counter() - began)
@@ -133,18 +133,18 @@ def run(make: Callable[[Path, int], Write], path: Path) -> Run:
     processes = [Process(target=work, args=(make, path, number, start, results)) for number in range(WRITERS)]
     for one in processes:
         one.start()
-    found = [results.get() for _ in processes]
+    parts = [results.get() for _ in processes]
     for one in processes:
         one.join()
-    times = sorted(seconds for given, _, _ in found for seconds in given)
-    acknowledged = [commit for _, commits, _ in found for commit in commits]
-    refused = sum(number for _, _, number in found)
+    times = sorted(seconds for durations, _, _ in parts for seconds in durations)
+    acknowledged = [commit for _, commits, _ in parts for commit in commits]
+    refused = sum(number for _, _, number in parts)
     if refused:
         print(f"  {refused} writes gave up")
-    said = subprocess.run(
+    reachable = subprocess.run(
         ["git", f"--git-dir={path}", "rev-list", REF.decode()], capture_output=True, check=True
     ).stdout.split()
-    lost = len(set(acknowledged) - set(said)) + len(acknowledged) - len(set(acknowledged))
+    lost = len(set(acknowledged) - set(reachable)) + len(acknowledged) - len(set(acknowledged))
     return Run(len(acknowledged) / SECONDS, times[int(len(times) * 0.99)], lost)
 
 
@@ -170,11 +170,11 @@ def main() -> int:
             synced = make_repository(place, f"synced-{turn}.git", ("core.fsyncObjectFiles", "true"))
             runs["dulwich, objects synced"].append(run(write_with_dulwich, synced))
     print(f"{WRITERS} processes, one namespace, {TURNS} runs of {SECONDS:g} s each (medians):")
-    for name, found in runs.items():
-        rate, slowest = (statistics.median(one[part] for one in found) for part in (0, 1))
-        lost = sum(one.lost for one in found)
+    for name, done in runs.items():
+        rate, slowest = (statistics.median(one[part] for one in done) for part in (0, 1))
+        lost = sum(one.lost for one in done)
         print(f"  {name:<30}{rate:8.0f} commits/s   p99 {slowest * 1e3:6.0f} ms   lost {lost}")
-    rates = {name: statistics.median(one.rate for one in found) for name, found in runs.items()}
+    rates = {name: statistics.median(one.rate for one in done) for name, done in runs.items()}
     report("bare dulwich's commits per second, against ours", rates["dulwich, objects not synced"] / rates["ours"], 2)
     report("the 99th percentile of our writes", statistics.median(one.slowest for one in runs["ours"]), 1, " s")
     report("acknowledged and lost", sum(one.lost for one in runs["ours"]), 0, "")

@@ -1,7 +1,7 @@
 """Make the pictures of the documentation again, from a real repository, browser and agent session.
 
     .venv/bin/python docs/pictures/make.py /folder/of/the/clis     # with tests/agent_clis/package.json installed in it
-    .venv/bin/python docs/pictures/make.py                         # all but `brief.png`, which needs these
+    .venv/bin/python docs/pictures/make.py                         # all but `brief.png`, which needs the CLIs
 
 `board.png`, `inbox.png` and `conflict.png` are the page of `baton serve` in a headless chromium. The SVG files are a
 shell in tmux. `brief.png` is the screen of Claude Code in tmux, in a project with baton's hooks. Its model is the
@@ -42,7 +42,7 @@ ANSWER = "I begin with the loop that failed: why exports/2026-10.csv was not wri
 
 
 class Shop:
-    """A repository with a namespace that has a bit of everything."""
+    """A repository with a namespace that has some records of each kind."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder = folder
@@ -60,7 +60,7 @@ class Shop:
         subprocess.run(["git", *words], cwd=self.folder, env=self.environment, check=True)
 
     def baton(self, *words: str, session: str = "", agent: str = "claude", given: str = "") -> str:
-        """What a command prints on standard output."""
+        """Run a command, and return what it prints on standard output."""
         acting = {"BATON_SESSION": session, "BATON_AGENT": agent} if session else {}
         done = subprocess.run(
             [BATON, *words],
@@ -74,7 +74,7 @@ class Shop:
         return done.stdout.strip()
 
     def fill(self, health: str) -> None:
-        """Two sessions' worth of work; `health` is the address of a service that answers."""
+        """Add the records of two sessions; `health` is the address of a service that answers 200."""
         self.baton("init")
         self.baton("write", "--file", "-", given=json.dumps(earlier_document()))
         self.baton("boot", session="monday")
@@ -99,7 +99,7 @@ class Shop:
 
 
 def earlier_document() -> dict[str, object]:
-    """What an earlier session left, as a document, so that it has a past."""
+    """Return the document of an earlier session, with records that are weeks old."""
     day = [(datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds") for days in range(30)]
     return {
         "session_id": "last-week",
@@ -149,11 +149,11 @@ def earlier_document() -> dict[str, object]:
 
 @contextmanager
 def healthy_service() -> Iterator[str]:
-    """The address of a service that answers 200."""
+    """Run a service that answers 200; yield its address."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -162,7 +162,7 @@ def healthy_service() -> Iterator[str]:
 
 
 def make_conflict(shop: Shop) -> Path:
-    """A clone that changed the same value of a follow-up; returns its work tree. The shop is left with the conflict."""
+    """Change a follow-up in the shop and in a clone, so that the next sync has a conflict; return the clone."""
     origin, laptop = (shop.folder.parent / name for name in ("shop.git", "laptop"))
     shop.git("init", "-q", "--bare", "-b", "main", str(origin))
     shop.git("remote", "add", "origin", str(origin))
@@ -182,7 +182,7 @@ def make_conflict(shop: Shop) -> Path:
 
 
 def make_terminals(shop: Shop) -> None:
-    """What people see in a shell: the brief, what waits, a rule, a conflict and a review."""
+    """Draw a shell with the brief, what needs a person, a new rule, and a conflict."""
     path = f"{Path(BATON).parent}:{shop.environment['PATH']}"
     with open_terminal(shop.folder, {**shop.environment, "PATH": path}) as shell:
         shell.type("baton boot")
@@ -199,7 +199,7 @@ def make_terminals(shop: Shop) -> None:
 
 
 def make_pages(shop: Shop, page: Browser) -> None:
-    """The inbox, and the conflicts of the namespace, of a served repository."""
+    """Draw the inbox and the page of conflicts."""
     with serve(shop) as url:
         for path, name, height in (("/", "inbox.png", 560), ("/n/shop/conflicts", "conflict.png", 460)):
             page.driver.get(url + path)
@@ -219,7 +219,7 @@ def serve(shop: Shop) -> Iterator[str]:
 
 
 def make_board(shop: Shop, page: Browser) -> None:
-    """The board of a served repository."""
+    """Draw the board."""
     with serve(shop) as url:
         page.driver.get(url + "/n/shop")
         page.size(1440, 640)
@@ -234,19 +234,19 @@ def save_picture(page: Browser, file: Path) -> None:
 
 
 def show_brief(session: Session) -> str:
-    """Has Claude Code show the brief of its session; gives the screen, with the escape sequences of its colours."""
+    """Let Claude Code show the brief of its session; return the screen with the escape sequences of its colours."""
     session.tmux("set-option", "-g", "focus-events", "on")
     session.tmux("resize-window", "-t", "cli", "-x", "120", "-y", "46")
     session.model.say(ANSWER)
     session.keys("!")
     time.sleep(1)  # the CLI changes to its shell mode
     session.type("baton boot", lambda: ANSWER[:20] in session.screen)
-    time.sleep(3)  # hints pass
+    time.sleep(3)  # until the CLI's hints have disappeared
     return session.tmux("capture-pane", "-p", "-e", "-t", "cli")
 
 
 def make_brief(shop: Shop, page: Browser, clis: Path) -> None:
-    """The screen of Claude Code, in a project with baton's hooks."""
+    """Draw the screen of Claude Code in a project with baton's hooks."""
     claude = ClaudeCode()
     with serving(claude.wire) as model, tempfile.TemporaryDirectory() as scratch:
         place = Place(Path(shop.environment["HOME"]), shop.folder, model.url)

@@ -11,7 +11,7 @@ from terminal import open_terminal
 
 
 def record_tutorial(folder: Path) -> None:
-    """A namespace begins, a session works in it, and the next session gets its brief."""
+    """Record the first session of a namespace, and the brief of the next session."""
     shop = Shop(folder / "home" / "shop", folder / "home")
     with open_terminal(shop.folder, {**add_baton(shop), "BATON_SESSION": "monday"}) as shell:
         commands = (
@@ -26,16 +26,16 @@ def record_tutorial(folder: Path) -> None:
 
 
 def record_guides(folder: Path) -> None:
-    """Recall of what earlier sessions wrote, and a conflict that is resolved."""
+    """Record a search in the records of earlier sessions, and the resolution of a conflict."""
     shop = Shop(folder / "home" / "shop", folder / "home")
     with healthy_service() as health:
         shop.fill(health)
         with open_terminal(shop.folder, add_baton(shop)) as shell:
-            asked = ("baton recall how are totals rounded", "baton recall receipt --kind follow_up")
-            record(shell, HERE / "recall.svg", "earlier sessions are searched", asked)
+            questions = ("baton recall how are totals rounded", "baton recall receipt --kind follow_up")
+            record(shell, HERE / "recall.svg", "earlier sessions are searched", questions)
             make_conflict(shop)
-            settled = ("baton sync", "baton conflicts", "baton resolve FU-s5ezgf --theirs", "baton sync")
-            record(shell, HERE / "resolve.svg", "a conflict is found and resolved", settled)
+            resolution = ("baton sync", "baton conflicts", "baton resolve FU-s5ezgf --theirs", "baton sync")
+            record(shell, HERE / "resolve.svg", "a conflict is found and resolved", resolution)
 
 
 def add_baton(shop: Shop) -> dict[str, str]:

@@ -107,7 +107,7 @@ def draw_frames(frames: list[tuple[tuple[Runs, ...], float]], title: str) -> str
 
 def find_spans(screens: list[tuple[Runs, ...]]) -> list[tuple[int, Runs, tuple[int, int]]]:
     """Return the lines with their row, and the first frame that has them and the one after the last."""
-    found: list[tuple[int, Runs, tuple[int, int]]] = []
+    spans: list[tuple[int, Runs, tuple[int, int]]] = []
     open_: dict[int, tuple[Runs, int]] = {}
     for number, screen in enumerate([*screens, ()]):
         for row in range(ROWS):
@@ -115,13 +115,13 @@ def find_spans(screens: list[tuple[Runs, ...]]) -> list[tuple[int, Runs, tuple[i
             before, since = open_.get(row, ((), number))
             if runs != before:
                 if before:
-                    found.append((row, before, (since, number)))
+                    spans.append((row, before, (since, number)))
                 open_[row] = (runs, number)
-    return found
+    return spans
 
 
 def draw_keys(name: str, start: float, end: float) -> str:
-    """Return the CSS that shows what has the class `name` from `start` to `end`, as parts of the whole time."""
+    """Return the CSS that shows elements of the class `name` from `start` to `end`, as fractions of the whole time."""
     begin = f"{start:.2%}{{visibility:visible}}"
     stop = f"{end:.2%}{{visibility:hidden}}" if end < 1 else ""
     hidden = "0%{visibility:hidden}" if start else ""

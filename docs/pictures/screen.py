@@ -12,11 +12,11 @@ pre {{ margin: 0; padding: 18px 22px; width: max-content; background: #16181d; c
 </style><pre>{}</pre>"""
 
 SUBSTITUTES = str.maketrans("⎿⏵", "└▸")
-"""For characters that the font lacks."""
+"""Replacements of characters that the font lacks."""
 
 
 def draw_screen(screen: str) -> str:
-    """A page that shows what a terminal shows.
+    """Return a page that shows the screen of a terminal.
 
     Args:
         screen: lines with escape sequences for colours.
@@ -33,7 +33,7 @@ def draw_screen(screen: str) -> str:
 
 
 def change_style(style: dict[str, str], codes: list[int]) -> dict[str, str]:
-    """The style after an escape sequence; what only matters to other programs is passed over."""
+    """Return the style after an escape sequence. Codes other than colours, bold and faint are ignored."""
     match codes:
         case [0, *_]:
             return {}
@@ -49,7 +49,7 @@ def change_style(style: dict[str, str], codes: list[int]) -> dict[str, str]:
 
 
 def find_colour(number: int) -> str:
-    """A colour of a terminal's palette of 256."""
+    """Return the CSS colour of a number in a terminal's palette of 256."""
     if number >= 232:
         return f"rgb({','.join([str(8 + 10 * (number - 232))] * 3)})"
     if number < 16:

@@ -1,4 +1,4 @@
-"""Draw what a terminal shows while somebody types: a real shell in tmux, as an SVG without foreign fonts."""
+"""Draw what a terminal shows while somebody types: a real shell in tmux, as an SVG without web fonts."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Terminal:
         return subprocess.run(argv, env=self.environment, check=True, capture_output=True, text=True).stdout
 
     def screen(self) -> str:
-        """The lines so far, with the escape sequences of their colours."""
+        """Return the lines so far, with the escape sequences of their colours."""
         return self.tmux("capture-pane", "-p", "-e", "-S", "-").rstrip()
 
     def type(self, text: str, shows: str = "") -> None:
-        """Type a line, and wait until the screen ends with `shows`; else with a new prompt."""
+        """Type a line, and wait until the screen ends with `shows` or, without it, with a new prompt."""
         self.tmux("send-keys", "-l", text)
         self.tmux("send-keys", "Enter")
         self.wait_for(shows or "$", after=text)
@@ -53,7 +53,7 @@ class Terminal:
         raise AssertionError(f"the screen does not come to show {shows!r}:\n{self.screen()}")
 
     def save(self, file: Path, title: str) -> None:
-        """Draw the screen, without the prompt that waits, and begin a new one."""
+        """Draw the screen without the last prompt, and clear it."""
         screen = self.screen().removesuffix("$").rstrip()
         console = Console(width=WIDTH, record=True, file=io.StringIO())
         console.print(Text.from_ansi(screen))

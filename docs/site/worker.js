@@ -1,4 +1,4 @@
-// The search runs in a worker. Browsers refuse workers to pages that are read from a folder, so there it runs in a frame.
+// The search runs in a worker. Pages that are opened from a folder cannot start workers, so there it runs in a frame.
 if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {

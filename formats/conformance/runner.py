@@ -75,7 +75,7 @@ class Implementation:
 
     def stop(self) -> None:
         """End the process."""
-        with contextlib.suppress(BrokenPipeError):  # part of a request may wait for a process that has exited
+        with contextlib.suppress(BrokenPipeError):  # part of a request may still be buffered after the process has exited
             assert self._process.stdin is not None
             self._process.stdin.close()
         try:
@@ -91,13 +91,13 @@ class Group:
     name: str
     request: str
     run: Callable[[Implementation], Iterator[tuple[str, str]]]
-    """Yields, for each check, its name and what differs (empty: it agrees)."""
+    """Yields the name of each check, and the difference; an empty text if there is none."""
     agreed: int = 0
     differences: list[tuple[str, str]] = field(default_factory=list)
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """Whether two JSON values are the same; `1`, `1.0` and `true` are three values."""
+    """Return whether two JSON values are the same; `1`, `1.0` and `true` are different values."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(is_same(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
@@ -117,7 +117,7 @@ def load(path: Path) -> Any:
 
 
 def in_json(content: bytes) -> Any:
-    """Return a file's content as the requests have it: a text, or `{"base64": …}` if it is not UTF-8."""
+    """Return a file's content in the form of requests: a text, or `{"base64": …}` if it is not UTF-8."""
     try:
         return content.decode()
     except UnicodeDecodeError:
@@ -267,7 +267,7 @@ def check_merge(implementation: Implementation, name: str, stream: bytes, case: 
 
 
 def check_stored(folder: Path, commit: str) -> str:
-    """Return what is wrong with the objects that the implementation wrote; empty when nothing is."""
+    """Return the fault of the objects that the implementation wrote; an empty text if there is none."""
     try:
         git(folder, "rev-list", "--objects", commit)
     except ImplementationFailed as error:
@@ -299,7 +299,7 @@ def write_file(path: str, content: Any) -> bytes:
     return f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
 
 
-# --- the whole
+# --- all groups
 
 
 GROUPS = (
@@ -344,6 +344,7 @@ def main() -> int:
 
 
 def check_groups(implementation: Implementation, offered: list[str], wanted: list[str] | None, shown: int | None) -> int:
+    """Run the groups, and print at most `shown` differences of each. Return the exit code: 0 or 1."""
     differing = 0
     for group in GROUPS:
         if wanted and group.name not in wanted:

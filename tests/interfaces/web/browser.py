@@ -58,7 +58,7 @@ class Browser:
         return self.until(lambda: (self.one(css).text,))[0]
 
     def reads(self, words: str) -> bool:
-        """Wait until the page contains the text, because a click may open another page a moment later."""
+        """Wait until the page contains these words, because a click may open another page a moment later."""
         try:
             return self.until(lambda: words in self.text())
         except TimeoutException:
@@ -69,15 +69,17 @@ class Browser:
 
     def press(self, words: str) -> None:
         """Click the button or link with this text."""
-        found = [one for one in self.all("main button, main a, main summary") if one.text.strip() == words]
-        assert found, f"nothing is called {words!r}: {[one.text for one in self.all('main button')]}"
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", found[0])
-        found[0].click()
+        matching = [one for one in self.all("main button, main a, main summary") if one.text.strip() == words]
+        assert matching, f"nothing is called {words!r}: {[one.text for one in self.all('main button')]}"
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", matching[0])
+        matching[0].click()
 
     def run(self, script: str, *args: Any) -> Any:
         return self.driver.execute_script(script, *args)
 
     def until(self, test: Any, seconds: float = 10) -> Any:
+        """Wait until `test` returns a true value, and return it. It is called again if an element left the page."""
+
         def attempt(_: webdriver.Chrome) -> Any:
             try:
                 return test()
@@ -125,13 +127,13 @@ class Browser:
 def browser(url: str, profile: Path, *, scripts: bool = True) -> Iterator[Browser]:
     options = Options()
     options.binary_location = CHROMIUM
-    for one in (
+    for argument in (
         "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
         "--disable-component-update", "--no-first-run", "--disable-sync", "--disable-extensions",
         "--force-color-profile=srgb",
         "--disable-features=OptimizationHints,MediaRouter", f"--user-data-dir={profile}", "--lang=en",
     ):  # fmt: skip
-        options.add_argument(one)
+        options.add_argument(argument)
     if not scripts:
         options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})

@@ -1,6 +1,6 @@
-/* What a person would notice on a page; each function gives what is wrong, in words. */
+/* Faults of a page that a person would notice. Each function returns descriptions of the faults that it finds. */
 
-/* Texts whose contrast is below that of WCAG AA, 4.5 : 1. */
+/* Texts whose contrast is below 4.5 : 1, the minimum of WCAG AA. */
 function faint() {
   const numbers = (text) => text.match(/[0-9.]+/g).map(Number);
   const light = ([r, g, b]) => { const part = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -18,7 +18,7 @@ function faint() {
   return [...faint];
 }
 
-/* Controls without a name, headings that leave a level out, ids that stand twice. */
+/* Controls without a name, headings that skip a level, and ids that occur twice. */
 function unnamed() {
   const named = (one) => one.labels?.length || one.getAttribute("aria-label") || one.textContent.trim() || one.title;
   const bad = [...document.querySelectorAll("a, button, input:not([type=hidden]), textarea, meter")].filter((one) => !named(one));
@@ -29,14 +29,14 @@ function unnamed() {
   return [...bad.map((one) => one.outerHTML), ...jumps.map((level) => `a jump to h${level}`), ...twice.map((id) => `twice: ${id}`)];
 }
 
-/* What is too small for a finger. */
+/* Controls that are too low for a finger. */
 function small() {
   const controls = [...document.querySelectorAll("button, .button, .tabs a, input:not([type=hidden], [type=radio], [type=checkbox]), label.point, label.choice, a.chip, summary")];
   return controls.filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.5)
     .map((one) => `${one.tagName} ${one.textContent.trim().slice(0, 20)} ${one.getBoundingClientRect().height}`);
 }
 
-/* What of a page is not of our templates. */
+/* The number of elements and attributes that could come from the text of a record, and whether the page fits. */
 function strange() {
   const handles = (one) => [...one.attributes].some((each) => /^on/.test(each.name));
   return {

@@ -22,25 +22,26 @@ def work(baton: Any) -> None:
 
 
 def click(served: Served, page: str, words: str, **more: Any) -> Any:
-    """Press the button with this label in a list; return the response, after following redirects."""
+    """Press the button with this label in a list; return the response."""
     text = served.get(page).text
     buttons = re.findall(r'<button[^>]*form="acts" formaction="([^"]+)">([^<]+)', text)
     address = next(unescape(url) for url, name in buttons if name == words)
-    mark = re.findall(r'<form id="acts"[^>]*><input type="hidden" name="csrf_token" value="([^"]*)">', text)[0]
-    return served.post(address, {"csrf_token": mark}, **more)
+    csrf_token = re.findall(r'<form id="acts"[^>]*><input type="hidden" name="csrf_token" value="([^"]*)">', text)[0]
+    return served.post(address, {"csrf_token": csrf_token}, **more)
 
 
 def follow(served: Served, answer: Any) -> str:
+    """Return the page to which a response redirects."""
     return served.get(answer.headers["location"]).text
 
 
-def test_every_action_has_a_form_with_a_name_for_each_field(work: None, baton: Any, serve: Any) -> None:
+def test_every_action_has_a_form_with_a_label_for_each_field(work: None, baton: Any, serve: Any) -> None:
     baton("followup", "add", "Later", "--id", "FU-2", "--namespace", "shop")
     served = serve()
     ids = {"open_loop": "OL-1", "follow_up": "FU-2", "pattern": "PAT-1", "active_decision": "DEC-1"}
     for name, action in ACTIONS.items():
-        about = {**ids, ANY_KIND: "PAT-1&kind=pattern", "": ""}[action.kind]
-        text = served.get(f"do/{name}?id={about}").text
+        id_ = {**ids, ANY_KIND: "PAT-1&kind=pattern", "": ""}[action.kind]
+        text = served.get(f"do/{name}?id={id_}").text
         fields = set(re.findall(r'<(?:input|textarea|select) id="([^"]+)"', text))
         assert fields == {one for one in re.findall(r'<label[^>]* for="([^"]+)"', text) if one.startswith("field-")}
         assert text.count('type="submit"') == 1, name
@@ -68,7 +69,7 @@ def test_a_loop_is_added_checked_and_closed_and_the_last_step_undone(work: None,
     assert "nothing" in served.get("back?way=redo", code=403).text.casefold()
 
 
-def test_one_click_on_the_board_defers_and_another_one_is_done(work: None, baton: Any, serve: Any) -> None:
+def test_one_click_on_the_board_defers_an_item_and_another_marks_it_as_done(work: None, baton: Any, serve: Any) -> None:
     baton("followup", "add", "Later", "--id", "FU-2", "--namespace", "shop")
     served = serve()
     assert "is deferred" in follow(served, click(served, "board", "Defer"))
@@ -80,12 +81,14 @@ def test_one_click_on_the_board_defers_and_another_one_is_done(work: None, baton
     assert "Later" not in served.get("board").text
 
 
-def test_patterns_and_decisions_are_counted_merged_and_superseded(work: None, serve: Any) -> None:
+def test_a_pattern_is_counted_again_and_decisions_are_monitored_and_merged(work: None, serve: Any) -> None:
     served = serve()
     served.send("do/add-decision", {"what": "Half up", "why": "law", "evidence": "a mail\n\na law"})
     assert "was counted again" in follow(served, served.send("do/seen-again?id=PAT-1", {"context": "again"}))
     assert "seen 4×" in served.get("board").text
-    assert "being watched" in follow(served, served.send("do/monitor?id=DEC-1", {"csrf_token": csrf_token_of(served)}))
+    assert "being watched" in follow(
+        served, served.send("do/monitor?id=DEC-1", {"csrf_token": read_csrf_token(served)})
+    )
     page = served.get("do/merge-decisions?id=DEC-1").text
     (other,) = re.findall(r'<option value="(DEC-(?!1")[^"]*)">Half up', page)
     assert "is merged" in follow(served, served.send("do/merge-decisions?id=DEC-1", {"into": other}))
@@ -93,11 +96,11 @@ def test_patterns_and_decisions_are_counted_merged_and_superseded(work: None, se
     assert "a law" in record
 
 
-def csrf_token_of(served: Served) -> str:
+def read_csrf_token(served: Served) -> str:
     return str(re.findall(r'name="csrf_token" value="([^"]*)"', served.get("do/verify").text)[0])
 
 
-def test_only_records_added_behind_the_page_token_are_a_persons(baton: Any, serve: Any) -> None:
+def test_only_records_added_behind_the_page_token_are_confirmed_by_a_person(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     for token, words in ((None, "written by an agent"), (TOKEN, "confirmed by a person")):
         served = serve(page_token=token)
@@ -133,7 +136,7 @@ def test_an_invalid_form_shows_its_errors_and_keeps_the_input(work: None, serve:
     assert served.site.tip("shop") == tip
 
 
-def test_a_click_without_the_form_seal_needs_the_token(work: None, serve: Any) -> None:
+def test_a_click_without_the_csrf_token_needs_the_page_token(work: None, serve: Any) -> None:
     served = serve(page_token=TOKEN)
     served.log_in()
     token, served.csrf_token = served.csrf_token, None
@@ -160,7 +163,7 @@ def test_sync_reports_its_changes(baton: Any, git: Any, top: Path, serve: Any) -
     assert "There is no remote" in served.send("do/sync", {"remote": "nobody"}, code=404).text
 
 
-def test_a_check_from_elsewhere_waits_for_a_person(baton: Any, git: Any, top: Path, serve: Any) -> None:
+def test_a_check_from_a_remote_waits_for_the_approval_of_a_person(baton: Any, git: Any, top: Path, serve: Any) -> None:
     world: World = two_machines(baton, git, top)
     world.there("loop", "add", "Deployed", "--id", "OL-far", "--expect", "it is there", "--verify-file", "readme")
     world.there("sync")
@@ -183,7 +186,7 @@ def test_without_a_token_of_its_own_the_page_approves_no_check(baton: Any, git: 
           "true")  # fmt: skip
     served = serve()
     assert "baton trust OL-run" in served.get("trust?id=OL-run").text
-    served.post("trust?id=OL-run", {"csrf_token": csrf_token_of(served), "shown": "x"}, code=403)
+    served.post("trust?id=OL-run", {"csrf_token": read_csrf_token(served), "shown": "x"}, code=403)
 
 
 def test_a_namespace_is_made_renamed_and_deleted(baton: Any, serve: Any) -> None:
@@ -195,8 +198,8 @@ def test_a_namespace_is_made_renamed_and_deleted(baton: Any, serve: Any) -> None
     page = follow(served, served.send(ledger, {"new_name": "books"}))
     assert "<bdi>books</bdi>" in page
     assert "<bdi>ledger</bdi>" not in page
-    gone = served.path("do/delete-namespace", "books")
-    assert "<bdi>books</bdi>" not in follow(served, served.send(gone, {"csrf_token": csrf_token_of(served)}))
+    delete = served.path("do/delete-namespace", "books")
+    assert "<bdi>books</bdi>" not in follow(served, served.send(delete, {"csrf_token": read_csrf_token(served)}))
 
 
 # --- edit, forget, reopen
@@ -223,7 +226,7 @@ def test_a_record_is_edited_by_field_only_if_it_is_unchanged_since_it_was_shown(
     refused = served.send("edit?kind=open_loop&id=OL-2", entered | {"expected_outcome": ""}, code=422).text
     assert "this is missing" in refused.casefold()
     stale = served.post(
-        "edit?kind=open_loop&id=OL-2", {**entered, "csrf_token": csrf_token_of(served), "shown": "x"}, code=409
+        "edit?kind=open_loop&id=OL-2", {**entered, "csrf_token": read_csrf_token(served), "shown": "x"}, code=409
     )
     assert "has changed since it was shown" in stale.text
     served.get("edit?kind=rule&id=PAT-1", code=404)
@@ -237,6 +240,6 @@ def test_a_record_is_forgotten_with_a_reason_and_reopened(work: None, serve: Any
     assert "a guess" in text
     (link,) = re.findall(r'href="([^"]+)">Reopen…', text)
     assert "PAT-1</bdi> is open again" in follow(
-        served, served.send(unescape(link), {"csrf_token": csrf_token_of(served)})
+        served, served.send(unescape(link), {"csrf_token": read_csrf_token(served)})
     )
     assert "Guessed" in served.get("board").text

@@ -6,18 +6,19 @@ import re
 from typing import Any
 
 import pytest
-from test_deciding import contest
+from test_deciding import create_conflict
 from web_world import World, two_machines
 
 
 @pytest.fixture
 def world(baton: Any, git: Any, top: Any) -> World:
     made = two_machines(baton, git, top)
-    contest(made)
+    create_conflict(made)
     return made
 
 
 def reason(served: Any) -> str:
+    """Return the reason of the follow-up as its page shows it."""
     page = served.get("record?kind=follow_up&id=FU-1").text
     found = re.search(r"<bdi>reason</bdi></dt><dd>(.*?)</dd>", page, re.DOTALL | re.IGNORECASE)
     assert found is not None, page

@@ -19,14 +19,14 @@ def work(baton: Any) -> None:
     some_work(baton)
 
 
-def newest(git: Any, top: Path) -> str:
+def newest_message(git: Any, top: Path) -> str:
     return str(git(top, "log", "-1", "--format=%B", "refs/heads/baton/shop"))
 
 
 # --- graduation
 
 
-def test_a_click_and_the_typed_id_are_a_persons_word_behind_the_token(
+def test_with_the_page_token_a_click_and_the_typed_id_graduate_a_pattern(
     work: None, git: Any, top: Path, serve: Any
 ) -> None:
     served = serve(page_token=TOKEN)
@@ -35,7 +35,7 @@ def test_a_click_and_the_typed_id_are_a_persons_word_behind_the_token(
     for words in ("Guessed", "3 times", RULE, "PAT-1"):
         assert words in page
     served.send("graduate?id=PAT-1", {"typed": "PAT-1"})
-    assert "Baton-Confirmed: page, by Ada" in newest(git, top)
+    assert "Baton-Confirmed: page, by Ada" in newest_message(git, top)
     assert RULE in git(top, "show", "refs/heads/baton/shop:rules/PAT-1.md")
     assert "graduated" in served.get("board").text
 
@@ -46,8 +46,8 @@ def test_without_a_token_the_page_cannot_confirm_for_a_person(work: None, serve:
     page = served.get("graduate?id=PAT-1").text
     assert "baton pattern graduate PAT-1" in page
     assert "Make it a rule" not in page
-    mark = re.findall(r'name="csrf_token" value="([^"]+)"', served.get("conflicts").text) or [_csrf_token(served)]
-    answer = served.post("graduate?id=PAT-1", {"csrf_token": mark[0], "typed": "PAT-1", "shown": "x"}, code=403)
+    tokens = re.findall(r'name="csrf_token" value="([^"]+)"', served.get("conflicts").text) or [_csrf_token(served)]
+    answer = served.post("graduate?id=PAT-1", {"csrf_token": tokens[0], "typed": "PAT-1", "shown": "x"}, code=403)
     assert "baton pattern graduate PAT-1" in answer.text
     assert served.site.tip("shop") == tip
 
@@ -78,7 +78,9 @@ def test_a_rule_that_changed_since_it_was_shown_is_not_confirmed(work: None, bat
     assert served.site.tip("shop") == tip
 
 
-def test_another_wording_is_shown_before_it_is_confirmed(work: None, git: Any, top: Path, serve: Any) -> None:
+def test_a_changed_wording_of_a_rule_is_shown_before_it_is_confirmed(
+    work: None, git: Any, top: Path, serve: Any
+) -> None:
     served = serve(page_token=TOKEN)
     served.log_in()
     page = "graduate?id=PAT-1&rule=Read%20%3Call%3E%20first%0Aand%20ask"
@@ -135,13 +137,13 @@ def test_restoring_a_rule_needs_a_person_who_types_its_id(work: None, git: Any, 
     assert "back as a rule" in served.get(back).text
     served.send(back, {"tip": tip, "typed.PAT-1": "nonsense"}, code=422)
     assert served.site.tip("shop") == tip
-    open_to_all = serve()
-    assert "no token of its own (BATON_PAGE_TOKEN)" in open_to_all.get(back).text
-    mark = _csrf_token_of_back(open_to_all)
-    open_to_all.post(back, {"csrf_token": mark, "tip": tip, "typed.PAT-1": "PAT-1"}, code=403)
+    without_token = serve()
+    assert "no token of its own (BATON_PAGE_TOKEN)" in without_token.get(back).text
+    csrf_token = _csrf_token_of_back(without_token)
+    without_token.post(back, {"csrf_token": csrf_token, "tip": tip, "typed.PAT-1": "PAT-1"}, code=403)
     assert served.site.tip("shop") == tip
     served.send(back, {"tip": tip, "typed.PAT-1": "PAT-1"})
-    assert "Baton-Confirmed: page, by Ada" in newest(git, top)
+    assert "Baton-Confirmed: page, by Ada" in newest_message(git, top)
 
 
 def test_all_rules_that_a_rollback_restores_are_named_and_confirmed(work: None, baton: Any, serve: Any) -> None:
@@ -152,9 +154,9 @@ def test_all_rules_that_a_rollback_restores_are_named_and_confirmed(work: None, 
     for id_ in ("PAT-1", "PAT-2"):
         served.send(f"graduate?id={id_}", {"typed": id_})
     with served.site.work("shop") as ws:
-        high = str(ws.branch.read().number)
+        newest = str(ws.branch.read().number)
     served.send("back?way=revision&revision=1", {"tip": str(served.site.tip("shop"))})
-    page, tip = f"back?way=revision&revision={high}", str(served.site.tip("shop"))
+    page, tip = f"back?way=revision&revision={newest}", str(served.site.tip("shop"))
     assert all(f'name="typed.{id_}"' in served.get(page).text for id_ in ("PAT-1", "PAT-2"))
     answer = served.send(page, {"tip": tip, "typed.PAT-1": "PAT-1"}, code=422)
     assert "This makes these patterns rules again: PAT-2" in answer.text
@@ -181,7 +183,7 @@ def world(baton: Any, git: Any, top: Path) -> World:
     return two_machines(baton, git, top)
 
 
-def contest(world: World) -> None:
+def create_conflict(world: World) -> None:
     """Give one follow-up two different reasons on two machines."""
     world.here("followup", "add", "Translate", "--id", "FU-1")
     world.here("sync")
@@ -194,7 +196,7 @@ def contest(world: World) -> None:
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "other"])
 def test_a_conflict_is_resolved_by_the_side_that_was_chosen(choice: str, world: World, serve: Any) -> None:
-    contest(world)
+    create_conflict(world)
     served = serve()
     page = served.get("conflicts").text
     assert "no translator" in page
@@ -206,12 +208,12 @@ def test_a_conflict_is_resolved_by_the_side_that_was_chosen(choice: str, world: 
     )
     served.send("conflicts", {"choice": choice, **value})
     assert "There are no conflicts" in served.get("conflicts").text
-    stands = {**dict(sides), "other": "we wait\nfor both"}[choice]
-    assert f'dir="auto">{stands}</span>' in served.get("record?kind=follow_up&id=FU-1").text
+    chosen = {**dict(sides), "other": "we wait\nfor both"}[choice]
+    assert f'dir="auto">{chosen}</span>' in served.get("record?kind=follow_up&id=FU-1").text
 
 
 def test_a_conflict_that_was_resolved_meanwhile_is_not_resolved_twice(world: World, serve: Any) -> None:
-    contest(world)
+    create_conflict(world)
     served = serve()
     page = served.get("conflicts").text
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page))
@@ -221,7 +223,7 @@ def test_a_conflict_that_was_resolved_meanwhile_is_not_resolved_twice(world: Wor
 
 
 def test_a_conflict_that_changed_since_it_was_shown_is_not_resolved(world: World, serve: Any) -> None:
-    contest(world)
+    create_conflict(world)
     served = serve()
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', served.get("conflicts").text))
     tip = served.site.tip("shop")
@@ -230,6 +232,7 @@ def test_a_conflict_that_changed_since_it_was_shown_is_not_resolved(world: World
 
 
 def queue(world: World) -> None:
+    """Receive two records that wait for a review."""
     world.git(world.top, "config", "remote.origin.batonPolicy", "review")
     world.there("followup", "add", "Ask for fonts", "--id", "FU-fonts", *GEMINI)
     world.there("decision", "add", "PDF", "--why", "print", "--id", "DEC-9", *GEMINI)
@@ -273,22 +276,22 @@ def test_a_review_form_without_choices_decides_nothing(world: World, serve: Any)
     )
 
 
-def test_a_rule_from_elsewhere_is_accepted_only_by_a_person(world: World, serve: Any) -> None:
+def test_a_rule_from_a_remote_is_accepted_only_by_a_person(world: World, serve: Any) -> None:
     for _ in range(3):
         world.there("pattern", "record", "Guessed", "--id", "PAT-1", "--rule", RULE, *GEMINI)
     world.there("sync")
     world.here("sync")
-    there = serve(page_token=TOKEN, repo=world.other)
-    there.log_in()
-    there.send("graduate?id=PAT-1", {"typed": "PAT-1"})
+    served_there = serve(page_token=TOKEN, repo=world.other)
+    served_there.log_in()
+    served_there.send("graduate?id=PAT-1", {"typed": "PAT-1"})
     queue(world)
-    open_to_all = serve()
-    assert "no person’s word" not in open_to_all.get("review").text
-    assert "This makes a rule" in open_to_all.get("review").text
-    tip = open_to_all.site.tip("shop")
-    open_to_all.send("review", {"choice.pattern.PAT-1": "accept"}, code=403)
-    open_to_all.send("review", {"choice.follow_up.FU-fonts": "reject", "every": "accept"}, code=403)
-    assert open_to_all.site.tip("shop") == tip
+    without_token = serve()
+    assert "no person’s word" not in without_token.get("review").text
+    assert "This makes a rule" in without_token.get("review").text
+    tip = without_token.site.tip("shop")
+    without_token.send("review", {"choice.pattern.PAT-1": "accept"}, code=403)
+    without_token.send("review", {"choice.follow_up.FU-fonts": "reject", "every": "accept"}, code=403)
+    assert without_token.site.tip("shop") == tip
     served = serve(page_token=TOKEN)
     served.log_in()
     served.send("review", {"choice.pattern.PAT-1": "accept", "confirm.PAT-1": "PAT-2"}, code=403)

@@ -22,7 +22,7 @@ def test_commits_of_one_session_in_a_row_are_one_stretch() -> None:
     assert [s.lane for s in drawn.stretches] == [0, 0]
 
 
-def test_sessions_side_by_side_have_lanes_of_their_own_and_a_merge_joins_them() -> None:
+def test_concurrent_sessions_have_separate_lanes_and_a_merge_joins_them() -> None:
     drawn = draw_commits([
         entry("m", None, "a2", "b1"), entry("a2", "sa", "a1"), entry("b1", "sb", "r"), entry("a1", "sa", "r"),
         entry("r", None),

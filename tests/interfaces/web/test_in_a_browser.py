@@ -27,20 +27,23 @@ PAGES = {
     "trust-remote": "trust-remote?remote=origin", "back": "back", "preview": "back?way=revision&revision=4",
 }  # fmt: skip
 
-LOOKING = (Path(__file__).parent / "looking.js").read_text()
+PAGE_CHECKS = (Path(__file__).parent / "looking.js").read_text()
 
 Opened = Callable[..., Browser]
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opened]:
-    """Open a browser on a server, logged in if necessary. Messages in its console fail the test."""
+    """Return a function that opens a browser on a server, and logs in if it gets a token.
+
+    Messages in its console and requests to other hosts fail the test.
+    """
     with ExitStack() as stack:
-        found: list[Browser] = []
+        browsers: list[Browser] = []
 
         def start(served: Served, *, token: str | None = None, scripts: bool = True) -> Browser:
-            one = stack.enter_context(browser(served.url, tmp_path / f"profile{len(found)}", scripts=scripts))
-            found.append(one)
+            one = stack.enter_context(browser(served.url, tmp_path / f"profile{len(browsers)}", scripts=scripts))
+            browsers.append(one)
             one.open("/")
             if token is not None:
                 one.one("#token").send_keys(token + Keys.ENTER)
@@ -48,7 +51,7 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
             return one
 
         yield start
-        for one in found:
+        for one in browsers:
             assert one.complaints() == []
             assert one.hosts() == {one.url.removeprefix("http://")}
 
@@ -159,7 +162,7 @@ def test_a_record_is_added_from_the_menu_by_keys_alone(world: World, serve: Any,
     assert page.run("return location.pathname") == served.path("timeline")
 
 
-def test_fifteen_records_fit_a_laptop_and_a_phone_begins_with_the_first(
+def test_a_laptop_shows_fifteen_records_and_a_phone_the_first_in_its_upper_third(
     world: World, serve: Any, opened: Opened
 ) -> None:
     for number in range(12):
@@ -189,11 +192,11 @@ def test_no_page_is_wider_than_a_phone_and_each_is_readable_in_both_schemes(
         for name, path in PAGES.items():
             page.open(path if path.startswith("/") else served.path(path))
             assert page.run("return document.documentElement.scrollWidth <= innerWidth"), f"{name} at {width}"
-            faint = page.run(f"{LOOKING}; return faint()")
+            faint = page.run(f"{PAGE_CHECKS}; return faint()")
             assert faint == [], f"{name}, {scheme}: {faint}"
-            assert page.run(f"{LOOKING}; return unnamed()") == [], name
+            assert page.run(f"{PAGE_CHECKS}; return unnamed()") == [], name
             if width == 360:
-                assert page.run(f"{LOOKING}; return small()") == [], name
+                assert page.run(f"{PAGE_CHECKS}; return small()") == [], name
             page.shot(f"{name}-{width}-{scheme}")
 
 
@@ -205,7 +208,7 @@ def test_scripts_planted_in_records_do_not_run(baton: Any, serve: Any, opened: O
     for path in plant(served):
         page.open(path)
         page.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-        found = page.run(f"{LOOKING}; return strange()")
+        found = page.run(f"{PAGE_CHECKS}; return strange()")
         assert found == {"inside": 0, "loaded": 2, "focused": 0, "handlers": 0, "outward": 0, "fits": True}, path
     page.open(served.path("record?kind=pattern&id=" + "%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(7)%3E%7B%7B7*7%7D%7D"))
     assert page.reads("<script>alert(1)</script>")
@@ -229,7 +232,7 @@ def test_a_change_of_another_process_appears_on_the_open_board(baton: Any, serve
     page.until(lambda: "Something newer" in page.text())
 
 
-def test_the_open_inbox_follows_every_namespace_and_its_todos_and_reviews_are_one_click_away(
+def test_the_open_inbox_follows_every_namespace_and_a_todo_is_done_with_one_click(
     world: World, serve: Any, opened: Opened
 ) -> None:
     served = serve()
@@ -255,7 +258,9 @@ def test_other_pages_only_announce_a_change(baton: Any, serve: Any, opened: Open
     assert page.one("#live").get_attribute("aria-live") == "polite"
 
 
-def test_eight_windows_get_events_and_a_hidden_one_has_no_stream(baton: Any, serve: Any, opened: Opened) -> None:
+def test_eight_windows_get_events_and_a_hidden_one_gets_them_when_it_is_shown(
+    baton: Any, serve: Any, opened: Opened
+) -> None:
     baton("init", "--namespace", "shop")
     served = serve()
     page = opened(served)
@@ -281,7 +286,7 @@ def test_eight_windows_get_events_and_a_hidden_one_has_no_stream(baton: Any, ser
     page.until(lambda: page.text("#live") == "2 new changes — reload")
 
 
-def test_everything_works_without_a_mouse(world: World, serve: Any, opened: Opened) -> None:
+def test_a_conflict_can_be_resolved_without_a_mouse(world: World, serve: Any, opened: Opened) -> None:
     """The skip link comes first; a conflict can be resolved with the keyboard only; the focus is visible."""
     served = serve()
     page = opened(served)
@@ -310,7 +315,9 @@ def _tab_until(page: Browser, kind: str) -> list[str]:
     raise AssertionError(f"no {kind} is reached by the Tab key")
 
 
-def test_everything_works_without_scripts(world: World, serve: Any, opened: Opened) -> None:
+def test_revisions_are_compared_and_a_pattern_graduates_without_scripts(
+    world: World, serve: Any, opened: Opened
+) -> None:
     served = serve(page_token=TOKEN)
     page = opened(served, token=TOKEN, scripts=False)
     page.open(served.path("timeline"))

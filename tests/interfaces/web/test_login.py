@@ -67,26 +67,26 @@ def test_after_logging_out_pages_need_a_login(locked: Any) -> None:
     locked.get("board", code=303)
 
 
-def test_a_form_without_its_mark_does_nothing(baton: Any, locked: Any) -> None:
+def test_a_form_without_its_csrf_token_does_nothing(baton: Any, locked: Any) -> None:
     locked.log_in()
     baton("followup", "add", "x", "--namespace", "shop", "--id", "FU-1")
     tip = locked.site.tip("shop")
     locked.csrf_token = None
-    for mark in ("", "x", "ü" * 40):
-        answer = locked.post("back?way=undo", {"csrf_token": mark, "tip": str(tip)}, code=403)
+    for token in ("", "x", "ü" * 40):
+        answer = locked.post("back?way=undo", {"csrf_token": token, "tip": str(tip)}, code=403)
         assert "not from a page of this server" in answer.text
     assert locked.site.tip("shop") == tip
 
 
-def test_the_csrf_token_of_another_browser_does_not_count(baton: Any, serve: Any) -> None:
+def test_the_csrf_token_of_another_browser_is_rejected(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     baton("followup", "add", "x", "--namespace", "shop")
     served = serve()
-    mark = hidden(served.get("back?way=undo").text, {})["csrf_token"]
-    assert mark
+    csrf_token = hidden(served.get("back?way=undo").text, {})["csrf_token"]
+    assert csrf_token
     served.client.cookies.clear()
     served.get("board")
-    served.post("back?way=undo", {"csrf_token": mark, "tip": "0" * 40}, code=403)
+    served.post("back?way=undo", {"csrf_token": csrf_token, "tip": "0" * 40}, code=403)
 
 
 def test_another_site_cannot_send_a_form(locked: Any) -> None:
@@ -96,7 +96,7 @@ def test_another_site_cannot_send_a_form(locked: Any) -> None:
     locked.get("board")
 
 
-def test_a_ticket_counts_in_every_process_and_only_with_this_token(locked: Any, serve: Any) -> None:
+def test_a_ticket_is_valid_in_every_server_with_the_same_token_and_in_no_other(locked: Any, serve: Any) -> None:
     locked.log_in()
     name, ticket = next(iter(locked.client.cookies.items()))
     again, other = serve(token=TOKEN), serve(token="another")
@@ -131,7 +131,7 @@ def test_the_key_is_private_and_created_once(tmp_path: Path) -> None:
 
 
 @for_each("text", ["//evil.example", "/\\evil.example", "https://evil.example", "/n/\n", "javascript:x", "/v1/x"])
-def test_the_login_leads_on_only_to_our_own_pages(text: str) -> None:
+def test_the_login_redirects_only_to_our_own_pages(text: str) -> None:
     assert next_page(text) == "/"
     assert next_page("/n/shop/board?q=a%20b") == "/n/shop/board?q=a%20b"
 
@@ -157,7 +157,7 @@ def test_waiting_times_and_remembered_addresses_are_limited() -> None:
     assert len(attempts) == ADDRESSES
 
 
-def test_a_token_of_the_page_opens_the_page_alone_and_the_servers_does_not(baton: Any, serve: Any) -> None:
+def test_the_page_token_opens_only_the_pages_and_the_servers_token_does_not_open_them(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     for token in (TOKEN, None):
         served = serve(token=token, page_token="for people", whole=True)
@@ -165,11 +165,11 @@ def test_a_token_of_the_page_opens_the_page_alone_and_the_servers_does_not(baton
         served.log_in(TOKEN, code=403)
         served.log_in("for people")
         assert "Board" in served.get("board").text
-        for brought, code in ((TOKEN, 200), ("for people", 401 if token else 200)):
-            served.get("/v1/status", code=code, headers={"Authorization": f"Bearer {brought}".encode()})
+        for bearer, code in ((TOKEN, 200), ("for people", 401 if token else 200)):
+            served.get("/v1/status", code=code, headers={"Authorization": f"Bearer {bearer}".encode()})
 
 
-def test_a_ticket_is_bound_to_the_token_of_the_page(locked: Any) -> None:
+def test_a_ticket_is_bound_to_the_page_token(locked: Any) -> None:
     person = PageAccess(locked.site, "for people").welcome(PERSON)
     for access in (PageAccess(locked.site), PageAccess(locked.site, "another")):
         assert access.visitor(person.ticket) is None

@@ -16,7 +16,7 @@ PAGES = ("board", "timeline", "lineage", "handed", "review", "conflicts", "back"
          "graduate?id=PAT-1", "back?way=revision&revision=2", "back?way=session&session=s1",
          "back?way=record&record=OL-1", "recall", "recall?q=shop",
          "do/add-loop", "do/merge-patterns?id=PAT-1", "do/sync", "session?id=s1", "quarantine")  # fmt: skip
-"""Of a namespace as `some_work` leaves it."""
+"""The pages of a namespace with the records of `some_work`."""
 
 
 def some_work(baton: Any, *more: str) -> None:
@@ -38,10 +38,10 @@ def test_every_page_loads_and_has_no_inline_script_or_style(baton: Any, serve: A
     some_work(baton)
     served = serve()
     for page in ("/", "/search", "/search?q=shop", *PAGES):
-        _is_in_our_look(served.get(page))
+        _check_page(served.get(page))
 
 
-def _is_in_our_look(answer: Any) -> None:
+def _check_page(answer: Any) -> None:
     text = answer.text
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in answer.headers["content-security-policy"]
@@ -96,7 +96,7 @@ NOT_THERE = ("/n/nowhere/board", "/n/shop/nothing", "/n/%25zz/board", "/n/shop/r
              "/n/shop/records?kind=nope", "/n/shop/commit/99999", "/n/shop/board/deeper")  # fmt: skip
 
 
-def test_missing_things_have_an_error_page(baton: Any, serve: Any) -> None:
+def test_an_address_that_does_not_exist_has_an_error_page(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     served = serve()
     for path in NOT_THERE:
@@ -105,7 +105,7 @@ def test_missing_things_have_an_error_page(baton: Any, serve: Any) -> None:
         assert "content-security-policy" in answer.headers
 
 
-def test_pages_load_only_own_files_cached_by_version(serve: Any) -> None:
+def test_pages_load_only_the_servers_own_files_which_browsers_may_cache(serve: Any) -> None:
     served = serve()
     found = re.findall(r'(?:href|src)="(/static/[^"]+)"', served.get("/").text)
     assert {one.partition("?")[0] for one in found} == {"/static/page.css", "/static/page.js", "/static/icon.svg"}
@@ -145,9 +145,9 @@ def test_the_page_of_a_session_shows_its_brief_changes_and_digest(baton: Any, se
     baton("handoff", "extract", str(top / "t.jsonl"), "--keep", *who)
     served = serve()
     page = served.get("session?id=s9").text
-    told = page.partition("Brief")[2]
-    assert "Half to even" in told
-    assert "Translate" not in told, "it was told what was known when it began"
+    brief = page.partition("Brief")[2]
+    assert "Half to even" in brief
+    assert "Translate" not in brief, "the brief contains only what was known when the session began"
     assert "Translate" in page
     assert "Export it with semicolons" in page
     assert "no session" in served.get("session?id=s77", code=404).text
@@ -156,13 +156,13 @@ def test_the_page_of_a_session_shows_its_brief_changes_and_digest(baton: Any, se
 def test_two_revisions_are_compared_in_the_given_order(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
-    one = served.get("compare?a=1&b=3").text
-    other = served.get("compare?a=3&b=1").text
-    assert 'From <span class="chip note">revision 1</span>' in one
-    assert 'From <span class="chip note">revision 3</span>' in other
-    assert 'name="a" value="3"' in other
-    assert "Translate" in one
-    assert "FU-1" in other
+    forward = served.get("compare?a=1&b=3").text
+    backward = served.get("compare?a=3&b=1").text
+    assert 'From <span class="chip note">revision 1</span>' in forward
+    assert 'From <span class="chip note">revision 3</span>' in backward
+    assert 'name="a" value="3"' in backward
+    assert "Translate" in forward
+    assert "FU-1" in backward
     assert 'value="nonsense"' in served.get("compare?a=nonsense", code=422).text
 
 

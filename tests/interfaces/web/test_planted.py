@@ -19,7 +19,7 @@ TAGS = {
     "thead", "tbody", "tr", "th", "td", "svg", "path", "circle", "blockquote", "b",
     "select", "option", "article",
 }  # fmt: skip
-"""Every element that our templates have."""
+"""All elements that occur in our templates."""
 
 
 class Reader(HTMLParser):
@@ -51,10 +51,11 @@ def plant(served: Any) -> list[str]:
         state = ws.branch.read().state
         keys = [Key(kind, one, old) for kind in KINDS for old in (False, True) for one in state.ids(kind, archived=old)]
     assert {key.kind for key in keys} == set(KINDS)
-    return ["/", f"/search?q={quote(PLANTED[:60])}", *(served.path(page) for page in pages(keys))]
+    return ["/", f"/search?q={quote(PLANTED[:60])}", *(served.path(page) for page in list_pages(keys))]
 
 
-def pages(keys: list[Key]) -> list[str]:
+def list_pages(keys: list[Key]) -> list[str]:
+    """Return the addresses, below that of the namespace, of the pages that show these records."""
     shown = ["board", "timeline", "commit/~0", "commit/~1", "compare?a=0", "lineage", "quarantine", "handed",
              "review", "conflicts",
              f"graduate?id={quote(ID)}", "back", "back?way=undo", "back?way=revision&revision=1",
@@ -71,10 +72,10 @@ def pages(keys: list[Key]) -> list[str]:
 def test_markup_in_any_field_of_any_kind_stays_text(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     served = serve()
-    seen = ""
+    texts = ""
     for page in plant(served):
         text = served.get(page).text
-        seen += text
+        texts += text
         reader = Reader()
         reader.feed(text)
         assert set(reader.tags) <= TAGS, page
@@ -83,7 +84,7 @@ def test_markup_in_any_field_of_any_kind_stays_text(baton: Any, serve: Any) -> N
         assert reader.tags.count("img") == reader.tags.count("script") == 1, page
         assert all(one.startswith(("/", "#", "?")) for one in reader.addresses), page
         assert set(UNSAFE.findall(text)) == set(), page
-    assert "&lt;script&gt;alert(1)" in seen
-    assert "{{7*7}}" in seen
-    assert LINK in seen
-    assert "\\u202egnp.exe\\x07" in seen
+    assert "&lt;script&gt;alert(1)" in texts
+    assert "{{7*7}}" in texts
+    assert LINK in texts
+    assert "\\u202egnp.exe\\x07" in texts

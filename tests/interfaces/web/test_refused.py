@@ -20,19 +20,20 @@ def world(baton: Any, git: Any, top: Any) -> World:
     return two_machines(baton, git, top)
 
 
-def shown(text: str, start: str) -> str:
+def find_command(text: str, start: str) -> str:
+    """Return the command on a page that begins with `start`."""
     found = re.search(rf">({start}[^<]*)<", text)
     assert found is not None, text
     return found[1].replace("&#39;", "'").replace("&amp;", "&")
 
 
-def test_a_command_to_copy_is_one_command_and_names_the_namespace(baton: Any, serve: Any) -> None:
+def test_a_command_to_copy_quotes_the_namespace(baton: Any, serve: Any) -> None:
     baton("init", f"--namespace={ODD}")
     for _ in range(3):
         baton("pattern", "record", "Guessed", "--id", "PAT-1", "--rule", "Read", f"--namespace={ODD}")
     served = serve(namespace=ODD)
-    said = shown(served.get("graduate?id=PAT-1").text, "baton pattern graduate")
-    assert shlex.split(said) == ["baton", "pattern", "graduate", "PAT-1", "--namespace", ODD]
+    command = find_command(served.get("graduate?id=PAT-1").text, "baton pattern graduate")
+    assert shlex.split(command) == ["baton", "pattern", "graduate", "PAT-1", "--namespace", ODD]
     baton("init", "--namespace=a;b")
     assert "baton boot --namespace &#39;a;b&#39;" in served.get("/").text
 
@@ -58,12 +59,12 @@ def test_a_form_of_one_rollback_cannot_execute_another(baton: Any, serve: Any) -
     assert served.site.tip("shop") == tip
 
 
-def test_only_forms_are_accepted(baton: Any, serve: Any) -> None:
+def test_only_the_content_type_of_forms_is_accepted(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     fields = hidden(served.get("back?way=undo").text, {})
-    for sort in ("text/plain", "application/json", ""):
-        headers = {"content-type": sort} if sort else {}
+    for content_type in ("text/plain", "application/json", ""):
+        headers = {"content-type": content_type} if content_type else {}
         body = "&".join(f"{name}={value}" for name, value in fields.items()).encode()
         assert served.client.post(served.path("back?way=undo"), content=body, headers=headers).status_code == 415
 
@@ -86,7 +87,7 @@ def test_a_page_beyond_the_end_reports_it(baton: Any, serve: Any) -> None:
     assert "Page 99 is empty" in serve().get("timeline?page=99").text
 
 
-def test_a_history_with_a_gap_is_shown_up_to_it(baton: Any, git: Any, top: Any, serve: Any) -> None:
+def test_a_history_with_a_missing_commit_is_shown_up_to_it(baton: Any, git: Any, top: Any, serve: Any) -> None:
     some_work(baton)
     text = git(top, "cat-file", "commit", "refs/heads/baton/shop")
     orphan = re.sub(r"(?m)^parent [0-9a-f]{40}", "parent " + "1" * 40, text, count=1)

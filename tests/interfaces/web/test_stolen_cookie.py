@@ -24,7 +24,7 @@ def served(baton: Any, serve: Any) -> Served:
     return found
 
 
-def undoing(served: Served, **more: str) -> dict[str, str]:
+def undo_fields(served: Served, **more: str) -> dict[str, str]:
     return {**hidden(served.get("back?way=undo").text, {}), **more}
 
 
@@ -39,25 +39,25 @@ def test_the_cookie_that_another_port_received_changes_nothing(served: Served, e
     shown = "".join(thief.client.get(one if one.startswith("/") else thief.path(one)).text for one in PAGES)
     assert "Board" in shown
     assert served.csrf_token not in shown
-    for mark in {"", ticket, *re.findall(r'name="csrf_token" value="([^"]*)"', shown)}:
-        thief.post("back?way=undo", {**undoing(thief), "csrf_token": mark}, code=403)
-        thief.post("graduate?id=PAT-1", {"csrf_token": mark, "typed": "PAT-1"}, code=403)
+    for csrf_token in {"", ticket, *re.findall(r'name="csrf_token" value="([^"]*)"', shown)}:
+        thief.post("back?way=undo", {**undo_fields(thief), "csrf_token": csrf_token}, code=403)
+        thief.post("graduate?id=PAT-1", {"csrf_token": csrf_token, "typed": "PAT-1"}, code=403)
     thief.client.close()
     assert served.site.tip("shop") == tip
-    served.post("back?way=undo", undoing(served))
+    served.post("back?way=undo", undo_fields(served))
     assert served.site.tip("shop") != tip
 
 
-def test_without_scripts_a_form_takes_the_token_anew_and_wrong_ones_are_limited(served: Served) -> None:
+def test_without_scripts_each_form_asks_for_the_token_and_wrong_tokens_are_limited(served: Served) -> None:
     served.csrf_token = None
     assert 'name="key" type="password"' in served.get("back?way=undo").text
     for code in [403] * FREE + [429]:
-        served.post("back?way=undo", undoing(served, key="wrong"), code=code)
-    served.post("back?way=undo", undoing(served, key=TOKEN))
+        served.post("back?way=undo", undo_fields(served, key="wrong"), code=code)
+    served.post("back?way=undo", undo_fields(served, key=TOKEN))
 
 
 def test_forms_of_other_origins_are_rejected(served: Served) -> None:
-    fields = {**undoing(served), "csrf_token": str(served.csrf_token)}
+    fields = {**undo_fields(served), "csrf_token": str(served.csrf_token)}
     port = served.url.rpartition(":")[2]
     for headers in (
         {"Origin": "null"}, {"Origin": "http://127.0.0.1:9"}, {"Origin": f"http://localhost:{port}"}, {"Origin": ""},
@@ -77,14 +77,14 @@ def test_forms_of_other_origins_are_rejected(served: Served) -> None:
     ],
     ids=["the server's token", "an agent's server"],
 )
-def test_a_token_that_an_agent_has_makes_no_click_a_persons_word(
+def test_a_click_does_not_confirm_for_a_person_if_an_agent_has_the_token(
     served: Served, serve: Any, started: dict[str, str], why: str
 ) -> None:
-    again: Served = serve(**started)
-    again.log_in()
-    tip = again.site.tip("shop")
-    assert why in again.get("graduate?id=PAT-1").text
-    told = served.get("graduate?id=PAT-1").text
-    fields = {**hidden(told, {"typed": ""}), "typed": "PAT-1", "csrf_token": str(again.csrf_token)}
-    assert why in again.post("graduate?id=PAT-1", fields, code=403).text.replace("&#39;", "'")
-    assert again.site.tip("shop") == tip
+    other: Served = serve(**started)
+    other.log_in()
+    tip = other.site.tip("shop")
+    assert why in other.get("graduate?id=PAT-1").text
+    page = served.get("graduate?id=PAT-1").text
+    fields = {**hidden(page, {"typed": ""}), "typed": "PAT-1", "csrf_token": str(other.csrf_token)}
+    assert why in other.post("graduate?id=PAT-1", fields, code=403).text.replace("&#39;", "'")
+    assert other.site.tip("shop") == tip

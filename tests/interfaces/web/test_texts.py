@@ -1,4 +1,4 @@
-"""Texts of records on a page."""
+"""How a page escapes, links and shortens the texts of records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_unprintable_and_bidi_characters_are_escaped() -> None:
 @for_each("text", ["javascript:alert(1)", "data:text/html,x", "//x", "http://", "https://a b", "ftp://x",
                                   'https://x"onclick=', "HTTP://x", "https://x\n", "https://é",
                                   "\x01https://x"])  # fmt: skip
-def test_only_plain_addresses_of_the_web_are_links(text: str) -> None:
+def test_only_plain_web_addresses_are_links(text: str) -> None:
     assert not is_link(text)
     assert is_link("https://example.org/a?b=c#d")
 

@@ -1,4 +1,4 @@
-"""The pages of `baton serve`, in a thread of this process, and a browser without scripts."""
+"""A server of the pages of `baton serve` in a thread of this process, and a client like a browser without scripts."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ class Served:
         return self.post(path, {**hidden(page, fields), **fields}, code=code, **more)
 
     def post(self, path: str, fields: dict[str, str], *, code: int = 303, **more: Any) -> httpx2.Response:
+        """Send these fields. After a login, an empty `csrf_token` is replaced with the token of the login."""
         path = path if path.startswith("/") else self.path(path)
         if self.csrf_token is not None and fields.get("csrf_token") == "":
             fields = {**fields, "csrf_token": self.csrf_token}
@@ -72,8 +73,8 @@ def hidden(page: str, fields: dict[str, str]) -> dict[str, str]:
     forms = re.findall(r"<form[^>]*method=\"post\".*?</form>", page, re.DOTALL)
     wanted = [name for name in fields if name != "every"]
     form = next(one for one in forms if all(f'name="{name}"' in one for name in wanted) and "/logout" not in one)
-    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', form)
-    return {name: unescape(value) for name, value in found}
+    inputs = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', form)
+    return {name: unescape(value) for name, value in inputs}
 
 
 def pages_of(site: Site, page_token: str | None = None) -> ASGIApp:

@@ -34,6 +34,7 @@ class World:
 
 
 def two_machines(baton: Baton, git: Git, top: Path) -> World:
+    """Return two clones of one repository that share an empty namespace."""
     hub, other = top.parent / "hub.git", top.parent / "other"
     git(top, "init", "-q", "--bare", str(hub))
     git(top, "remote", "add", "origin", str(hub))
@@ -76,7 +77,7 @@ def rich(world: World) -> World:
     here("sync")
     world.there("sync")
     _both_at_once(world)
-    _handed(world)
+    _save_checkpoint(world)
     here("followup", "done", "FU-old", *CODEX)
     here("wrap", "--context", "The shop runs on staging. Rounding is under review.\n\nNext: the webhook secret, then "
          "the October invoices.", "--summary", "deployed, and looked into rounding", *CLAUDE, code=3)  # fmt: skip
@@ -112,14 +113,14 @@ def _both_at_once(world: World) -> None:
     here, there = world.here, world.there
     there("boot", *GEMINI)
     there("decision", "add", "The receipt is a PDF", "--why", "customers print it", "--id", "DEC-003", *GEMINI)
-    _said(world.there, "OL-secret", "the secret is in the vault under shop/webhook")
-    _said(here, "OL-secret", "a mail with the secret")
+    _change_outcome(world.there, "OL-secret", "the secret is in the vault under shop/webhook")
+    _change_outcome(here, "OL-secret", "a mail with the secret")
     there("wrap", "--context", "The receipt is designed.", *GEMINI)
     there("sync")
-    here("sync", code=3)  # with the conflict that both made
+    here("sync", code=3)  # exit code 3: the two machines changed one value
 
 
-def _said(who: Any, loop: str, outcome: str) -> None:
+def _change_outcome(who: Any, loop: str, outcome: str) -> None:
     """Change a loop's expected outcome with a whole document, as session-baton's clients do."""
     document = json.loads(who("read", "--json"))
     baton = document["baton"]
@@ -129,7 +130,7 @@ def _said(who: Any, loop: str, outcome: str) -> None:
     who("write", "--file", "-", "--expected-revision", str(document["revision"]), given=json.dumps(baton))
 
 
-def _handed(world: World) -> None:
+def _save_checkpoint(world: World) -> None:
     world.here("checkpoint", "--agent", "zero", "--session", "2026-11-20-zero", "--summary",
                "Half of the invoices are compared; 17 differ by one cent", "--pending",
                "compare the other half")  # fmt: skip
@@ -137,7 +138,7 @@ def _handed(world: World) -> None:
 
 
 def _queue(world: World) -> None:
-    """Make commits of the other machine that wait for review."""
+    """Create commits on the other machine, and receive them here, where they wait for review."""
     world.here("sync", code=3)
     world.git(world.top, "config", "remote.origin.batonPolicy", "review")
     world.there("sync", code=3)
