@@ -40,7 +40,7 @@ def test_a_git_that_fails_silently_is_an_error(baton, top, tmp_path):
 # --- safe.directory
 
 
-def set_safe_directory(*values):
+def safe_directory_variables(*values):
     """Return the environment variables that give git these values of safe.directory."""
     pairs = {f"GIT_CONFIG_KEY_{n}": "safe.directory" for n in range(len(values))}
     return {"GIT_CONFIG_COUNT": str(len(values)), **pairs, **{f"GIT_CONFIG_VALUE_{n}": v for n, v in enumerate(values)}}
@@ -68,7 +68,7 @@ def test_values_of_safe_directory_apply_as_in_git(baton, top, values, trusted):
         pytest.skip("only root can change the owner of a file")
     for path in (top, top / ".git"):
         os.chown(path, 65534, 65534)
-    env = set_safe_directory(*(one.format(top=top, parent=top.parent) for one in values))
+    env = safe_directory_variables(*(one.format(top=top, parent=top.parent) for one in values))
     assert baton("status", env=env, code=None).code == (0 if trusted else 1)
 
 

@@ -327,7 +327,7 @@ def test_the_variables_of_git_name_the_repository_and_the_work_tree(baton, git, 
     }  # fmt: skip
     assert namespace_of(baton("init", "--json", env=env)) == "other"
     baton("loop", "add", "x", "--expect", "y", "--verify-file", "readme", env=env)
-    assert baton("verify", env=env).out.count("passed") == 1  # it is in that work tree
+    assert baton("verify", env=env).out.count("passed") == 1  # that work tree has the file
     assert baton("status", "--json").json["revision"] == 0
     assert not (tmp_path / "nowhere").exists()
     assert "does not exist" in baton("status", env={"GIT_DIR": str(tmp_path / "nowhere")}, code=1).err
