@@ -97,10 +97,10 @@ def test_a_remote_can_be_named(call, git, top, tmp_path):
 
 
 def test_conflicts_are_listed_and_resolved(call, baton, top):
-    from interfaces.cli.conftest import contest
+    from interfaces.cli.conftest import create_conflict
 
     baton("loop", "add", "Deployed it", "--expect", "it answers", "--id", "OL-1")
-    contest(top)
+    create_conflict(top)
     assert [one["id"] for one in call("conflicts")["conflicts"]] == ["C-1"]
     assert "give side or value" in call("resolve", error=True, id="C-1")
     assert "give side or value" in call("resolve", error=True, id="C-1", side="ours", value="x")
