@@ -151,6 +151,14 @@ def _external_steps(location: HookLocation, event: str) -> Iterator[Step]:
 # --- uninstall
 
 
+def is_installed(location: HookLocation) -> bool:
+    """Return whether a script, a setting or a file in a folder of hooks is left of an installation."""
+    scripts = any(exists(location.scripts / event) for event in EVENTS)
+    return scripts or any(
+        not isinstance(step, Say) for step in (*_unconfigure_steps(location), *_remove_steps(location))
+    )
+
+
 def _unconfigure_steps(location: HookLocation) -> Iterator[Step]:
     printed = location.git.ask("config", "--local", "--name-only", "--get-regexp", r"^hook\.baton-[a-z-]+\.") or ""
     names = dict.fromkeys(line.rpartition(".")[0] for line in printed.splitlines())

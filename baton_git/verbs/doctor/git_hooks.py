@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from baton_git.core.output import count_noun
-from baton_git.git.hooks.installing import install
+from baton_git.git.hooks.installing import install, is_installed
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
 from baton_git.git.hooks.reporting import REMEDY, EventState, status
 from baton_git.git.hooks.script import HookScript, make_scripts, read_marker
@@ -28,7 +28,7 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
     states = status(location, list(ours.values()), examination.local.health)
     stopped = [state for state in states if not state.runs]
     stale = [state for state in states if state.is_outdated]
-    if len(stopped) == len(states) and not location.scripts.is_dir():
+    if len(stopped) == len(states) and not is_installed(location):
         yield ok("not installed; after baton hooks install, each commit checks the open loops")
         return
     if not stopped and not stale:

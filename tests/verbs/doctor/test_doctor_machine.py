@@ -57,6 +57,12 @@ def test_overwritten_removed_or_disabled_git_hooks_are_repaired(made: Path, bato
     assert snapshot(made) == broken
 
 
+def test_uninstalled_git_hooks_are_not_a_problem(made: Path, baton: Any, findings: Any) -> None:
+    baton("hooks", "install")
+    baton("hooks", "uninstall")
+    assert findings("hooks")[0]["summary"].startswith("not installed; ")
+
+
 def test_a_git_hook_without_its_interpreter_is_written_again(made: Path, baton: Any, findings: Any) -> None:
     baton("hooks", "install")
     for event in EVENTS:
