@@ -28,7 +28,11 @@ SOURCES = {
 """For each source of completions, the fields and parameters that are completed from it."""
 
 
-def find_completer(field: str, word: str) -> Callable[[click.Context, click.Parameter, str], list[Any]] | None:
+Completer = Callable[[click.Context, click.Parameter, str], list[Any]]
+"""Returns the completions of an incomplete word."""
+
+
+def find_completer(field: str, word: str) -> Completer | None:
     """Return the function that completes a field of a command; None if the field has no completions.
 
     Args:

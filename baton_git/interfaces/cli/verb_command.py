@@ -19,7 +19,7 @@ from baton_git.core.errors import BatonError, FieldHint, InvalidArgument
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import AGENT_HELP, SESSION_HELP, App, Number, command, command_alone, group
-from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
+from baton_git.interfaces.cli.common_command import CommonCommand, Completer, find_completer
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.results import Changed, Preview, WrittenResult
 from baton_git.namespace.workspace import Vouched, Workspace
@@ -254,7 +254,30 @@ def _argument(verb: Verb[Any, Any], name: str, info: FieldInfo) -> Decorator:
     metavar["shell_complete"] = find_completer(name, verb.name.split()[0])
     if _is_list(info.annotation) or option.is_joined:
         return click.argument(name, nargs=-1, type=_click_type(info), required=option.is_joined, **metavar)
+    if not info.is_required() and verb.input_model.model_fields[verb.positional[-1]].is_required():
+        # a single optional argument would take the word of the required one after it
+        both = [metavar["shell_complete"], find_completer(verb.positional[-1], verb.name.split()[0])]
+        metavar |= {"metavar": f"[{name.upper()}]", "shell_complete": _complete_any(both)}
+        return click.argument(name, nargs=-1, type=_click_type(info), callback=_take_one, **metavar)
     return click.argument(name, required=info.is_required(), type=_click_type(info), **metavar)
+
+
+def _complete_any(completers: Sequence[Completer | None]) -> Completer:
+    """Return a function that offers what any of these offers."""
+
+    def offer(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
+        return [
+            item for complete in completers if complete is not None for item in complete(context, parameter, incomplete)
+        ]
+
+    return offer
+
+
+def _take_one(context: click.Context, parameter: click.Parameter, values: tuple[Any, ...]) -> Any:
+    """Return the only value of an optional argument, or None if there is no value."""
+    if len(values) > 1:
+        raise click.UsageError(f"Got unexpected extra argument ({values[1]})", context)
+    return values[0] if values else None
 
 
 def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator]:
