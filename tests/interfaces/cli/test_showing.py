@@ -20,6 +20,13 @@ def test_show_takes_a_revision_or_a_record_and_refuses_a_word_that_could_be_both
     assert baton("show", "OL-1", "--at", "1", code=1).err
 
 
+def test_record_takes_a_kind_and_an_id_or_an_id_alone(baton, filled):
+    alone = baton("record", "FU-1").out
+    assert alone.startswith("FU-1  follow-up")
+    assert baton("record", "follow-up", "FU-1").out == alone
+    assert "unexpected extra argument (FU-2)" in baton("record", "follow-up", "FU-2", "FU-1", code=2).err
+
+
 def test_a_family_without_a_command_lists_its_records(baton, filled):
     for words in (("loop",), ("loop", "list"), ("list", "loops"), ("loop", "--status", "open")):
         assert baton(*words).out.split()[:2] == ["ID", "STATUS"]
@@ -67,6 +74,12 @@ def test_a_handoff_is_shown_field_by_field(baton, filled, tmp_path):
     assert f"{column}last answer:{column}  text: Done{column}  source: line 2, offset " in shown
     assert f"{column}sources:{column}  initial goal: line 1, offset 0" in shown
     assert ": \n" not in shown
+
+
+def test_an_empty_result_is_described_on_standard_error(baton, top):
+    baton("init")
+    assert baton("handoff").err.startswith("there is no handoff yet")
+    assert baton("workflow", "run", "on_stop").err == "no workflow has an action for this event\n"
 
 
 def test_a_wide_change_without_a_terminal_needs_yes(baton, top):

@@ -205,7 +205,10 @@ def run_command(app: App, event: str, data: str, cli: str, dry_run: bool) -> int
         session = SessionInfo(ws.session, cli, str(ws.folder) if ws.folder else None)
         actions = actions_for_session(ws, app.now, session)
         outcome = run_event(ws, app.now, happened, session, actions, workflow_folders(app), dry_run=dry_run)
-    app.answer(_outcome_data(outcome), "\n".join(_format_outcome(outcome)))
+    lines = _format_outcome(outcome)
+    app.answer(_outcome_data(outcome), "\n".join(lines))
+    if not lines and not outcome.problems:
+        app.say("no workflow has an action for this event")
     app.say(*(flat(problem) for problem in outcome.problems))
     return FAILED if outcome.problems else None
 

@@ -77,6 +77,8 @@ def _render_list(app: App, result: HandoffList) -> None:
         Column("goal", lambda handoff: flat(handoff.goal or "")),
     ]
     app.answer(result.as_data(), render_table(result.handoffs, columns))
+    if not result.handoffs:
+        app.say("there is no handoff yet; to store one: baton handoff extract")
 
 
 def _format_handoff(handoff: Handoff, format_: str) -> str:
