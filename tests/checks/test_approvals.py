@@ -69,7 +69,7 @@ def test_a_remote_is_trusted_until_that_is_revoked(approvals):
         ("git@host:x.git", "git@host:x.git"), ("/a/b@c", "/a/b@c"), ("https://host/a@b", "https://host/a@b"),
     ],
 )  # fmt: skip
-def test_trust_in_a_remote_does_not_end_with_its_login_and_keeps_none(approvals, url, kept):
+def test_trust_in_a_remote_does_not_depend_on_its_login_which_is_not_stored(approvals, url, kept):
     assert without_login(url) == kept
     approvals.trust_remote(url, url, AT)
     assert approvals.trusts_remote(kept)
@@ -101,7 +101,7 @@ def test_a_repository_that_is_reached_by_another_path_has_its_approvals(approval
     assert approvals._replace(repository=tmp_path / "link").holds(("a",))
 
 
-def test_another_repository_at_the_same_path_has_none(approvals, tmp_path):
+def test_another_repository_at_the_same_path_has_no_approvals(approvals, tmp_path):
     approvals.add(("a",), AT)
     approvals.repository.rename(tmp_path / "away")
     approvals.repository.mkdir()
@@ -111,7 +111,7 @@ def test_another_repository_at_the_same_path_has_none(approvals, tmp_path):
     assert approvals._replace(repository=tmp_path / "away").holds(("a",))
 
 
-def test_a_copy_has_none_and_takes_none_away(approvals, tmp_path):
+def test_a_copy_of_a_repository_has_no_approvals_and_takes_none_away(approvals, tmp_path):
     approvals.add(("a",), AT)
     shutil.copytree(approvals.repository, tmp_path / "copy")
     copy = approvals._replace(repository=tmp_path / "copy")
@@ -131,7 +131,7 @@ def test_an_invalid_repository_id_approves_nothing_until_it_is_replaced(approval
     assert [one.argv for one in approvals.commands()] == [("b",)]
 
 
-def test_approvals_by_path_of_an_earlier_version_are_invalid_and_named(approvals):
+def test_approvals_by_path_of_an_earlier_version_are_invalid_and_listed(approvals):
     approvals.path.parent.mkdir()
     old = {str(approvals.repository): [{"argv": ["a"], "at": AT}], "/elsewhere": [{"argv": ["b"], "at": AT}]}
     approvals.path.write_text(json.dumps(old))
@@ -173,7 +173,7 @@ def test_an_approval_that_races_a_revocation_does_not_undo_it(approvals, monkeyp
     def save(self, data):
         monkeypatch.setattr(PrivateJsonFile, "save", real)
         revoked.start()
-        revoked.join(0.2)  # it has to wait for us
+        revoked.join(0.2)  # it has to wait for the lock
         real(self, data)
 
     monkeypatch.setattr(PrivateJsonFile, "save", save)
@@ -182,7 +182,7 @@ def test_an_approval_that_races_a_revocation_does_not_undo_it(approvals, monkeyp
     assert [one.argv for one in approvals.commands()] == [("new",)]
 
 
-def test_many_at_once_lose_nothing(approvals):
+def test_approvals_that_are_added_at_once_are_all_stored(approvals):
     threads = [threading.Thread(target=approvals.add, args=((str(n),), AT)) for n in range(12)]
     for thread in threads:
         thread.start()
@@ -229,7 +229,7 @@ def tree(tmp_path):
         (["scripts/../run"], "run"), (["{top}/run"], "run"), (["{link}/run"], "run"),
     ],
 )  # fmt: skip
-def test_a_command_whose_file_in_the_work_tree_changed_is_approved_no_more(approvals, tree, tmp_path, argv, path):
+def test_a_command_whose_file_in_the_work_tree_changed_is_no_longer_approved(approvals, tree, tmp_path, argv, path):
     (tmp_path / "link").symlink_to(tree)
     argv = tuple(word.format(top=tree, link=tmp_path / "link") for word in argv)
     search_path = f"/usr/bin:{tree}/bin"

@@ -63,7 +63,7 @@ def test_private_addresses_need_permission(text):
 
 
 @for_each("text", ALWAYS)
-def test_loopback_and_the_internet_are_open(text):
+def test_loopback_and_public_addresses_are_allowed(text):
     assert refusal(ipaddress.ip_address(text), allow_private=False) is None
 
 
@@ -95,7 +95,7 @@ def test_looking_up_a_name_ends_at_the_deadline():
         resolve("localhost", 80, CheckDeadline.after(0), allow_private=False)
 
 
-def test_a_refusal_counts_only_when_all_refuse():
+def test_a_connection_counts_as_refused_only_if_every_address_refuses_it():
     def connect(address):
         if address == "up":
             return "reached"

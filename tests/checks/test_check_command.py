@@ -69,7 +69,7 @@ def test_no_command_runs_unapproved(world, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["good"]
 
 
-def test_there_is_no_shell(world, tmp_path):
+def test_a_command_is_not_run_by_a_shell(world, tmp_path):
     run(world, "echo", "x; touch bad", "$(touch bad)")
     assert not list(tmp_path.iterdir())
 
@@ -88,7 +88,7 @@ def test_the_environment_is_the_given_one_without_git_variables_and_secrets(tmp_
 
 
 @pytest.mark.parametrize("argv", [(), ("baton-no-such-program",), ("a\0b",), ("/",), ("./plain.txt",)])
-def test_a_check_that_cannot_be_run_is_unknown(world, argv):
+def test_a_command_that_cannot_be_run_is_unknown(world, argv):
     Path(world.folder, "plain.txt").write_text("x")
     assert isinstance(run(world, *argv), Unknown)
 

@@ -157,7 +157,7 @@ def test_redirects_are_followed(server):
     assert ask(f"{server.url}/to/{server.url}/404", expected=404) == Passed(http_status=404)
 
 
-def test_a_circle_of_redirects_fails(server):
+def test_an_endless_chain_of_redirects_fails(server):
     class Circle(Handler):
         def do_GET(self):
             self.server.seen.append(self.path)
@@ -177,7 +177,7 @@ def test_an_expected_redirect_is_not_followed(server):
 @pytest.mark.parametrize(
     "target", ["http://169.254.169.254/", "http://2852039166/", "file:///etc/passwd", "http://10.0.0.1/", "gopher://x"]
 )
-def test_a_redirect_to_where_a_check_may_not_go_is_unknown(server, target):
+def test_a_redirect_to_a_forbidden_url_is_unknown(server, target):
     assert isinstance(ask(f"{server.url}/to/{target}"), Unknown)
 
 

@@ -16,7 +16,7 @@ def named(name):
     return CheckSpec("git_commit", commit=name)
 
 
-def test_answers_come_in_the_order_of_the_checks(tmp_path):
+def test_results_come_in_the_order_of_the_checks(tmp_path):
     checks = {str(n): CheckSpec("file_exists", path=str(tmp_path)) for n in range(20)}
     found = run_all(checks, World(), budget_seconds=2)
     assert list(found) == list(checks)
@@ -27,7 +27,7 @@ def test_without_checks_there_are_no_results():
     assert run_all({}, World(), budget_seconds=1) == {}
 
 
-def test_they_run_side_by_side():
+def test_checks_run_in_parallel():
     together = threading.Barrier(4, timeout=2)
 
     def find(text, branch):
@@ -68,7 +68,7 @@ def test_a_check_without_time_left_is_unknown_and_not_started_later():
     assert all("total budget" in checked.outcome.why for checked in found.values())
 
 
-def test_a_bug_in_one_check_is_unknown_and_takes_no_other_with_it():
+def test_a_check_that_crashes_is_unknown_and_does_not_affect_others():
     def find(text, branch):
         if text == "bug":
             raise KeyError("oops")

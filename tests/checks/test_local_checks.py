@@ -55,7 +55,7 @@ def test_a_path_the_system_refuses_is_unknown(tmp_path, path):
     assert isinstance(ask("file_exists", World(folder=tmp_path), path=path), Unknown)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may look everywhere")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
 def test_a_folder_that_may_not_be_read_is_unknown(tmp_path):
     (tmp_path / "closed").mkdir(mode=0)
     assert isinstance(ask("file_exists", World(folder=tmp_path), path="closed/x"), Unknown)
@@ -68,7 +68,7 @@ def started():
     def start(*argv, **options):
         process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
         processes.append(process)
-        process.stdout.readline()  # it runs its own code now, not ours before the exec
+        process.stdout.readline()  # now it runs its own program; before exec, it is a copy of this process
         return process
 
     yield start
@@ -132,7 +132,7 @@ def test_no_process_name_is_unknown():
         ([], set()),
     ],
 )
-def test_the_parts_of_a_command_line_that_identify_it(argv, names):
+def test_a_process_is_known_by_its_program_and_its_script_or_module(argv, names):
     assert set(list_names(argv)) == names
 
 
@@ -159,7 +159,7 @@ def test_a_port_that_cannot_be_tried_is_unknown(host, port):
     assert isinstance(ask("port_open", host=host, port=port), Unknown)
 
 
-def test_silence_of_a_port_is_unknown():
+def test_a_port_that_does_not_respond_is_unknown():
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -175,7 +175,7 @@ def test_silence_of_a_port_is_unknown():
     assert outcome == Unknown("no answer within 0.2 s")
 
 
-def test_a_commit_is_asked_of_the_caller():
+def test_a_commit_is_looked_up_with_the_callers_function():
     asked = []
 
     def find(text, branch):
@@ -197,6 +197,6 @@ def test_a_commit_that_cannot_be_searched_is_unknown():
     assert isinstance(ask("git_commit", commit="x"), Unknown)
 
 
-def test_a_person_is_asked_by_name_of_the_thing():
+def test_a_manual_check_is_unknown_and_shows_its_note():
     assert ask("manual", note="is the logo blue?") == Unknown("needs a person: is the logo blue?")
     assert ask("manual") == Unknown("needs a person")

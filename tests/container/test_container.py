@@ -1,4 +1,4 @@
-"""Dockerfile and compose.yaml where no engine runs: read as an engine would, and their commands run by hand."""
+"""Dockerfile and compose.yaml without a container engine: they are read as by an engine, and their commands are run."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ TOKEN = {"BATON_API_TOKEN": "a-long-secret"}
 
 
 def instructions(text):
-    """Each instruction of a Dockerfile with its arguments."""
+    """Return each instruction of a Dockerfile with its arguments."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n\s*", " ", "\n".join(lines))
     return [tuple(line.split(None, 1)) for line in joined.splitlines() if line.strip()]
 
 
 def stages(text):
+    """Return the instructions of each stage of a Dockerfile."""
     found = []
     for word, rest in instructions(text):
         if word == "FROM":
@@ -47,6 +48,7 @@ BUILD, FINAL = stages((TOP / "Dockerfile").read_text())
 
 
 def only(stage, word):
+    """Return the arguments of the only instruction `word` of a stage."""
     (found,) = [rest for name, rest in stage if name == word]
     return found
 
@@ -57,13 +59,13 @@ def environment():
 
 
 def copied(stage):
-    """The files of the checkout that a stage copies."""
+    """Return the files of the checkout that a stage copies."""
     words = [shlex.split(rest) for word, rest in stage if word in ("COPY", "ADD") and not rest.startswith("--from=")]
     return [source for line in words for source in line[:-1]]
 
 
 def is_ignored(path, rules):
-    """As an engine reads .dockerignore: the last rule that matches the path, or a folder above it, decides."""
+    """Return whether .dockerignore excludes a path: the last rule that matches it, or a folder above it, decides."""
     above = [path, *(str(one) for one in Path(path).parents if str(one) != ".")]
     deciding = [rule for rule in rules if any(matches(one, rule.removeprefix("!").strip("/")) for one in above)]
     return bool(deciding) and not deciding[-1].startswith("!")
@@ -90,14 +92,14 @@ def test_the_base_is_one_exact_version():
     assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+", bases.pop())
 
 
-def test_every_source_of_a_copy_is_there_and_reaches_the_engine():
+def test_every_source_of_a_copy_exists_and_is_sent_to_the_engine():
     assert copied(FINAL) == []
     for source in copied(BUILD):
         assert (TOP / source).exists(), source
         assert not is_ignored(source, rules()), source
 
 
-def test_all_that_the_wheel_is_made_of_is_copied():
+def test_all_sources_of_the_wheel_are_copied():
     project = tomllib.loads((TOP / "pyproject.toml").read_text())
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {"pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]}
@@ -133,7 +135,7 @@ def test_signals_reach_the_server_without_a_shell_in_between(word):
     assert isinstance(json.loads(only(FINAL, word)), list)
 
 
-def test_the_command_is_one_of_ours():
+def test_the_command_of_the_image_is_one_of_baton():
     assert json.loads(only(FINAL, "ENTRYPOINT")) == ["baton"]
     assert json.loads(only(FINAL, "CMD"))[0] in COMMANDS
 
@@ -146,12 +148,12 @@ def test_the_ports_and_folders_of_the_image_agree():
     assert f"{only(FINAL, 'VOLUME')} " in only(FINAL, "RUN").partition("install --directory")[2]
 
 
-def test_no_secret_is_baked_in():
+def test_the_image_contains_no_secret():
     assert "TOKEN" not in " ".join(environment())
     assert not any(word == "ARG" for stage in (BUILD, FINAL) for word, _ in stage)
 
 
-# --- the commands of the image, run by hand
+# --- the commands of the image, run without a container
 
 
 def free_port():
@@ -160,7 +162,7 @@ def free_port():
 
 
 def in_container(tmp_path, port, **added):
-    """The image's environment, with /data in a folder of the test, and only loopback to listen on."""
+    """Return the image's environment, with /data in a folder of the test, listening on loopback only."""
     own = {name: value.replace("/data", str(tmp_path)) for name, value in environment().items() if name != "PATH"}
     return {**os.environ, **own, "BATON_HOST": "127.0.0.1", "BATON_PORT": port, **added}
 
@@ -172,7 +174,7 @@ def healthy(env):
 
 
 @pytest.mark.slow
-def test_the_servers_command_starts_is_healthy_and_ends_at_sigterm(tmp_path):
+def test_the_server_starts_becomes_healthy_and_ends_at_sigterm(tmp_path):
     env = in_container(tmp_path, free_port(), **TOKEN)
     assert not healthy(env)
     words = [sys.executable, "-m", "baton_git", *json.loads(only(FINAL, "CMD"))]
@@ -190,7 +192,7 @@ def test_the_servers_command_starts_is_healthy_and_ends_at_sigterm(tmp_path):
 
 
 @pytest.mark.slow
-def test_without_a_token_it_does_not_start_on_all_addresses(tmp_path):
+def test_without_a_token_the_server_does_not_start_on_all_addresses(tmp_path):
     env = in_container(tmp_path, free_port(), BATON_HOST=environment()["BATON_HOST"])
     words = json.loads(only(FINAL, "CMD"))
     done = subprocess.run([sys.executable, "-m", "baton_git", *words], env=env, cwd=tmp_path, capture_output=True)
@@ -198,14 +200,14 @@ def test_without_a_token_it_does_not_start_on_all_addresses(tmp_path):
     assert b"BATON_API_TOKEN" in done.stderr
 
 
-def test_the_remote_is_made_and_synced_by_the_commands_as_they_stand(baton, git, tmp_path):
+def test_the_commands_of_compose_create_the_remote_and_sync_with_it(baton, git, tmp_path):
     remote, sync = SERVICES["remote"], SERVICES["sync"]
-    place = str(tmp_path / "remote")
-    words = [word.replace("/remote", place) for word in [*remote["entrypoint"], *remote["command"]]]
+    folder = str(tmp_path / "remote")
+    words = [word.replace("/remote", folder) for word in [*remote["entrypoint"], *remote["command"]]]
     for _ in range(2):  # it runs at every start
         subprocess.run(words, check=True)
     url = sync["environment"]["BATON_REMOTE_URL"]
-    address = re.fullmatch(r"\$\{BATON_REMOTE_URL:-(.*)\}", url)[1].replace("/remote", place)
+    address = re.fullmatch(r"\$\{BATON_REMOTE_URL:-(.*)\}", url)[1].replace("/remote", folder)
     (script,) = sync["command"]
     line = re.search(r"do (baton [^;]*); sleep", script)[1].replace('"$$BATON_REMOTE_URL"', address)
     baton("init")
@@ -255,6 +257,6 @@ def test_a_service_that_ends_is_not_started_again_and_the_others_are():
     }  # fmt: skip
 
 
-def test_variables_of_the_services_are_those_that_are_known():
+def test_services_use_only_known_variables():
     known = {*environment(), *TOKEN, "BATON_PAGE_TOKEN", "BATON_REMOTE_URL"}
     assert {name for one in SERVICES.values() for name in one.get("environment", {})} <= known

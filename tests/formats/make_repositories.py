@@ -63,6 +63,7 @@ def run_git(folder: Path, *words: str, content: bytes = b"") -> bytes:
 
 
 def make_golden() -> list[dict[str, Any]]:
+    """Write the streams of the golden repositories; return the entries of cases.json."""
     cases = []
     for repository in (*list_repositories(), *list_details()):
         with tempfile.TemporaryDirectory() as place:
@@ -101,6 +102,7 @@ def record_rules() -> set[str]:
 
 
 def make_random(seed: int) -> tuple[MergeCommit, dict[str, Any]]:
+    """Return a random merge, and its entry of random.jsonl."""
     chance = random.Random(seed)
     base = grown(FURNISHED if chance.random() < 0.7 else State(), choose_steps(chance, "base", 4))
     shared = choose_steps(chance, "both", 3)

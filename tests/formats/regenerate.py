@@ -64,8 +64,8 @@ def type_of(field: dict[str, Any]) -> str:
     name = words.get(field.get("type", "anything"), field.get("type", "anything"))
     if "items" in field:
         name = f"list of {type_of(field['items'])}"
-    said = [text.format(field[word]) for word, text in LIMITS.items() if word in field]
-    return f"{name} ({', '.join(said)})" if said else name
+    limits = [text.format(field[word]) for word, text in LIMITS.items() if word in field]
+    return f"{name} ({', '.join(limits)})" if limits else name
 
 
 def rule_of(field: dict[str, Any]) -> str:

@@ -51,7 +51,7 @@ def test_the_runner_reports_differences_and_unsupported_groups(tmp_path: Path) -
     assert "skipped, the implementation does not offer read" in run_group("reading records", sys.executable, str(wrong)).stdout
 
 
-def test_an_implementation_that_cannot_run_is_one_line(tmp_path: Path) -> None:
+def test_an_implementation_that_cannot_run_is_reported_in_one_line(tmp_path: Path) -> None:
     for command in ([str(tmp_path / "none")], [sys.executable, "-c", "print('hello')"]):
         done = run_group("names", *command)
         assert done.returncode == 2

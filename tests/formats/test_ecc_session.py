@@ -33,7 +33,7 @@ BEYOND = {
     "another-worker-count", "another-state-counted", "a-state-counted-wrong", "a-state-not-counted",
     "a-health-too-many", "two-workers-of-one-id",
 }  # fmt: skip
-"""Invalid ones whose fault no schema can express."""
+"""Invalid snapshots whose fault no schema can express."""
 
 
 def files(group: str) -> list[Any]:

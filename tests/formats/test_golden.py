@@ -195,7 +195,7 @@ def document_cases() -> list[Any]:
 
 
 @for_each("folder", document_cases())
-def test_a_document_written_to_a_new_namespace_makes_these_files(folder: Path) -> None:
+def test_a_document_written_to_a_new_namespace_makes_the_golden_files(folder: Path) -> None:
     state = apply_document(State(), parse_document(read(folder / "document.json")), at="2026-06-17T12:00:00Z")
     made = layout.encode(state.edits)
     files = {path for path in (folder / "files").rglob("*") if path.is_file()}
@@ -255,7 +255,7 @@ def golden_names(file: str, group: str) -> list[Any]:
 
 
 @for_each("case", golden_names("valid.json", "namespaces"))
-def test_a_namespace_has_this_ref_component(case: dict[str, str]) -> None:
+def test_a_namespace_has_the_golden_ref_component(case: dict[str, str]) -> None:
     namespace = Namespace(case["text"])
     assert namespace.component == case["component"]
     assert case["ref"] == f"refs/heads/baton/{case['component']}"
@@ -263,7 +263,7 @@ def test_a_namespace_has_this_ref_component(case: dict[str, str]) -> None:
 
 
 @for_each("case", golden_names("valid.json", "ids"))
-def test_an_id_has_this_file_name(case: dict[str, str]) -> None:
+def test_an_id_has_the_golden_file_name(case: dict[str, str]) -> None:
     assert kinds.KINDS["open_loop"].path(case["text"]) == case["file"] == f"{case['component']}.toml"
     assert kinds.KINDS["open_loop"].id_of(case["file"]) == case["text"]
 
@@ -277,7 +277,7 @@ REFUSED = [
 
 
 @for_each(("group", "case"), REFUSED)
-def test_a_name_that_cannot_be_one_is_refused_with_its_reason(group: str, case: dict[str, str]) -> None:
+def test_an_invalid_name_is_refused_with_its_reason(group: str, case: dict[str, str]) -> None:
     with pytest.raises(InvalidName) as caught:
         MAKERS[group](case["text"])
     assert str(caught.value.data["why"]).startswith(case["why"])

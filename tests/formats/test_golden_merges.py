@@ -92,7 +92,7 @@ def test_states_merge_as_in_the_golden_file(
 # --- whole trees
 
 Tree = dict[str, Any]
-"""Path → text; `{"base64": …}` for what is no text."""
+"""Path → text, or `{"base64": …}` for bytes that are not UTF-8 text."""
 
 
 def state_of(tree: Tree) -> State:
@@ -108,10 +108,10 @@ def tree_of(state: State) -> Tree:
     keys += [Key(kind, id_, old) for kind in kinds.KINDS for old in (False, True)
              for id_ in sorted(state.ids(kind, archived=old))]  # fmt: skip
     found = {key: entry for key in keys if (entry := state.entry(key)) is not None}
-    return {path: shown(text) for path, text in layout.encode(found).items() if text is not None}
+    return {path: as_json(text) for path, text in layout.encode(found).items() if text is not None}
 
 
-def shown(text: bytes) -> Any:
+def as_json(text: bytes) -> Any:
     try:
         return text.decode()
     except UnicodeDecodeError:
@@ -158,5 +158,5 @@ def test_the_schema_of_decisions_rejects_invalid_decisions(wrong: Any) -> None:
 
 
 @for_each("case", MERGES)
-def test_every_file_of_the_trees_is_in_the_place_of_a_record(case: dict[str, Any]) -> None:
+def test_every_file_of_the_trees_has_the_path_of_a_record(case: dict[str, Any]) -> None:
     assert all(layout.key_at(path) for side in (*SIDES, "result") for path in case[side])

@@ -63,12 +63,12 @@ def test_a_schema_names_its_kind_and_dialect(kind: str) -> None:
 def test_every_property_is_described_and_every_table_takes_unknown_fields(kind: str) -> None:
     undescribed = [name for name, field in fields(kind) if not field.get("description")]
     closed = [table for table in tables(make_schema(kind)) if table["additionalProperties"] is not True]
-    closed = [table for table in closed if "schemaVersion" not in table["properties"]]  # ECC's contract wants that
+    closed = [table for table in closed if "schemaVersion" not in table["properties"]]  # ECC's contract requires closed tables
     assert (undescribed, closed) == ([], [])
 
 
 @for_each("kind", SCHEMAS)
-def test_schemas_use_only_words_that_the_checker_of_these_tests_knows(kind: str) -> None:
+def test_schemas_use_only_keywords_that_the_checker_of_these_tests_supports(kind: str) -> None:
     def words(data: Any) -> Iterator[str]:
         if not isinstance(data, dict):
             return
@@ -129,7 +129,7 @@ def test_defaults_in_the_schema_are_those_that_records_have() -> None:
                 assert field["default"] == (list(default) if isinstance(default, tuple) else default), name
 
 
-def test_a_schema_can_be_changed_by_its_reader_without_harm() -> None:
+def test_changing_a_returned_schema_does_not_affect_later_ones() -> None:
     make_schema("head")["properties"].clear()
     assert make_schema("head")["properties"]
 

@@ -55,7 +55,7 @@ def time_or_none(text: str) -> str | None:
         return None
 
 
-# --- the page, step by step
+# --- a second implementation, which follows the page step by step
 
 
 def text_by_the_book(value: Any, *, is_sorted: bool = True) -> str:

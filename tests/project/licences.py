@@ -60,7 +60,7 @@ def _walk(name: str, extras: frozenset[str], seen: set[tuple[str, str]]) -> Iter
 
 def read_licence(name: str) -> str:
     """Return the licence of an installed package as an SPDX expression, or else as the package states it."""
-    found = cast(Message, metadata(name))  # it is one, though only its protocol is declared
+    found = cast(Message, metadata(name))  # it is a Message, but only a protocol is declared
     if expression := found.get("License-Expression"):
         return expression
     text = found.get("License", "").partition("\n")[0]

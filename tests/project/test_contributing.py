@@ -11,7 +11,7 @@ PAGE = (TOP / "CONTRIBUTING.md").read_text()
 TASKS = (TOP / "noxfile.py").read_text()
 
 
-def test_every_task_that_is_named_is_one_of_nox() -> None:
+def test_every_named_task_is_a_session_of_nox() -> None:
     named = [*re.findall(r"nox -s ([a-z ]+)", PAGE)]
     for file in (".ci/run", ".pre-commit-config.yaml"):
         named += re.findall(r"nox -s ([a-z ]+)", (TOP / file).read_text())
@@ -20,7 +20,7 @@ def test_every_task_that_is_named_is_one_of_nox() -> None:
     assert tasks <= set(re.findall(r"@nox\.session.*\n(?:@nox.*\n)*def (\w+)\(", TASKS))
 
 
-def test_every_group_of_tests_is_on_the_page_and_a_task() -> None:
+def test_every_group_of_tests_is_on_the_page_and_in_the_tasks_of_nox() -> None:
     markers = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["markers"]
     groups = {marker.partition(":")[0] for marker in markers}
     assert groups == set(re.findall(r"pytest -m (\w+)", PAGE))
@@ -28,7 +28,7 @@ def test_every_group_of_tests_is_on_the_page_and_a_task() -> None:
     assert groups == set(re.findall(r"\w+", in_nox))
 
 
-def test_every_file_on_the_page_is_there() -> None:
+def test_every_file_on_the_page_exists() -> None:
     files = set(re.findall(r"(?:tests|benchmarks|docs|\.ci)/[\w/.]*\w|[A-Z]+\.md", PAGE))
     assert len(files) > 5
     assert {file for file in files if not (TOP / file).exists()} == set()

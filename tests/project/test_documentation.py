@@ -192,7 +192,7 @@ def test_every_page_of_the_documentation_is_linked_from_another() -> None:
 # --- the checks
 
 
-def test_links_in_code_are_no_links() -> None:
+def test_links_in_code_and_to_other_sites_are_ignored() -> None:
     text = "[a](b.md) `[c](d.md)` ![e](f.png) [g](https://h.example) \n```sh\n[i](j.md)\n```\n[k](#l)"
     assert find_links(text) == ["b.md", "f.png", "#l"]
 
@@ -212,6 +212,6 @@ def test_commands_are_found_in_a_line() -> None:
 
 
 @for_each("line", ["nothing", "loop nothing", "boot --nothing", "loop add", "boot --budget x"])
-def test_a_command_that_does_not_exist_is_noticed(line: str) -> None:
+def test_a_command_option_or_value_that_does_not_exist_is_an_error(line: str) -> None:
     with pytest.raises(click.UsageError):
         parse_command(line.split())

@@ -26,7 +26,7 @@ def test_all_dependencies_have_permissive_licences(extra: str) -> None:
 
 
 @pytest.mark.parametrize("extra", TOOLS)
-def test_the_tools_are_under_licences_that_end_at_their_own_files(extra: str) -> None:
+def test_the_licences_of_tools_apply_at_most_to_their_own_files(extra: str) -> None:
     licences = find_installed_licences(extra)
     assert {name: text for name, text in licences.items() if not is_granted(text, PERMISSIVE | FILE_COPYLEFT)} == {}
 

@@ -22,7 +22,7 @@ def test_every_combination_of_cases_is_tried():
 
 
 @for_each("name", ["first", "second"])
-def test_fixtures_are_given_too(tmp_path, name):
+def test_a_looped_test_can_use_fixtures(tmp_path, name):
     (tmp_path / name).mkdir()
 
 

@@ -59,12 +59,12 @@ def test_no_test_uses_a_private_name() -> None:
         "self.store._refs",
     ],
 )  # fmt: skip
-def test_the_check_sees_a_private_name(source: str) -> None:
+def test_the_check_finds_a_private_name(source: str) -> None:
     assert list(find_private_names(source))
 
 
 @for_each(
     "source", ["self._own", "row._replace(a=1)", "super()._part()", "x.__dict__", "text.replace('/', '_')", "_a()"]
 )
-def test_the_check_lets_the_rest_pass(source: str) -> None:
+def test_the_check_accepts_all_other_names(source: str) -> None:
     assert not list(find_private_names(source))

@@ -11,7 +11,7 @@ from looped_cases import for_each
 TESTS = Path(__file__).parent.parent
 CLOCKS = {"time.monotonic", "time.perf_counter", "time.process_time", "time.time", "monotonic", "perf_counter"}
 PROMISED = {"systems/gobby/workflow/test_rendering.py": 1}
-"""How many assertions on seconds a module may have, where a bound is what the package promises."""
+"""How many assertions on a duration a module may have, because the package promises a time limit."""
 
 
 def find_timings(source: str) -> Iterator[int]:
@@ -43,12 +43,12 @@ def test_no_test_asserts_how_long_something_took() -> None:
     ["assert time.monotonic() - began < 5", "assert 0.2 <= time.perf_counter() - began < 2",
      "assert (monotonic() - began) / 100 < 0.003"],
 )  # fmt: skip
-def test_the_check_sees_a_timing(source: str) -> None:
+def test_the_check_finds_an_assertion_on_a_duration(source: str) -> None:
     assert list(find_timings(source))
 
 
 @for_each(
     "source", ["assert time.monotonic() < deadline", "assert abs(now_of(x) - time.time()) < 5", "x = time.time() - 9"]
 )
-def test_the_check_lets_the_rest_pass(source: str) -> None:
+def test_the_check_accepts_other_uses_of_a_clock(source: str) -> None:
     assert not list(find_timings(source))

@@ -12,11 +12,11 @@ from verb_pages import PAGE, STUB, TOP, make_page, make_stub
 HOW = "generate it again: python tests/project/verb_pages.py"
 
 
-def test_the_types_of_the_library_are_those_of_the_verbs() -> None:
+def test_the_stub_of_the_library_is_up_to_date() -> None:
     assert STUB.read_text(encoding="utf-8") == make_stub(), HOW
 
 
-def test_the_reference_page_is_as_the_verbs_are() -> None:
+def test_the_reference_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == make_page(), HOW
 
 

@@ -61,7 +61,7 @@ def ask(ws: Workspace, question: str, **more: Any) -> RecallResult:
 
 
 @pytest.fixture
-def told(ws: Workspace) -> Workspace:
+def event_bus(ws: Workspace) -> Workspace:
     """Write sessions about an event bus: one session chose Kafka, a later session dropped it."""
     begin(ws.branch)
     keep_turns(
@@ -75,21 +75,21 @@ def told(ws: Workspace) -> Workspace:
 # --- matches
 
 
-def test_an_answer_names_session_time_agent_and_who_vouches_for_it(told: Workspace) -> None:
-    answer = ask(told, "why did we drop Kafka?")
+def test_an_answer_names_session_time_agent_and_who_vouches_for_it(event_bus: Workspace) -> None:
+    answer = ask(event_bus, "why did we drop Kafka?")
     assert f"## {LATER[:8]} claude 2026-11-09 [agent]" in answer.text
     assert "nobody wants to run brokers" in answer.text
     assert {excerpt.session for excerpt in answer.excerpts} >= {KAFKA, LATER}
     assert "button" not in answer.text
 
 
-def test_of_similar_matches_the_newest_session_comes_first(told: Workspace) -> None:
-    assert [excerpt.session for excerpt in ask(told, "Kafka brokers").excerpts][:2] == [LATER, KAFKA]
+def test_of_similar_matches_the_newest_session_comes_first(event_bus: Workspace) -> None:
+    assert [excerpt.session for excerpt in ask(event_bus, "Kafka brokers").excerpts][:2] == [LATER, KAFKA]
 
 
-def test_a_session_that_fits_much_better_comes_before_newer_ones(told: Workspace) -> None:
-    keep_turns(told, "4" * 36, ("Rename the topic", "The topic of the page's title is shorter now."), day=20)
-    assert ask(told, "which Kafka topic has the orders?").excerpts[0].session == KAFKA
+def test_a_session_that_fits_much_better_comes_before_newer_ones(event_bus: Workspace) -> None:
+    keep_turns(event_bus, "4" * 36, ("Rename the topic", "The topic of the page's title is shorter now."), day=20)
+    assert ask(event_bus, "which Kafka topic has the orders?").excerpts[0].session == KAFKA
 
 
 def test_short_passages_are_quoted_whole_and_long_ones_around_the_matches(ws: Workspace) -> None:
@@ -104,13 +104,13 @@ def test_short_passages_are_quoted_whole_and_long_ones_around_the_matches(ws: Wo
     assert "Detail 3 " not in answer
 
 
-def test_an_unknown_name_outweighs_known_words(told: Workspace) -> None:
-    assert ask(told, "Why did we drop Cassandra?").text == ""
+def test_an_unknown_name_outweighs_known_words(event_bus: Workspace) -> None:
+    assert ask(event_bus, "Why did we drop Cassandra?").text == ""
 
 
 @pytest.mark.parametrize("question", ["orders.created", "which topic for orders created", "ordersCreated"])
-def test_names_are_found_whole_and_by_their_parts(told: Workspace, question: str) -> None:
-    assert "`orders.created`" in ask(told, question).text
+def test_names_are_found_whole_and_by_their_parts(event_bus: Workspace, question: str) -> None:
+    assert "`orders.created`" in ask(event_bus, question).text
 
 
 @pytest.mark.parametrize(
@@ -133,27 +133,27 @@ def test_all_scripts_emoji_and_numbers_are_found(ws: Workspace, text: str, quest
      "'; DROP TABLE passages; -- Kafka",
      "Kafka " * 1_000, "\x00Kafka\x1b[31m", "{Kafka} + (("],
 )  # fmt: skip
-def test_questions_are_not_parsed_as_query_syntax(told: Workspace, question: str) -> None:
-    assert "brokers" in ask(told, question).text
+def test_questions_are_not_parsed_as_query_syntax(event_bus: Workspace, question: str) -> None:
+    assert "brokers" in ask(event_bus, question).text
 
 
 @pytest.mark.parametrize(
     "question", ["which Terraform module makes the VPC?", "what is the phone number of Alice", "the", "?", "你好"]
 )
-def test_there_is_silence_where_nothing_fits(told: Workspace, question: str) -> None:
-    answer = ask(told, question)
+def test_a_question_without_a_match_gets_an_empty_answer(event_bus: Workspace, question: str) -> None:
+    answer = ask(event_bus, question)
     assert (answer.text, answer.excerpts, answer.more) == ("", [], [])
 
 
-def test_a_question_about_the_course_of_the_work_gets_the_newest(told: Workspace) -> None:
-    assert ask(told, "What happened in the last sessions?").excerpts[0].session == LATER
+def test_a_question_about_recent_work_gets_the_newest_session_first(event_bus: Workspace) -> None:
+    assert ask(event_bus, "What happened in the last sessions?").excerpts[0].session == LATER
 
 
-def test_an_answer_can_be_narrowed(told: Workspace) -> None:
-    add_decision(told, NOW, what="No Kafka", why="brokers")
-    assert {one.kind for one in ask(told, "Kafka", kind="active_decision").excerpts} == {"active_decision"}
-    assert {one.session for one in ask(told, "Kafka", in_session=KAFKA[:6]).excerpts} == {KAFKA}
-    assert KAFKA[:8] not in ask(told, "Kafka", since="2026-11-05").text
+def test_an_answer_can_be_limited_to_a_kind_a_session_or_a_time(event_bus: Workspace) -> None:
+    add_decision(event_bus, NOW, what="No Kafka", why="brokers")
+    assert {one.kind for one in ask(event_bus, "Kafka", kind="active_decision").excerpts} == {"active_decision"}
+    assert {one.session for one in ask(event_bus, "Kafka", in_session=KAFKA[:6]).excerpts} == {KAFKA}
+    assert KAFKA[:8] not in ask(event_bus, "Kafka", since="2026-11-05").text
 
 
 # --- records
@@ -205,7 +205,7 @@ def _loop(action: str) -> bytes:
     return f'id = "OL-1"\naction = "{action}"\nexpected_outcome = "it holds"\ncreated_at = "2026-11-01"\n'.encode()
 
 
-def test_the_record_of_the_session_that_wrote_it_is_named(ws: Workspace) -> None:
+def test_the_excerpt_of_a_record_names_the_session_and_the_agent_that_wrote_it(ws: Workspace) -> None:
     add_decision(acting(ws, "2026-11-01-007"), NOW, what="Use uvloop", why="latency")
     excerpt = ask(ws, "uvloop latency").excerpts[0]
     assert (excerpt.session, excerpt.agent, excerpt.label) == ("2026-11-01-007", "claude", "agent")
@@ -223,12 +223,12 @@ def test_text_from_a_remote_is_labelled_and_stays_in_the_frame(tmp_path: Path) -
     assert (answer.text.count("\n## "), answer.text.count("\n===")) == (1, 1)
 
 
-def test_other_namespaces_are_searched_only_with_all_projects(told: Workspace, open_workspace: Any) -> None:
-    other = replace(told, branch=replace(told.branch, namespace=Namespace("other")))
+def test_other_namespaces_are_searched_only_with_all_projects(event_bus: Workspace, open_workspace: Any) -> None:
+    other = replace(event_bus, branch=replace(event_bus.branch, namespace=Namespace("other")))
     add_decision(other, NOW, what="Kafka stays in billing", why="contract")
-    add_decision(told, NOW, what="Nothing", why="here")
-    assert "billing" not in ask(told, "Kafka").text
-    assert "billing" in ask(told, "Kafka", all_projects=True).text
+    add_decision(event_bus, NOW, what="Nothing", why="here")
+    assert "billing" not in ask(event_bus, "Kafka").text
+    assert "billing" in ask(event_bus, "Kafka", all_projects=True).text
 
 
 # --- the text
@@ -271,7 +271,7 @@ actions = st.lists(
 
 @settings(max_examples=15)
 @given(actions=actions)
-def test_an_index_kept_up_to_date_is_one_built_anew(tmp_path_factory: Any, actions: list[tuple[str, int]]) -> None:
+def test_an_updated_index_equals_a_new_one(tmp_path_factory: Any, actions: list[tuple[str, int]]) -> None:
     with (
         Store(Repository.create_bare(tmp_path_factory.mktemp("r") / "s.git")) as store,
         RecallIndex.in_memory() as index,
@@ -319,9 +319,9 @@ def _act(ws: Workspace, index: RecallIndex, action: str, number: int, step: int)
 
 
 @pytest.mark.parametrize("damage", ["delete", "cut", "other format", "no file system"])
-def test_a_missing_or_damaged_index_is_rebuilt(told: Workspace, damage: str) -> None:
-    before = [excerpt.lines for excerpt in ask(told, "Kafka").excerpts]
-    file = index_file(told)
+def test_a_missing_or_damaged_index_is_rebuilt(event_bus: Workspace, damage: str) -> None:
+    before = [excerpt.lines for excerpt in ask(event_bus, "Kafka").excerpts]
+    file = index_file(event_bus)
     if damage == "delete":
         for path in file.parent.iterdir():
             path.unlink()
@@ -336,7 +336,7 @@ def test_a_missing_or_damaged_index_is_rebuilt(told: Workspace, damage: str) -> 
             path.unlink()
         file.parent.rmdir()
         file.parent.write_text("in the way")
-    assert [excerpt.lines for excerpt in ask(told, "Kafka").excerpts] == before
+    assert [excerpt.lines for excerpt in ask(event_bus, "Kafka").excerpts] == before
 
 
 def test_resetting_a_branch_removes_its_records_from_the_index(ws: Workspace) -> None:
@@ -368,16 +368,16 @@ def test_two_processes_can_build_the_index_at_once(baton: Any, top: Path) -> Non
 # --- at the prompt
 
 
-def test_a_prompt_gets_a_clear_match_once(told: Workspace) -> None:
-    first = recall_for_prompt(told, "run the Kafka brokers again", "now", ())
+def test_a_prompt_gets_a_clear_match_only_once_and_not_from_its_own_session(event_bus: Workspace) -> None:
+    first = recall_for_prompt(event_bus, "run the Kafka brokers again", "now", ())
     assert "nobody wants to run brokers" in first.text
     assert len(first.text.encode()) <= BUDGET
-    assert "brokers" not in recall_for_prompt(told, "run the Kafka brokers again", "now", first.quoted).text
-    assert recall_for_prompt(told, "please fix the tests of the Kafka gateway in Terraform", "now", ()).text == ""
-    assert LATER[:8] not in recall_for_prompt(told, "run the Kafka brokers again", LATER, ()).text
+    assert "brokers" not in recall_for_prompt(event_bus, "run the Kafka brokers again", "now", first.quoted).text
+    assert recall_for_prompt(event_bus, "please fix the tests of the Kafka gateway in Terraform", "now", ()).text == ""
+    assert LATER[:8] not in recall_for_prompt(event_bus, "run the Kafka brokers again", LATER, ()).text
 
 
-def test_hooks_look_prompts_up_only_where_the_user_wants_it(baton_process: Any, top: Path, git: Any) -> None:
+def test_hooks_search_for_prompts_only_if_the_user_has_enabled_it(baton_process: Any, top: Path, git: Any) -> None:
     baton_process("decision", "add", "Kafka brokers are gone", "--why", "SQS needs none")
 
     def prompt(session: str) -> str:
@@ -395,7 +395,7 @@ def test_hooks_look_prompts_up_only_where_the_user_wants_it(baton_process: Any, 
     assert "SQS needs none" in prompt("two")
 
 
-def test_shared_turns_of_another_machine_are_turns_with_its_label(tmp_path: Path) -> None:
+def test_shared_turns_of_another_machine_are_found_with_the_label_of_their_remote(tmp_path: Path) -> None:
     clock = Clock()
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "origin.git")], check=True)
     ours, theirs = (machine(tmp_path, name, clock) for name in ("ours", "theirs"))

@@ -105,11 +105,11 @@ def run_git(where: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def made_remote(bare: Path) -> None:
+def create_remote(bare: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(bare)], check=True)
 
 
-def made_clone(top: Path, bare: Path) -> Clone:
+def create_clone(top: Path, bare: Path) -> Clone:
     subprocess.run(["git", "init", "-q", "-b", "main", str(top)], check=True)
     (top / "readme").write_text("hello\n")
     run_git(top, "add", "readme")

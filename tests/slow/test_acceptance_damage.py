@@ -36,6 +36,7 @@ def mounted(*arguments, at):
 
 
 def fill(baton, *more):
+    """Create a namespace with a record of each kind."""
     baton("init", *more)
     baton("loop", "add", "Deployed it", "--expect", "it answers", "--id", "OL-1", "--verify-file", "readme", *more)
     baton("followup", "add", "Refactor", "--id", "FU-1", *more)
@@ -50,8 +51,8 @@ def fill_up(path):
             filler.write(b"x" * 4096)
 
 
-def one_clear_line(done, *codes):
-    """Check an error against the rules for messages; return its line."""
+def check_clear_error(done, *codes):
+    """Check that a command failed with one of these codes and one clear line of error; return the line."""
     assert done.code in codes, done
     assert "Traceback" not in done.err
     assert "a bug" not in done.err
@@ -69,7 +70,7 @@ def test_a_full_disk_is_one_clear_line_and_loses_nothing(baton, git, tmp_path):
         before = baton("read", "--repo", repo).json
         fill_up(small / "filler")
         for words in WRITES:
-            line = one_clear_line(baton(*words, "--repo", repo, given=DOCUMENT, code=None), 1)
+            line = check_clear_error(baton(*words, "--repo", repo, given=DOCUMENT, code=None), 1)
             assert "space" in line.lower()
         for words in READS:
             baton(*words, "--repo", repo)
@@ -86,21 +87,21 @@ def test_a_full_disk_is_one_clear_line_and_loses_nothing(baton, git, tmp_path):
 @needs_root
 def test_a_disk_that_fills_up_bit_by_bit_loses_nothing_that_was_acknowledged(baton, git, tmp_path):
     with mounted("-t", "tmpfs", "-o", "size=600k", "tmpfs", at=tmp_path / "small") as small:
-        repo, told, refused = str(small / "state.git"), [], 0
+        repo, acknowledged, refused = str(small / "state.git"), [], 0
         for number in range(400):
             done = baton(
                 "followup", "add", f"{number} " + os.urandom(3000).hex(), "--repo", repo, "--create", code=None
             )
             if done.code == 0:
-                told.append(done.id)
+                acknowledged.append(done.id)
             else:
-                one_clear_line(done, 1)
+                check_clear_error(done, 1)
                 refused += 1
             if refused == 5:
                 break
         found = {one["id"] for one in baton("read", "--repo", repo).json["baton"]["follow_ups"]}
         assert refused == 5
-        assert set(told) == found
+        assert set(acknowledged) == found
         git(small / "state.git", "fsck", "--strict")
 
 
@@ -111,7 +112,7 @@ def test_a_read_only_repository_is_one_clear_line_and_can_be_read(baton, top, tm
     with mounted("--bind", "-o", "ro", str(top), at=tmp_path / "ro") as place:
         env = {"BATON_NAMESPACE": "work"}
         for words in WRITES:
-            line = one_clear_line(baton(*words, cwd=place, given=DOCUMENT, env=env, code=None), 1)
+            line = check_clear_error(baton(*words, cwd=place, given=DOCUMENT, env=env, code=None), 1)
             assert "read-only" in line.lower()
         for words in READS:
             baton(*words, cwd=place, env=env)
@@ -133,7 +134,7 @@ def test_a_corrupted_record_is_named_kept_and_can_be_rolled_back(baton, git, top
     assert "open_loops/OL-1.toml" in baton("boot").out
     assert "open_loops/OL-1.toml" in baton("validate", code=1).out
     for words in (("loop", "close", "OL-1"), ("loop", "verify", "OL-1", "--passed")):
-        assert "open_loops/OL-1.toml" in one_clear_line(baton(*words, code=None), 1)
+        assert "open_loops/OL-1.toml" in check_clear_error(baton(*words, code=None), 1)
     baton("write", "--file", "-", given=DOCUMENT)
     assert git(top, "show", "baton/work:open_loops/OL-1.toml") == "id = [torn"
     baton("rollback", "--record", "OL-1")
@@ -162,7 +163,7 @@ def test_a_truncated_pack_is_one_clear_line_and_unchanged(baton, git, top):
         pack.write_bytes(whole[pack][: len(whole[pack]) // 3])
     for words in (*READS, *WRITES):
         done = baton(*words, given=DOCUMENT, code=None)
-        one_clear_line(done, 1)
+        check_clear_error(done, 1)
     booted = baton("boot", code=1)
     assert "Problems" in booted.out
     for pack in packs:
@@ -179,7 +180,7 @@ def test_a_broken_ref_file_is_one_clear_line_and_not_overwritten(baton, git, top
     good = ref.read_text()
     ref.write_text(text)
     for words in (*READS, *WRITES):
-        line = one_clear_line(baton(*words, given=DOCUMENT, code=None), 1)
+        line = check_clear_error(baton(*words, given=DOCUMENT, code=None), 1)
         assert "baton/work" in line
     assert "Problems" in baton("boot", code=1).out
     assert ref.read_text() == text
@@ -195,7 +196,7 @@ def test_a_symbolic_ref_is_never_written_through(baton, git, top):
     for words in WRITES:
         baton(*words, given=DOCUMENT, code=None)
         assert git(top, "rev-parse", "main") == before
-    assert "is not a branch of baton-git" in one_clear_line(baton("followup", "add", "x", code=None), 1)
+    assert "is not a branch of baton-git" in check_clear_error(baton("followup", "add", "x", code=None), 1)
 
 
 def test_a_ref_that_leads_to_nothing_is_one_clear_line(baton, git, top):
@@ -204,7 +205,7 @@ def test_a_ref_that_leads_to_nothing_is_one_clear_line(baton, git, top):
     good = ref.read_text()
     ref.write_text("1" * 40 + "\n")
     for words in (*READS, *WRITES):
-        one_clear_line(baton(*words, given=DOCUMENT, code=None), 1)
+        check_clear_error(baton(*words, given=DOCUMENT, code=None), 1)
     assert ref.read_text() == "1" * 40 + "\n"
     ref.write_text(good)
     baton("read")
@@ -220,7 +221,7 @@ def test_a_lock_of_a_killed_process_does_not_block_for_long(baton_process, git, 
     assert not lock.exists()
 
 
-def test_losing_everything_that_is_local_to_the_machine_loses_nothing(baton, git, top):
+def test_removing_the_local_data_of_baton_loses_no_records(baton, git, top):
     fill(baton)
     baton("boot")
     before = baton("read").json

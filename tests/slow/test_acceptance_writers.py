@@ -52,8 +52,8 @@ def start(top, name, count, journal):
 
 def finish(processes, seconds=280):
     for process in processes:
-        _, said = process.communicate(timeout=seconds)
-        assert process.returncode == 0, said.decode()
+        _, errors = process.communicate(timeout=seconds)
+        assert process.returncode == 0, errors.decode()
 
 
 def acknowledged(journal: Path) -> list[tuple[str, str]]:
@@ -63,15 +63,16 @@ def acknowledged(journal: Path) -> list[tuple[str, str]]:
 
 
 def assert_nothing_lost(git, top, journal):
-    told = acknowledged(journal)
+    """Check that every acknowledged write is in the history; return the writes, and the ids of all commits."""
+    writes = acknowledged(journal)
     history = git(top, "rev-list", "baton/work").split()
-    assert {commit for _, commit in told} <= set(history)
+    assert {commit for _, commit in writes} <= set(history)
     with Store(Repository.open(top)) as store:
         state = Branch(store, Namespace("work")).read().state
-        assert {id_ for id_, _ in told} <= state.ids("follow_up")
+        assert {id_ for id_, _ in writes} <= state.ids("follow_up")
         assert list(state.unreadable(["follow_up"])) == []
     git(top, "fsck", "--strict")
-    return told, history
+    return writes, history
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def shared(baton, top):
     return top
 
 
-def count_of(baton):
+def read_shared_count(baton):
     items = baton("read").json["baton"]["follow_ups"]
     return next(one.get("defer_count", 0) for one in items if one["id"] == "FU-shared")
 
@@ -89,12 +90,12 @@ def count_of(baton):
 def test_eight_processes_with_200_writes_each_lose_nothing(baton, git, shared, tmp_path):
     journal = tmp_path / "journal"
     finish([start(shared, f"w{number}", 200, journal) for number in range(8)])
-    told, history = assert_nothing_lost(git, shared, journal)
-    assert len(told) == 1600
-    assert len({commit for _, commit in told}) == 1600
+    writes, history = assert_nothing_lost(git, shared, journal)
+    assert len(writes) == 1600
+    assert len({commit for _, commit in writes}) == 1600
     assert len(history) == 1602
     assert baton("read").json["revision"] == 1601
-    assert count_of(baton) == 400
+    assert read_shared_count(baton) == 400
 
 
 def test_kills_at_random_moments_lose_nothing_that_was_acknowledged(baton, git, shared, tmp_path):
@@ -102,17 +103,17 @@ def test_kills_at_random_moments_lose_nothing_that_was_acknowledged(baton, git, 
     kills, end = 0, time.monotonic() + 70
     while (kills < 8 or len(acknowledged(journal)) < 200) and time.monotonic() < end:
         process = start(shared, f"k{kills}", 200, journal)
-        told = len(acknowledged(journal))
-        while len(acknowledged(journal)) == told and process.poll() is None:
+        before = len(acknowledged(journal))
+        while len(acknowledged(journal)) == before and process.poll() is None:
             time.sleep(0.005)  # until it writes
         time.sleep(rng.uniform(0, 0.6))
         process.kill()
         process.communicate()
         kills += 1
-    told, _ = assert_nothing_lost(git, shared, journal)
+    writes, _ = assert_nothing_lost(git, shared, journal)
     assert kills >= 8
-    assert len(told) >= 200
-    assert count_of(baton) >= sum(id_ == "FU-shared" for id_, _ in told)
+    assert len(writes) >= 200
+    assert read_shared_count(baton) >= sum(id_ == "FU-shared" for id_, _ in writes)
     baton("followup", "defer", "FU-shared")
 
 
@@ -124,8 +125,8 @@ def test_gits_own_gc_beside_writers_loses_nothing(git, shared, tmp_path):
         done = subprocess.run(["git", "-C", str(shared), "gc", "--prune=now", "-q"], capture_output=True, check=False)
         rounds += done.returncode == 0
     finish(processes)
-    told, _ = assert_nothing_lost(git, shared, journal)
-    assert len(told) == 180
+    writes, _ = assert_nothing_lost(git, shared, journal)
+    assert len(writes) == 180
     assert rounds
     git(shared, "gc", "--prune=now", "-q")
     assert_nothing_lost(git, shared, journal)

@@ -93,8 +93,8 @@ def _start(code, *args):
 
 
 def _finish(processes):
-    said = [process.communicate(timeout=60)[1].decode() for process in processes]
-    assert [process.returncode for process in processes] == [0] * len(processes), "\n".join(said)
+    errors = [process.communicate(timeout=60)[1].decode() for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes), "\n".join(errors)
 
 
 def _git(top, *args):

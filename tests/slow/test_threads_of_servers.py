@@ -33,7 +33,7 @@ out = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 store = Store(Repository.open(top))
 failures = []
 
-def told(what, written):
+def acknowledge(what, written):
     os.write(out, f"{what} {written.revision.commit}\\n".encode())
 
 def document(session, number):
@@ -47,10 +47,10 @@ def work(thread):
     while done < count:
         try:
             if thread % 2:
-                told("document", write_document(ws, datetime.now(UTC), document(session, done)).written)
+                acknowledge("document", write_document(ws, datetime.now(UTC), document(session, done)).written)
             else:
                 made = add_follow_up(ws, datetime.now(UTC), item=f"{session} {done}", id=f"FU-{session}-{done}")
-                told(made.id, made.written)
+                acknowledge(made.id, made.written)
         except Busy:
             continue
         done += 1
@@ -83,17 +83,17 @@ def acknowledged(journal: Path) -> list[tuple[str, str]]:
 
 
 def assert_nothing_lost(git, top: Path, journal: Path) -> int:
-    told = acknowledged(journal)
+    writes = acknowledged(journal)
     commits = git(top, "rev-list", "refs/heads/baton/work").split()
-    assert {commit for _, commit in told} <= set(commits)
-    assert len({commit for _, commit in told}) == len(told)
+    assert {commit for _, commit in writes} <= set(commits)
+    assert len({commit for _, commit in writes}) == len(writes)
     with Store(Repository.open(top)) as store:
         state = Branch(store, Namespace("work")).read().state
         # The first document of a session archives what it leaves out.
         ids = state.ids("follow_up") | state.ids("follow_up", archived=True)
-        assert {what for what, _ in told if what != "document"} <= ids
+        assert {what for what, _ in writes if what != "document"} <= ids
     git(top, "fsck", "--strict", "--no-dangling")
-    return len(told)
+    return len(writes)
 
 
 def test_two_servers_with_threads_lose_nothing_while_git_collects(git, top, tmp_path):
@@ -103,8 +103,8 @@ def test_two_servers_with_threads_lose_nothing_while_git_collects(git, top, tmp_
         git(top, "gc", "-q", "--prune=now")
         time.sleep(0.2)
     for one in servers:
-        _, said = one.communicate(timeout=280)
-        assert one.returncode == 0, said.decode()
+        _, errors = one.communicate(timeout=280)
+        assert one.returncode == 0, errors.decode()
     assert assert_nothing_lost(git, top, journal) == 200
 
 
@@ -112,8 +112,8 @@ def test_a_killed_server_loses_no_acknowledged_write(git, top, tmp_path):
     journal, rng = tmp_path / "journal", random.Random(5)
     for number in range(8):
         server = start(top, f"k{number}", 6, 1000, journal)
-        told = len(acknowledged(journal))
-        while len(acknowledged(journal)) == told and server.poll() is None:
+        before = len(acknowledged(journal))
+        while len(acknowledged(journal)) == before and server.poll() is None:
             time.sleep(0.005)
         time.sleep(rng.uniform(0, 0.4))
         server.kill()

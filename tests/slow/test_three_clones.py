@@ -1,4 +1,4 @@
-"""Three clones of one remote: after any sequence of actions, all end with the same commit, and nothing is lost."""
+"""Three clones of one remote: after any sequence of actions, all converge to the same commit, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from clones import (
     Clone,
     by_hand,
     changed_document,
-    made_clone,
-    made_remote,
+    create_clone,
+    create_remote,
     raced_sync,
     run_and_kill,
     run_git,
@@ -77,7 +77,7 @@ class ThreeClones(RuleBasedStateMachine):
     # --- actions
 
     @initialize(acts=st.lists(st.tuples(st.sampled_from(PLAIN), numbers, ids), max_size=6))
-    def they_have_something_in_common(self, acts: list[tuple[str, int, str | None]]) -> None:
+    def all_clones_begin_with_the_same_records(self, acts: list[tuple[str, int, str | None]]) -> None:
         for verb, which, id_ in acts:
             self._write("one", verb, which, id_, "s1")
         for name in NAMES if acts else ():
@@ -92,7 +92,7 @@ class ThreeClones(RuleBasedStateMachine):
         self._write(name, verb, which, id_, session)
 
     @rule(verb=verbs, other=verbs, which=numbers, id_=ids)
-    def two_do_much_the_same_and_all_sync(self, verb: str, other: str, which: int, id_: str | None) -> None:
+    def two_clones_do_the_same_and_all_sync(self, verb: str, other: str, which: int, id_: str | None) -> None:
         self._write("one", verb, which, id_, "s1")
         self._write("two", verb, which, id_, "s2")
         self._write("three", other, which, id_, "s3")
@@ -125,7 +125,7 @@ class ThreeClones(RuleBasedStateMachine):
             self.clones[name].documents.append(found)
 
     @rule(name=clones, which=numbers, id_=ids, session=names_of_sessions)
-    def and_writes_it_much_later(self, name: str, which: int, id_: str | None, session: str | None) -> None:
+    def an_agent_writes_an_older_document(self, name: str, which: int, id_: str | None, session: str | None) -> None:
         clone, act = self.clones[name], self._act("write", which, id_, session)
         if clone.documents:
             data = changed_document(clone.documents[which % len(clone.documents)], act)
@@ -153,10 +153,10 @@ class ThreeClones(RuleBasedStateMachine):
         how = {"receive_only": receive_only, "everything": everything, "dry_run": dry_run}
         done = try_action(lambda: sync(clone.workspace(), clone.now(self.passed), **how))
         assert not dry_run or clone.tip == before
-        self._told(done)
+        self._check_sync(done)
 
-    def _told(self, done: Any) -> None:
-        """A sync succeeds or reports an error."""
+    def _check_sync(self, done: Any) -> None:
+        """Check that a sync succeeded, or reported an error that a disturbance explains."""
         if isinstance(done, BatonError):
             assert isinstance(done, RemoteError), done
             assert self.away.exists() or self._has_hooks(), done
@@ -196,20 +196,20 @@ class ThreeClones(RuleBasedStateMachine):
 
     # --- disturbances
 
-    @rule(what=st.sampled_from(("goes", "comes back", "refuses", "does not answer", "is mended", "is set back")))
-    def the_remote(self, what: str) -> None:
+    @rule(what=st.sampled_from(("disappears", "comes back", "refuses", "dies", "is repaired", "is rewound")))
+    def the_remote_changes(self, what: str) -> None:
         {
-            "goes": self._goes, "comes back": self._comes_back, "is mended": self._is_mended,
-            "is set back": self._is_set_back,
+            "disappears": self._disappear, "comes back": self._come_back, "is repaired": self._repair,
+            "is rewound": self._rewind,
             "refuses": lambda: self._hook("pre-receive", "exit 1"),
-            "does not answer": lambda: self._hook("post-receive", "kill -9 $PPID"),
+            "dies": lambda: self._hook("post-receive", "kill -9 $PPID"),
         }[what]()  # fmt: skip
 
-    def _goes(self) -> None:
+    def _disappear(self) -> None:
         if self.bare.exists():
             self.bare.rename(self.away)
 
-    def _comes_back(self) -> None:
+    def _come_back(self) -> None:
         if self.away.exists():
             self.away.rename(self.bare)
 
@@ -218,7 +218,7 @@ class ThreeClones(RuleBasedStateMachine):
             (self.bare / "hooks" / name).write_text(f"#!/bin/sh\n{line}\n")
             (self.bare / "hooks" / name).chmod(0o755)
 
-    def _is_mended(self) -> None:
+    def _repair(self) -> None:
         for where in (self.bare, self.away):
             for name in _HOOKS:
                 (where / "hooks" / name).unlink(missing_ok=True)
@@ -226,7 +226,7 @@ class ThreeClones(RuleBasedStateMachine):
     def _has_hooks(self) -> bool:
         return any((self.bare / "hooks" / name).exists() for name in _HOOKS)
 
-    def _is_set_back(self) -> None:
+    def _rewind(self) -> None:
         """Force an older commit on the remote, or delete the branch if it has few commits."""
         if self.bare.exists():
             with Store(Repository.open(self.bare)) as store:
@@ -237,7 +237,7 @@ class ThreeClones(RuleBasedStateMachine):
                 self.is_rewound = True
 
     @rule(name=clones)
-    def a_person_says_to_merge_what_was_set_back(self, name: str) -> None:
+    def a_person_merges_with_the_rewound_remote(self, name: str) -> None:
         clone = self.clones[name]
         try_action(lambda: sync(clone.workspace(), clone.now(self.passed), settle="merge"))
 
@@ -276,18 +276,18 @@ class ThreeClones(RuleBasedStateMachine):
     # --- the end
 
     def teardown(self) -> None:
-        self.it_comes_together()
+        self.converge()
         for clone in self.clones.values():
             clone.store.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def it_comes_together(self) -> None:
-        self._comes_back()
-        self._is_mended()
+    def converge(self) -> None:
+        self._come_back()
+        self._repair()
         rounds = 0
-        while not self._is_one():
+        while not self._has_converged():
             rounds += 1
-            assert rounds <= ROUNDS, "they do not come together"
+            assert rounds <= ROUNDS, "the clones do not converge"
             for clone in self.clones.values():
                 done = sync(clone.workspace(), clone.now(self.passed), settle="merge" if self.is_rewound else None)
                 assert not done.errors
@@ -300,9 +300,9 @@ class ThreeClones(RuleBasedStateMachine):
             return
         self.nothing_is_lost_and_nothing_goes_backwards()
         self._assert_claims(tip)
-        self._assert_quiet(tip)
+        self._assert_nothing_left_to_sync(tip)
 
-    def _is_one(self) -> bool:
+    def _has_converged(self) -> bool:
         with Store(Repository.open(self.bare)) as store:
             there = store.tip(REF)
         return {there} == {clone.tip for clone in self.clones.values()}
@@ -317,12 +317,12 @@ class ThreeClones(RuleBasedStateMachine):
         for name, clone in self.clones.items():
             assert clone.users() == self.users[name]
 
-    def _assert_quiet(self, tip: Oid) -> None:
+    def _assert_nothing_left_to_sync(self, tip: Oid) -> None:
         for clone in self.clones.values():
             [done] = sync(clone.workspace(), clone.now(self.passed)).outcomes
             assert (done.received, done.sent, done.pending, done.error) == (0, 0, 0, None)
             assert clone.tip == tip
-        assert self._is_one()
+        assert self._has_converged()
 
     def _name(self, clone: Clone) -> str:
         return clone.top.name
@@ -336,9 +336,9 @@ _HOOKS = ("pre-receive", "post-receive")
 def template(tmp_path: Path) -> Path:
     place = tmp_path / "template"
     place.mkdir()
-    made_remote(place / "remote.git")
+    create_remote(place / "remote.git")
     for name in NAMES:
-        made_clone(place / name, place / "remote.git")
+        create_clone(place / name, place / "remote.git")
     return place
 
 
@@ -347,11 +347,11 @@ def machine(folder: Path, template: Path) -> Callable[[], ThreeClones]:
 
 
 @pytest.mark.timeout(900)
-def test_three_clones_come_together_and_lose_nothing(tmp_path, template):
+def test_three_clones_converge_and_lose_nothing(tmp_path, template):
     """Failing examples are not shrunk: real processes and kills do not give the same result twice, and shrinking takes
     longer than any limit."""
     run_state_machine_as_test(
-        machine(tmp_path, template),  # type: ignore[arg-type]  # what makes one is called as the class is
+        machine(tmp_path, template),  # type: ignore[arg-type]  # a function that makes a machine is called like the class
         settings=settings(
             max_examples=8,
             stateful_step_count=25,

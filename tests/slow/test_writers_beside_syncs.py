@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from claims import History
-from clones import Act, Clone, made_clone, made_remote, run_git, sync, try_action, write_many
+from clones import Act, Clone, create_clone, create_remote, run_git, sync, try_action, write_many
 
 from baton_git.core.records.work_items import FollowUp
 from baton_git.verbs.sharing.sync import Synced
@@ -27,7 +27,7 @@ def acts_of(number: int) -> list[Act]:
     return [Act(verbs[n % 2], 0, f"FU-{number}-{n}", f"w{number}", number * 100 + n + 1) for n in range(WRITES)]
 
 
-def synced(top: Path, end: float) -> None:
+def sync_until(top: Path, end: float) -> None:
     """Sync repeatedly until the time `end`."""
     clone = Clone(top)
     while time.time() < end:
@@ -36,13 +36,13 @@ def synced(top: Path, end: float) -> None:
 
 
 def test_sixteen_processes_in_one_namespace_beside_syncs_lose_nothing(tmp_path):
-    made_remote(tmp_path / "remote.git")
-    clones = [made_clone(tmp_path / name, tmp_path / "remote.git") for name in ("one", "two")]
+    create_remote(tmp_path / "remote.git")
+    clones = [create_clone(tmp_path / name, tmp_path / "remote.git") for name in ("one", "two")]
     add_follow_up(clones[0].workspace(), clones[0].now(timedelta()), item="shared", id="FU-0")
     for clone in clones:
         sync(clone.workspace(), clone.now(timedelta()))
     processes = get_context("forkserver")
-    ends = [processes.Process(target=synced, args=(clone.top, time.time() + 3600)) for clone in clones]
+    syncing = [processes.Process(target=sync_until, args=(clone.top, time.time() + 3600)) for clone in clones]
     journals = [tmp_path / f"journal-{number}" for number in range(PROCESSES)]
     writers = [
         processes.Process(
@@ -51,30 +51,30 @@ def test_sixteen_processes_in_one_namespace_beside_syncs_lose_nothing(tmp_path):
         )
         for number in range(PROCESSES)
     ]
-    for process in (*ends, *writers):
+    for process in (*syncing, *writers):
         process.start()
     for process in writers:
         process.join(250)
-    for process in ends:
+    for process in syncing:
         process.terminate()
         process.join()
     assert [process.exitcode for process in writers] == [0] * PROCESSES
     for clone in (*clones, *clones):
         done = sync(clone.workspace(), clone.now(timedelta()))
         assert not done.errors
-    told = [line for journal in journals for line in journal.read_text().split()]
-    assert len(told) == PROCESSES * WRITES
+    acknowledged = [line for journal in journals for line in journal.read_text().split()]
+    assert len(acknowledged) == PROCESSES * WRITES
     [tip] = {clone.tip for clone in clones}
     assert tip is not None
     history = {info.oid: info for info in clones[0].store.log(tip)}
-    assert {*told} <= history.keys()
+    assert {*acknowledged} <= history.keys()
     assert any(len(info.parents) == 2 for info in history.values())
     state = clones[0].branch.read().state
     assert len(state.ids("follow_up")) == 1 + PROCESSES * WRITES // 2
     assert sum(one.defer_count for one in state.records(FollowUp)) == PROCESSES * WRITES // 2
-    look = History(clones[0].store)
-    look.check(tip)
-    assert look.check_counts(tip) == 1 + PROCESSES * WRITES // 2
+    checker = History(clones[0].store)
+    checker.check(tip)
+    assert checker.check_counts(tip) == 1 + PROCESSES * WRITES // 2
     run_git(clones[0].top, "fsck", "--strict", "--no-dangling")
     assert list(state.unreadable(["follow_up"])) == []
     for clone in clones:

@@ -86,21 +86,21 @@ def everything(folder: Path) -> dict[str, tuple[int, bytes | str]]:
     return found
 
 
-def eventually(found: Callable[[], object], seconds: float = 40) -> None:
-    """Wait until `found` returns a true value."""
+def eventually(holds: Callable[[], object], seconds: float = 40) -> None:
+    """Wait until `holds` returns a true value."""
     end = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < end, "it did not come to pass"
+    while not holds():
+        assert time.monotonic() < end, f"the condition was not met within {seconds} s"
         time.sleep(0.02)
 
 
 def quiet(top: Path) -> None:
     """Wait until no hook is running: none is requested, and the lock is free."""
     asked = top / ".git/baton/asked"
-    eventually(lambda: not asked.exists() or not _lives(asked))
+    eventually(lambda: not asked.exists() or not _is_running(asked))
 
 
-def _lives(asked: Path) -> bool:
+def _is_running(asked: Path) -> bool:
     try:
         os.kill(int(asked.read_text()), 0)
     except (OSError, ValueError):

@@ -33,8 +33,8 @@ def loop(baton):
 
 
 @pytest.fixture
-def diary(git, top):
-    """Return the subjects of the namespace's commits, newest first."""
+def subjects(git, top):
+    """Return a function that lists the subjects of the namespace's commits, newest first."""
     return lambda: git(top, "log", "--format=%s", "baton/work").splitlines()
 
 
@@ -42,15 +42,15 @@ def commit(git, top, subject="x", *more):
     git(top, "commit", "-q", "--allow-empty", "-m", subject, *more)
 
 
-def test_a_commit_verifies_what_it_settles_and_becomes_the_evidence(baton, git, hooked, loop, diary):
+def test_a_commit_verifies_the_loops_that_it_settles_and_becomes_their_evidence(baton, git, hooked, loop, subjects):
     loop(1, "--verify-file", "done")
     loop(2, "--verify-commit", "Mend it")
     loop(3, "--verify-http", "http://127.0.0.1:1/")
     (hooked / "done").touch()
     commit(git, hooked, "Mend it")
-    eventually(lambda: len(diary()) == 5)
-    assert "OL-1 verified" in diary()[0]
-    assert "OL-2 verified" in diary()[0]
+    eventually(lambda: len(subjects()) == 5)
+    assert "OL-1 verified" in subjects()[0]
+    assert "OL-2 verified" in subjects()[0]
     loops = {one["id"]: one for one in baton("read").json["baton"]["open_loops"]}
     head = git(hooked, "rev-parse", "HEAD")
     assert [loops[id_]["last_check"]["commit"] for id_ in ("OL-1", "OL-2")] == [head, head]
@@ -60,61 +60,61 @@ def test_a_commit_verifies_what_it_settles_and_becomes_the_evidence(baton, git, 
 
 
 @pytest.mark.slow
-def test_an_answer_is_written_once_and_no_answer_never(git, hooked, loop, diary):
+def test_the_same_result_is_stored_once_and_an_unknown_result_never(git, hooked, loop, subjects):
     loop(1, "--verify-file", "done")
     loop(2, "--verify-command", "--", "true")
     for number in range(3):
         commit(git, hooked, str(number))
         quiet(hooked)
-        eventually(lambda: "OL-1 failed" in diary()[0])
-    assert len(diary()) == 4
+        eventually(lambda: "OL-1 failed" in subjects()[0])
+    assert len(subjects()) == 4
     (hooked / "done").touch()
     commit(git, hooked)
-    eventually(lambda: "OL-1 verified" in diary()[0])
-    assert len(diary()) == 5
+    eventually(lambda: "OL-1 verified" in subjects()[0])
+    assert len(subjects()) == 5
     assert (hooked / ".git/baton/due/work").exists()
 
 
 @pytest.mark.slow
-def test_of_many_commits_in_a_row_only_the_last_is_verified(git, hooked, loop, diary):
+def test_of_many_commits_in_a_row_only_the_last_is_verified(git, hooked, loop, subjects):
     loop(1, "--verify-commit", "last")
     for number in range(25):
         commit(git, hooked, str(number))
     commit(git, hooked, "last")
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
 
 
 @pytest.mark.slow
-def test_hooks_use_no_session_name(baton, git, hooked, loop, diary):
+def test_hooks_use_no_session_name(baton, git, hooked, loop, subjects):
     """A commit with the name of a session would claim that the session has seen the records of others."""
     baton("boot", "--session", "s1", "--no-verify")
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     git(hooked, "config", "user.name", "Me")
     commit(git, hooked, "x", "--author", "Other <o@example.org>")
-    eventually(lambda: "OL-1 verified" in diary()[0])
-    said = git(hooked, "log", "-1", "--format=%an%n%B", "baton/work")
-    assert said.startswith("Me\n")
-    assert "Baton-Agent: git-hook" in said
-    assert "Baton-Session" not in said
+    eventually(lambda: "OL-1 verified" in subjects()[0])
+    text = git(hooked, "log", "-1", "--format=%an%n%B", "baton/work")
+    assert text.startswith("Me\n")
+    assert "Baton-Agent: git-hook" in text
+    assert "Baton-Session" not in text
 
 
 @pytest.mark.slow
-def test_head_index_and_files_stay_as_the_commit_left_them(git, hooked, loop, diary):
+def test_head_index_and_files_stay_as_the_commit_left_them(git, hooked, loop, subjects):
     (hooked / "a").write_text("a")
     (hooked / "b").write_text("b")
     git(hooked, "add", "a")
     loop(1, "--verify-file", "a")
     git(hooked, "commit", "-q", "-m", "x")
     before = (hooked / ".git/index").read_bytes(), (hooked / ".git/HEAD").read_bytes(), git(hooked, "status", "-s")
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
     after = (hooked / ".git/index").read_bytes(), (hooked / ".git/HEAD").read_bytes(), git(hooked, "status", "-s")
     assert after == before
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("event", ["merge", "checkout", "amend", "rebase"])
-def test_a_merge_a_checkout_and_a_rewrite_settle_too(git, hooked, loop, diary, event):
+def test_a_merge_a_checkout_and_a_rewrite_verify_loops_too(git, hooked, loop, subjects, event):
     git(hooked, "checkout", "-q", "-b", "side")
     (hooked / "done").touch()
     git(hooked, "add", "done")
@@ -124,17 +124,17 @@ def test_a_merge_a_checkout_and_a_rewrite_settle_too(git, hooked, loop, diary, e
     loop(1, "--verify-commit", "renamed") if event == "amend" else loop(1, "--verify-file", "done")
     if event == "rebase":
         commit(git, hooked, "mine")
-        eventually(lambda: "OL-1 failed" in diary()[0])
+        eventually(lambda: "OL-1 failed" in subjects()[0])
     words = {
         "merge": ["merge", "-q", "side"], "checkout": ["checkout", "-q", "side"], "rebase": ["rebase", "-q", "side"],
         "amend": ["commit", "-q", "--amend", "--allow-empty", "-m", "renamed"],
     }  # fmt: skip
     git(hooked, *words[event])
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
 
 
 @pytest.mark.slow
-def test_the_commit_does_not_wait_for_what_is_verified(baton, git, hooked, loop, diary, tmp_path):
+def test_the_commit_does_not_wait_for_the_checks(baton, git, hooked, loop, subjects, tmp_path):
     go = tmp_path / "go"
     words = ["sh", "-c", f"until [ -e '{go}' ]; do sleep 0.05; done"]
     loop(1, "--verify-command", "--", *words)
@@ -144,7 +144,7 @@ def test_the_commit_does_not_wait_for_what_is_verified(baton, git, hooked, loop,
     )
     assert done.stdout == ""
     go.touch()
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
 
 
 @pytest.mark.slow
@@ -167,27 +167,27 @@ def test_no_process_is_started_if_nothing_is_due(baton, git, hooked, loop, tmp_p
 
 
 @pytest.mark.slow
-def test_an_outdated_marker_is_removed(git, hooked, diary):
+def test_an_outdated_marker_is_removed(git, hooked, subjects):
     (hooked / ".git/baton/due").mkdir(parents=True, exist_ok=True)
     (hooked / ".git/baton/due/work").touch()
     (hooked / ".git/baton/due/NO NAME").touch()
     commit(git, hooked)
     eventually(lambda: not (hooked / ".git/baton/due/work").exists())
-    assert len(diary()) == 1
+    assert len(subjects()) == 1
 
 
 @pytest.mark.slow
-def test_a_process_that_died_early_does_not_block_others(git, hooked, loop, diary):
+def test_a_process_that_died_early_does_not_block_others(git, hooked, loop, subjects):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout
     (hooked / ".git/baton/asked").write_text(gone)
     commit(git, hooked)
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
 
 
 @pytest.mark.slow
-def test_a_pending_background_check_is_not_requested_again(git, hooked, loop, diary):
+def test_a_pending_background_check_is_not_requested_again(git, hooked, loop, subjects):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     asked = hooked / ".git/baton/asked"
@@ -197,10 +197,10 @@ def test_a_pending_background_check_is_not_requested_again(git, hooked, loop, di
     assert asked.read_text() == f"{os.getpid()}\n"
     os.utime(asked, (0, 0))  # it was killed, and another process has its id
     commit(git, hooked)
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
 
 
-def test_a_baton_that_breaks_leaves_no_mark_in_the_way(git, hooked, loop):
+def test_a_baton_that_fails_leaves_no_mark_that_blocks_the_next_hook(git, hooked, loop):
     text = HookScript("post-commit", "refs/heads/baton/", ("/bin/sh", "-c", "echo broken >&2; exit 1")).text
     (hooked / ".git/hooks/post-commit").write_bytes(text)
     loop(1, "--verify-file", "done")
@@ -213,28 +213,28 @@ def test_a_baton_that_breaks_leaves_no_mark_in_the_way(git, hooked, loop):
 
 
 @pytest.mark.slow
-def test_a_broken_namespace_does_not_block_others(baton, git, hooked, loop, diary):
+def test_a_broken_namespace_does_not_block_others(baton, git, hooked, loop, subjects):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     (hooked / ".git/refs/heads/baton/bad").write_text("no id\n")
     (hooked / ".git/baton/due/bad").touch()
     commit(git, hooked)
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
     eventually(lambda: "bad" in (hooked / ".git/baton/hooks.log").read_text())
 
 
 @pytest.mark.slow
-def test_a_commit_that_another_program_makes_through_dulwich_settles_too(hooked, loop, diary):
-    """It starts hooks in another folder and without git's variables."""
+def test_a_commit_that_another_program_makes_with_dulwich_verifies_loops_too(hooked, loop, subjects):
+    """dulwich starts hooks in another folder and without git's variables."""
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     with DulwichRepo(str(hooked)) as repo:
         repo.get_worktree().commit(message=b"x", author=b"A <a@b>", committer=b"A <a@b>")
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
 
 
 @pytest.mark.slow
-def test_the_log_has_a_size_limit(git, hooked, loop, diary):
+def test_the_log_has_a_size_limit(git, hooked, loop, subjects):
     log = hooked / ".git/baton/hooks.log"
     log.write_text("a line of the past\n" * 10_000)
     loop(1, "--verify-file", "done")
@@ -246,24 +246,26 @@ def test_the_log_has_a_size_limit(git, hooked, loop, diary):
 
 
 @pytest.mark.slow
-def test_a_name_for_the_repository_in_the_surroundings_does_not_lead_astray(git, hooked, loop, diary, monkeypatch):
+def test_a_hook_ignores_the_repository_namespace_and_session_in_the_environment(
+    git, hooked, loop, subjects, monkeypatch
+):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     monkeypatch.setenv("BATON_REPO", str(hooked.parent / "elsewhere.git"))
     monkeypatch.setenv("BATON_NAMESPACE", "else")
     monkeypatch.setenv("BATON_SESSION", "x\ny")
     commit(git, hooked)
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
     assert not (hooked.parent / "elsewhere.git").exists()
 
 
 @pytest.mark.slow
-def test_a_project_with_modules_of_our_names_is_not_run(git, hooked, loop, diary):
+def test_modules_of_the_project_that_have_the_names_of_imported_modules_are_not_run(git, hooked, loop, subjects):
     for name in ("click", "baton_git", "tomllib", "signal"):
         (hooked / f"{name}.py").write_text("raise SystemExit('run')\n")
     loop(1, "--verify-file", "click.py")
     commit(git, hooked)
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
 
 
 # --- pre-push
@@ -284,7 +286,7 @@ def pushed(git, hooked):
     return push
 
 
-def along(top, code):
+def replace_baton(top, code):
     """Let pre-push call a Python program instead of baton."""
     words = (sys.executable, "-c", code)
     (top / ".git/hooks/pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", words).text)
@@ -292,27 +294,27 @@ def along(top, code):
     (top / ".git/baton/unsent/work").touch()
 
 
-def test_a_push_that_breaks_in_baton_succeeds(hooked, pushed):
-    along(hooked, "import sys; print('broken', file=sys.stderr); sys.exit(70)")
+def test_a_push_succeeds_although_baton_fails(hooked, pushed):
+    replace_baton(hooked, "import sys; print('broken', file=sys.stderr); sys.exit(70)")
     assert pushed() == ""
 
 
 @pytest.mark.parametrize(
     ("words", "env"), [(("../r.git", "main"), {}), (("origin", "main"), {"BATON_HOOK": "1"})], ids=["no-name", "ours"]
 )
-def test_a_push_of_ours_and_one_to_no_named_remote_take_nothing_along(hooked, pushed, words, env):
-    along(hooked, "print('called')")
+def test_a_push_by_baton_or_to_a_remote_without_a_name_does_not_call_baton(hooked, pushed, words, env):
+    replace_baton(hooked, "print('called')")
     assert pushed(*words, env=env) == ""
 
 
 def test_the_push_hook_gets_the_remote_and_the_refs(git, hooked, pushed):
-    along(hooked, "import sys; print(sys.argv[1:], sys.stdin.read())")
+    replace_baton(hooked, "import sys; print(sys.argv[1:], sys.stdin.read())")
     head = git(hooked, "rev-parse", "HEAD")
     expected = f"['hooks', 'run', 'pre-push', '--repo', '.git', 'origin'] refs/heads/main {head} refs/heads/main"
     assert expected in pushed()
 
 
-IN_PLACE = """
+PATCHED = """
 import sys, time
 from baton_git.interfaces.cli.machine import hook_events
 from baton_git.interfaces.cli import main
@@ -320,24 +322,25 @@ hook_events.push_along = {}
 sys.argv = ['baton', *sys.argv[1:]]
 main()
 """
+"""The command, with another function in place of the one that pushes namespaces."""
 
 
 @pytest.mark.slow
 def test_a_push_waits_at_most_five_seconds(hooked, pushed):
-    along(hooked, IN_PLACE.format("lambda *_: time.sleep(600)"))
+    replace_baton(hooked, PATCHED.format("lambda *_: time.sleep(600)"))
     assert pushed() == "baton: namespaces were not pushed: no answer within 4 s\n"
 
 
 @pytest.mark.slow
 def test_the_result_of_the_push_hook_is_reported_in_one_line(hooked, pushed):
-    along(hooked, IN_PLACE.format("lambda ws, now, remote, seconds: f'{ws.branch.namespace} to {remote}'"))
+    replace_baton(hooked, PATCHED.format("lambda ws, now, remote, seconds: f'{ws.branch.namespace} to {remote}'"))
     assert pushed() == "baton: work to origin\n"
 
 
 @pytest.mark.slow
 def test_branches_that_the_user_pushes_are_not_pushed_again(hooked, pushed):
     """Our push would move the remote's branch after git has read it, and git's own push would fail."""
-    along(hooked, IN_PLACE.format("lambda *_: 'called'"))
+    replace_baton(hooked, PATCHED.format("lambda *_: 'called'"))
     assert pushed("origin", "main", "baton/work") == ""
 
 
@@ -375,7 +378,7 @@ def test_the_push_hook_pushes_only_with_autosync_and_to_remotes_that_have_the_br
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("synced")
-def test_a_namespace_with_a_damaged_record_is_not_spread(baton, git, hooked, pushed):
+def test_a_namespace_with_a_damaged_record_is_not_pushed(baton, git, hooked, pushed):
     blob = git(hooked, "hash-object", "-w", "--stdin", text="not [toml")
     folder = git(hooked, "mktree", text=f"100644 blob {blob}\tOL-9.toml\n")
     tree = git(hooked, "ls-tree", "baton/work") + f"\n040000 tree {folder}\topen_loops\n"
@@ -386,23 +389,23 @@ def test_a_namespace_with_a_damaged_record_is_not_spread(baton, git, hooked, pus
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("synced")
-def test_a_server_that_refuses_the_state_takes_the_code(git, hooked, pushed):
+def test_a_push_of_code_succeeds_although_the_server_refuses_the_namespace(git, hooked, pushed):
     refuse = "#!/bin/sh\ngrep -q refs/heads/baton/ || exit 0\necho no baton here\nexit 1\n"
     hook(hooked.parent / "r.git/hooks", "pre-receive", refuse)
     commit(git, hooked)
-    said = pushed()
-    assert said.startswith("baton: work: ")
-    assert len(said.splitlines()) == 1
+    output = pushed()
+    assert output.startswith("baton: work: ")
+    assert len(output.splitlines()) == 1
     assert git(hooked.parent / "r.git", "rev-parse", "main") == git(hooked, "rev-parse", "main")
 
 
 @pytest.mark.slow
-def test_a_commit_with_hooks_leaves_no_other_files_behind(git, hooked, loop, diary):
+def test_a_commit_with_hooks_leaves_no_other_files_behind(git, hooked, loop, subjects):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     before = set(everything(hooked))
     commit(git, hooked)
-    eventually(lambda: "OL-1 verified" in diary()[0])
+    eventually(lambda: "OL-1 verified" in subjects()[0])
     quiet(hooked)
     eventually(lambda: not list((hooked / ".git/baton/due").iterdir()))
     new = {name for name in set(everything(hooked)) - before if not name.startswith(".git/objects/")}

@@ -24,8 +24,8 @@ def status(baton, top):
 
 
 @pytest.fixture
-def waits(baton, top, git):
-    """Add a loop that the file `done` verifies; return its status after a commit."""
+def is_verified(baton, top, git):
+    """Add a loop that the file `done` verifies; return a function that tells whether it is verified."""
     baton("init")
     baton("loop", "add", "x", "--expect", "y", "--id", "OL-1", "--verify-file", "done")
 
@@ -45,7 +45,7 @@ def commit(git, where):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", [".husky/_", ".githooks"])
-def test_a_tracked_folder_of_hooks_is_never_written_to(baton, git, top, status, waits, folder):
+def test_a_tracked_folder_of_hooks_is_never_written_to(baton, git, top, status, is_verified, folder):
     """lefthook#1429: installed into a folder that git does not use; husky: hooks in .git/hooks silently stop."""
     (top / folder).mkdir(parents=True)
     git(top, "config", "core.hooksPath", folder)
@@ -63,7 +63,7 @@ def test_a_tracked_folder_of_hooks_is_never_written_to(baton, git, top, status, 
         hook(top / folder, "post-commit", '#!/bin/sh\n. "$(dirname "$(dirname "$0")")/post-commit"\n')
     assert status()["events"]["post-commit"]["runs"]
     commit(git, top)
-    eventually(waits)
+    eventually(is_verified)
     baton("hooks", "uninstall")
     git(top, "commit", "-q", "--allow-empty", "-m", "the line that is left does no harm")
 
@@ -79,8 +79,8 @@ def test_hooks_that_are_set_for_all_repositories_are_left_alone(baton, top, stat
     assert status()["events"]["pre-push"]["said"].startswith("core.hooksPath is")
 
 
-def test_a_local_setting_that_hides_a_global_one_is_what_counts(baton, git, top, status, tmp_path, monkeypatch):
-    """beads#2729"""
+def test_a_local_setting_overrides_a_global_one(baton, git, top, status, tmp_path, monkeypatch):
+    """As in beads#2729."""
     (tmp_path / "gitconfig").write_text(f"[core]\n\thooksPath = {tmp_path}/mine\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     git(top, "config", "core.hooksPath", str(top / ".git/hooks"))
@@ -112,13 +112,13 @@ def test_a_folder_of_hooks_that_is_a_link_to_others_is_left_alone(baton, top, st
 
 
 @pytest.mark.slow
-def test_hooks_run_in_a_linked_work_tree_too(baton, git, top, status, waits):
+def test_hooks_run_in_a_linked_work_tree_too(baton, git, top, status, is_verified):
     baton("hooks", "install")
     git(top, "worktree", "add", "-q", "../linked")
     linked = top.parent / "linked"
     assert all(one["runs"] for one in status(linked)["events"].values())
     commit(git, linked)
-    eventually(waits)
+    eventually(is_verified)
     assert git(top, "show", "baton/work:open_loops/OL-1.toml").count(git(linked, "rev-parse", "HEAD")) == 1
 
 
@@ -157,7 +157,7 @@ def test_hooks_of_a_submodule_are_its_own(baton, git, top, tmp_path, status):
 
 
 @pytest.mark.slow
-def test_a_repository_that_was_moved_keeps_its_hooks(baton, git, top, status, waits):
+def test_a_repository_that_was_moved_keeps_its_hooks(baton, git, top, status, is_verified):
     baton("hooks", "install")
     moved = top.rename(top.parent / "moved")
     assert all(one["runs"] for one in status(moved)["events"].values())
@@ -167,7 +167,7 @@ def test_a_repository_that_was_moved_keeps_its_hooks(baton, git, top, status, wa
 
 
 @pytest.mark.slow
-def test_the_hooks_of_a_copy_leave_the_original_alone(baton, git, top, waits):
+def test_the_hooks_of_a_copy_leave_the_original_alone(baton, git, top, is_verified):
     baton("hooks", "install")
     copy = top.parent / "copy"
     shutil.copytree(top, copy, symlinks=True)
@@ -212,12 +212,12 @@ def test_a_newer_git_gets_settings_and_no_files(baton, git, top, status):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("newer_git")
-def test_the_configured_command_runs_the_script_with_gits_arguments(baton, git, top, waits):
+def test_the_configured_command_runs_the_script_with_gits_arguments(baton, git, top, is_verified):
     baton("hooks", "install")
     (top / "done").touch()
     command = git(top, "config", "hook.baton-post-checkout.command")
     subprocess.run(["sh", "-c", f'{command} "$@"', command, "a", "b", "1"], cwd=top, check=True)
-    eventually(waits)
+    eventually(is_verified)
     shutil.rmtree(top / ".git/baton/hooks")
     command = git(top, "config", "hook.baton-pre-push.command")
     subprocess.run(["sh", "-c", f'{command} "$@"', command, "origin", "url"], cwd=top, check=True)
@@ -225,20 +225,22 @@ def test_the_configured_command_runs_the_script_with_gits_arguments(baton, git, 
 
 @pytest.mark.usefixtures("newer_git")
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         (["hook.baton-post-commit.enabled", "false"], "switched off"),
         (["hook.baton-post-commit.event", "post-merge"], "have no hook.baton-post-commit"),
         (["hook.baton-post-commit.command", "true"], "was changed"),
     ],
 )
-def test_changed_settings_are_reported(baton, git, top, status, setting, said):
+def test_changed_settings_are_reported(baton, git, top, status, setting, message):
     baton("hooks", "install")
     git(top, "config", *setting)
-    assert said in status()["events"]["post-commit"]["said"]
+    assert message in status()["events"]["post-commit"]["said"]
 
 
-def test_files_become_settings_when_git_became_newer_and_the_other_way_round(baton, git, top, request, tmp_path):
+def test_installed_files_become_settings_with_a_newer_git_and_files_again_with_an_older_one(
+    baton, git, top, request, tmp_path
+):
     hook(top / ".git/hooks", "post-commit", "#!/bin/sh\necho mine\n")
     before = everything(top / ".git/hooks"), (top / ".git/config").read_bytes()
     baton("hooks", "install")
@@ -253,7 +255,7 @@ def test_files_become_settings_when_git_became_newer_and_the_other_way_round(bat
     assert everything(top / ".git/hooks") == before[0]
 
 
-def test_a_program_of_an_odd_name_is_quoted(baton, git, top, tmp_path, waits):
+def test_a_program_with_an_odd_name_is_quoted(baton, git, top, tmp_path, is_verified):
     from baton_git.git.hooks.script import HookScript
 
     baton("hooks", "install")

@@ -81,7 +81,7 @@ def test_a_script_of_an_older_version_is_replaced_in_place(baton, top, folder):
     assert (folder / "post-commit.pre-baton").read_text() == "#!/bin/sh\necho mine\n"
 
 
-def test_a_script_of_a_newer_version_is_left(baton, top, folder):
+def test_a_script_of_a_newer_version_is_left_unchanged(baton, top, folder):
     baton("hooks", "install")
     newer = _signed(b"exit 0\n", 999)
     (folder / "post-commit").write_bytes(newer)
@@ -89,7 +89,7 @@ def test_a_script_of_a_newer_version_is_left(baton, top, folder):
     assert (folder / "post-commit").read_bytes() == newer
 
 
-def test_a_newer_hook_of_another_tool_is_not_lost_and_the_stale_one_not_run(baton, git, top, folder):
+def test_a_newer_hook_of_another_tool_is_kept_and_the_backup_of_the_older_one_is_not_run(baton, git, top, folder):
     """entireio/cli#2237: the newer hook was overwritten, and the backup of the older hook was run."""
     hook(folder, "post-commit", "#!/bin/sh\necho old >>ran\n")
     baton("hooks", "install")
@@ -139,7 +139,7 @@ def test_an_interrupted_installation_is_resumed(baton, top, folder):
     assert everything(top / ".git") == before
 
 
-def test_losing_what_is_kept_beside_the_branches_loses_no_way_back(baton, top, folder):
+def test_hooks_run_and_can_be_uninstalled_although_batons_folder_in_git_was_removed(baton, top, folder):
     hook(folder, "post-commit", "#!/bin/sh\necho mine\n")
     before = everything(folder)
     baton("hooks", "install")
@@ -191,13 +191,13 @@ def test_the_marker_line_identifies_batons_scripts():
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
-def test_every_script_is_one_that_a_shell_can_read(tmp_path, shell):
+def test_a_shell_can_parse_every_script(tmp_path, shell):
     for event, script in make_scripts((*CLIENT, "pre-receive", "post-receive"), "refs/baton/", ("/it's/here",)).items():
         (tmp_path / event).write_bytes(script.text)
         subprocess.run([shell, "-n", str(tmp_path / event)], check=True)
 
 
-def test_a_store_of_ones_own_has_no_hooks(baton, tmp_path):
+def test_outside_of_a_repository_no_hooks_are_installed(baton, tmp_path):
     (tmp_path / "outside").mkdir()
     assert "no hooks" in baton("hooks", "install", cwd=tmp_path / "outside", code=2).err
 
@@ -214,8 +214,7 @@ def test_with_server_a_work_tree_gets_both_kinds(baton, top):
     assert all(one["runs"] for one in states(baton, top).values())
 
 
-# --- others
-
+# --- hooks of other tools
 
 PRE_COMMIT = """\
 #!/usr/bin/env bash
@@ -250,7 +249,7 @@ GUARDED = '#!/bin/bash\nif [ "${BASH_SOURCE[0]}" = "$0" ]; then echo main >>ran;
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         (PRE_COMMIT % (("post-commit",) * 3), "--hook-type=post-commit --hook-dir {hooks} --\n"),
         (LEFTHOOK, "lefthook {top} run post-commit\n"), (HUSKY, "post-commit of hooks\n"), (PYTHON, "python 1"),
@@ -259,7 +258,7 @@ GUARDED = '#!/bin/bash\nif [ "${BASH_SOURCE[0]}" = "$0" ]; then echo main >>ran;
     ],
     ids=["pre-commit", "lefthook", "husky", "python", "guarded", "flags", "name", "bare"],
 )  # fmt: skip
-def test_a_previous_hook_still_runs(baton, git, top, folder, text, said):
+def test_a_previous_hook_still_runs(baton, git, top, folder, text, output):
     """entireio/cli#802: a hook that reads its own name got a wrong one; opencode-beads#83: a hook lost its folder."""
     hook(folder, "h", HUSKY_H)
     hook(folder, "post-commit", text)
@@ -270,13 +269,13 @@ def test_a_previous_hook_still_runs(baton, git, top, folder, text, said):
     baton("hooks", "install")
     git(top, "commit", "-q", "--allow-empty", "-m", "x")
     assert (ran.read_text() if ran.exists() else None) == without
-    if said is None:
+    if output is None:
         assert without is None
     else:
-        assert said.format(hooks=folder, top=top) in str(without)
+        assert output.format(hooks=folder, top=top) in str(without)
 
 
-def test_a_hook_that_git_would_not_run_is_not_run_by_us(baton, git, top, folder):
+def test_a_hook_that_git_would_not_run_is_not_run_by_baton_either(baton, git, top, folder):
     hook(folder, "post-commit", "#!/bin/sh\necho >ran\n", mode=0o644)
     baton("hooks", "install")
     git(top, "commit", "-q", "--allow-empty", "-m", "x")
@@ -284,7 +283,7 @@ def test_a_hook_that_git_would_not_run_is_not_run_by_us(baton, git, top, folder)
 
 
 @pytest.mark.slow
-def test_the_hook_before_ours_gets_arguments_input_and_the_last_word(baton, git, top, folder):
+def test_the_previous_hook_gets_arguments_and_input_and_can_stop_a_push(baton, git, top, folder):
     git(top, "init", "-q", "--bare", "../r.git")
     hook(folder, "pre-push", GIT_LFS)
     baton("init")
@@ -304,13 +303,15 @@ def test_the_hook_before_ours_gets_arguments_input_and_the_last_word(baton, git,
     git(top, "push", "-q", "origin", "main", code=1)
 
 
-def test_the_exit_status_of_a_checkout_is_that_of_the_hook_before_ours(baton, git, top, folder):
+def test_the_exit_status_of_a_checkout_is_that_of_the_previous_hook(baton, git, top, folder):
     hook(folder, "post-checkout", "#!/bin/sh\nexit 4\n")
     baton("hooks", "install")
     git(top, "checkout", "-q", "-b", "other", code=1)
 
 
-def test_pre_commit_on_top_of_ours_runs_ours_and_an_installation_leaves_it_so(baton, git, top, folder):
+def test_pre_commit_installed_over_batons_hook_runs_it_and_another_installation_changes_nothing(
+    baton, git, top, folder
+):
     baton("hooks", "install")
     (folder / "post-commit").rename(folder / "post-commit.legacy")
     hook(folder, "post-commit", PRE_COMMIT % (("post-commit",) * 3))
@@ -321,7 +322,7 @@ def test_pre_commit_on_top_of_ours_runs_ours_and_an_installation_leaves_it_so(ba
     assert sorted(one.name for one in folder.iterdir() if one.suffix != ".sample") == ["post-commit"]
 
 
-def test_lefthook_on_top_of_ours_does_not_run_it(baton, top, folder):
+def test_lefthook_installed_over_batons_hook_does_not_run_it(baton, top, folder):
     hook(folder, "post-commit", "#!/bin/sh\necho mine\n")
     baton("hooks", "install")
     (folder / "post-commit").rename(folder / "post-commit.old")
@@ -332,7 +333,7 @@ def test_lefthook_on_top_of_ours_does_not_run_it(baton, top, folder):
     assert (folder / "post-commit.old").read_text() == "#!/bin/sh\necho mine\n"
 
 
-def test_without_baton_nothing_is_said_and_nothing_fails(baton, git, top, folder):
+def test_if_baton_is_missing_the_hooks_print_nothing_and_do_not_fail(baton, git, top, folder):
     baton("init")
     baton("hooks", "install")
     for event in CLIENT:

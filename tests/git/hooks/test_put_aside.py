@@ -39,16 +39,16 @@ def ran(git, top, folder):
         git(top, "push", "-q", "origin", f"main:b{next(number)}")
         for path, was in ours.items():
             path.write_bytes(was)
-        said = (top / "ran").read_text().splitlines()
+        lines = (top / "ran").read_text().splitlines()
         (top / "ran").unlink()
-        return [line.split()[0] for line in said]
+        return [line.split()[0] for line in lines]
 
     return push
 
 
 @pytest.fixture
-def said(baton):
-    """Return the line of the status about pre-push: whether it runs, and how."""
+def pre_push_status(baton):
+    """Return a function that asks for the status of pre-push: whether it will run, and a sentence about it."""
 
     def ask() -> tuple[bool, str]:
         (one,) = (one for one in baton("hooks", "status", "--json").json["events"] if one["event"] == "pre-push")
@@ -61,23 +61,25 @@ def names(folder):
     return sorted(path.name for path in folder.glob("pre-push*") if path.suffix != ".sample")
 
 
-def again(baton):
-    """Return whether another installation changes anything."""
+def reinstall(baton):
+    """Install the hooks; return whether that changed anything."""
     return baton("hooks", "install", "--json").json["changed"]
 
 
 @pytest.mark.parametrize("mine", [False, True], ids=["alone", "with mine"])
 @pytest.mark.parametrize("tool", ["pre-commit", "prek"])
-def test_pre_commit_that_is_installed_again_moves_nothing_and_loses_nothing(baton, folder, ran, said, tool, mine):
+def test_pre_commit_that_is_installed_again_moves_nothing_and_loses_nothing(
+    baton, folder, ran, pre_push_status, tool, mine
+):
     if mine:
         hook(folder, "pre-push", MINE)
     pre_commit(folder, "pre-push", tool=tool)
     before = everything(folder)
     baton("hooks", "install")
     pre_commit(folder, "pre-push", tool=tool)
-    assert said() == (True, f"as {folder}/pre-push.legacy")
+    assert pre_push_status() == (True, f"as {folder}/pre-push.legacy")
     assert ran() == ["mine", "baton", "pre-commit"][not mine :]
-    assert not again(baton)
+    assert not reinstall(baton)
     baton("hooks", "uninstall")
     assert everything(folder) == before
     assert ran() == ["mine", "pre-commit"][not mine :]
@@ -97,29 +99,29 @@ def moved(baton, folder):
 
 
 @pytest.mark.usefixtures("moved")
-def test_a_script_that_was_moved_away_runs_without_the_movers_own(folder, ran, said):
-    assert said() == (True, f"as {folder}/pre-push.legacy")
+def test_a_moved_script_does_not_run_the_older_script_of_the_tool_that_moved_it(folder, ran, pre_push_status):
+    assert pre_push_status() == (True, f"as {folder}/pre-push.legacy")
     assert ran() == ["baton", "pre-commit"]
 
 
 @pytest.mark.usefixtures("moved")
-def test_an_installation_clears_away_what_was_behind_a_moved_script(baton, folder, ran, said):
-    assert again(baton)
-    assert not again(baton)
+def test_an_installation_removes_the_previous_hook_of_a_moved_script(baton, folder, ran, pre_push_status):
+    assert reinstall(baton)
+    assert not reinstall(baton)
     assert names(folder) == ["pre-push", "pre-push.legacy"]
-    assert said()[0]
+    assert pre_push_status()[0]
     assert ran() == ["baton", "pre-commit"]
 
 
 @pytest.mark.usefixtures("moved")
-def test_uninstalling_takes_away_a_moved_script_and_what_was_behind_it(baton, folder, ran):
+def test_uninstalling_removes_a_moved_script_and_its_previous_hook(baton, folder, ran):
     baton("hooks", "uninstall")
     assert names(folder) == ["pre-push"]
     assert ran() == ["pre-commit"]
     assert baton("hooks", "uninstall", "--json").json["changed"] is False
 
 
-def test_uninstalling_puts_the_previous_script_where_batons_was_moved(baton, folder, ran):
+def test_uninstalling_puts_the_previous_hook_where_batons_script_was_moved(baton, folder, ran):
     hook(folder, "pre-push", MINE)
     baton("hooks", "install")
     pre_commit(folder, "pre-push")
@@ -136,46 +138,46 @@ def test_uninstalling_puts_the_previous_script_where_batons_was_moved(baton, fol
     assert (folder / "pre-push").read_text() == MINE
 
 
-def test_uninstalling_pre_commit_leaves_batons_hook_in_place(baton, folder, ran, said):
+def test_uninstalling_pre_commit_leaves_batons_hook_in_place(baton, folder, ran, pre_push_status):
     hook(folder, "pre-push", MINE)
     pre_commit(folder, "pre-push")
     baton("hooks", "install")
     (folder / "pre-push.legacy").replace(folder / "pre-push")  # pre-commit uninstall
-    assert said() == (True, f"as {folder}/pre-push")
-    assert not again(baton)
+    assert pre_push_status() == (True, f"as {folder}/pre-push")
+    assert not reinstall(baton)
     assert ran() == ["mine", "baton"]
 
 
-def test_a_pre_commit_that_skips_batons_hook_is_reported_and_repaired(baton, folder, ran, said):
+def test_a_pre_commit_that_skips_batons_hook_is_reported_and_repaired(baton, folder, ran, pre_push_status):
     pre_commit(folder, "pre-push")
     baton("hooks", "install")
     (folder / "pre-push").chmod(0o644)
-    assert said() == (False, f"{folder}/pre-push is not executable")
+    assert pre_push_status() == (False, f"{folder}/pre-push is not executable")
     (folder / "pre-push").chmod(0o755)
     (folder / "pre-push.legacy").unlink()  # pre-commit install --overwrite
-    assert said() == (False, f"{folder}/pre-push.legacy was removed; run: baton hooks install")
+    assert pre_push_status() == (False, f"{folder}/pre-push.legacy was removed; run: baton hooks install")
     assert ran() == ["pre-commit"]
-    assert again(baton)
+    assert reinstall(baton)
     assert ran() == ["baton", "pre-commit"]
 
 
-def test_a_tool_that_runs_its_moved_script_runs_once(baton, folder, ran, said):
+def test_a_tool_that_runs_the_script_that_it_moved_is_itself_run_once(baton, folder, ran, pre_push_status):
     hook(folder, "pre-push", RUNS_OLD)
     baton("hooks", "install")
     (folder / "pre-push").rename(folder / "pre-push.old")
     hook(folder, "pre-push", RUNS_OLD)
     assert ran() == ["baton", "tool"]
-    assert "another tool has put its own hook" in said()[1]
+    assert "another tool has put its own hook" in pre_push_status()[1]
     shutil.copytree(folder, folder.with_name("copy"))
     baton("hooks", "uninstall")
     assert names(folder) == ["pre-push"]
     assert (folder / "pre-push").read_text() == RUNS_OLD
     shutil.rmtree(folder)
     folder.with_name("copy").rename(folder)
-    assert again(baton)
-    assert not again(baton)
+    assert reinstall(baton)
+    assert not reinstall(baton)
     assert names(folder) == ["pre-push", "pre-push.pre-baton"]
-    assert said() == (True, f"as {folder}/pre-push")
+    assert pre_push_status() == (True, f"as {folder}/pre-push")
     assert ran() == ["tool", "baton"]
 
 
@@ -188,7 +190,7 @@ def test_an_edited_moved_script_is_reported(baton, folder):
     assert (folder / "pre-push.legacy").exists()
 
 
-def test_a_script_of_baton_is_not_taken_for_pre_commits(baton, folder):
+def test_a_script_of_baton_is_not_mistaken_for_one_of_pre_commit(baton, folder):
     baton("hooks", "install")
     done = subprocess.run(["grep", "-c", "^# File generated by", str(folder / "pre-push")], capture_output=True)
     assert done.stdout == b"0\n"

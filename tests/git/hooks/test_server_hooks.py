@@ -94,59 +94,59 @@ def test_a_server_accepts_commits_of_baton(git, server, push):
     assert git(server, "for-each-ref", "--format=%(refname)") == "refs/heads/baton/work\nrefs/heads/main"
 
 
-@pytest.mark.parametrize("way", ["path", pytest.param("daemon", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("transport", ["path", pytest.param("daemon", marks=pytest.mark.slow)])
 def test_a_push_that_breaks_a_rule_is_refused_with_record_field_and_reason(
-    git, top, server, push, by_hand, request, way
+    git, top, server, push, by_hand, request, transport
 ):
-    to = "origin" if way == "path" else request.getfixturevalue("daemon")
+    to = "origin" if transport == "path" else request.getfixturevalue("daemon")
     assert push("baton/work", to=to)[0] == 0
     bad = by_hand(graduated(git, top))
     before = git(server, "for-each-ref")
-    code, said = push("main", "baton/work", to=to)
+    code, output = push("main", "baton/work", to=to)
     assert code == 1
-    assert "remote: baton: refused PAT-1, field status: " in said
-    assert bad[:8] in said
-    assert "pre-receive hook declined" in said
+    assert "remote: baton: refused PAT-1, field status: " in output
+    assert bad[:8] in output
+    assert "pre-receive hook declined" in output
     assert git(server, "for-each-ref") == before
 
 
 @pytest.mark.slow
 def test_a_record_that_cannot_be_read_is_refused(server, push, by_hand):
     by_hand({"open_loops/OL-7.toml": "not [toml"})
-    code, said = push("baton/work")
+    code, output = push("baton/work")
     assert code == 1
-    assert "OL-7" in said
+    assert "OL-7" in output
 
 
 @pytest.mark.slow
 def test_at_most_twenty_faults_are_reported(server, push, by_hand):
     by_hand({f"open_loops/OL-{number}.toml": "bad" for number in range(10, 45)})
-    _, said = push("baton/work")
-    assert said.count("remote: baton: refused ") == 20
-    assert "remote: baton: and 15 more" in said
+    _, output = push("baton/work")
+    assert output.count("remote: baton: refused ") == 20
+    assert "remote: baton: and 15 more" in output
 
 
 @pytest.mark.slow
-def test_a_branch_is_neither_deleted_nor_set_back_unless_the_server_allows_it(git, top, server, push):
+def test_a_branch_cannot_be_deleted_or_rewound_unless_the_server_allows_it(git, top, server, push):
     assert push("baton/work", "baton/work:baton/second")[0] == 0
-    code, said = push(":baton/second", "+baton/work~1:baton/work")
+    code, output = push(":baton/second", "+baton/work~1:baton/work")
     assert code == 1
-    assert "a push may not delete refs/heads/baton/second" in said
-    assert "the push would remove commits from refs/heads/baton/work" in said
+    assert "a push may not delete refs/heads/baton/second" in output
+    assert "the push would remove commits from refs/heads/baton/work" in output
     git(server, "config", "baton.allowRewrite", "true")
     assert push(":baton/second", "+baton/work~1:baton/work")[0] == 0
 
 
 @pytest.mark.slow
-def test_branches_that_no_namespace_has_and_those_of_something_else_are_refused(git, top, server, push, by_hand):
+def test_branches_without_an_encoded_name_or_a_supported_format_file_are_refused(git, top, server, push, by_hand):
     by_hand({"format.toml": "version = 99\n"}, branch="newer")
     names = ("My-App", "a/b", "a%2fb%zz")
     wrong = [f"baton/work:refs/heads/baton/{name}" for name in names]
-    code, said = push(*wrong, "main:baton/other", "newer:baton/newer")
+    code, output = push(*wrong, "main:baton/other", "newer:baton/newer")
     assert code == 1
-    assert [f"refs/heads/baton/{name} is not the encoded name of a namespace" in said for name in names] == [True] * 3
-    assert "other: it has no format.toml" in said
-    assert "upgrade baton-git" in said
+    assert [f"refs/heads/baton/{name} is not the encoded name of a namespace" in output for name in names] == [True] * 3
+    assert "other: it has no format.toml" in output
+    assert "upgrade baton-git" in output
 
 
 def test_a_tag_in_place_of_a_commit_is_refused(git, top, server, push):
@@ -155,7 +155,7 @@ def test_a_tag_in_place_of_a_commit_is_refused(git, top, server, push):
     assert push("t:refs/heads/baton/t")[0] == 1
 
 
-def test_other_branches_do_not_wait_for_baton(git, top, server, push, tmp_path):
+def test_baton_is_not_called_for_other_branches(git, top, server, push, tmp_path):
     program = hook(tmp_path, "called", f"#!/bin/sh\ntouch {tmp_path}/was-called\n")
     for event in ("pre-receive", "post-receive"):
         (server / "hooks" / event).write_bytes(HookScript(event, PREFIX, (str(program),)).text)
@@ -168,21 +168,21 @@ def test_a_server_rejects_only_what_it_cannot_check(server, push, monkeypatch):
     (server / "hooks/pre-receive").write_bytes(HookScript("pre-receive", PREFIX, ("/nowhere/python",)).text)
     path = [one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists()]
     monkeypatch.setenv("PATH", os.pathsep.join(path))
-    code, said = push("baton/work")
+    code, output = push("baton/work")
     assert code == 1
-    assert "baton is not found on this server" in said
+    assert "baton is not found on this server" in output
     assert push("main")[0] == 0
 
 
-def test_a_bug_of_ours_refuses_in_one_line(server, push, tmp_path):
+def test_a_bug_in_baton_refuses_the_push_in_one_line(server, push, tmp_path):
     program = hook(tmp_path, "broken", "#!/bin/sh\necho 'baton: a bug in baton itself' >&2\nexit 70\n")
     (server / "hooks/pre-receive").write_bytes(HookScript("pre-receive", PREFIX, (str(program),)).text)
-    code, said = push("baton/work")
+    code, output = push("baton/work")
     assert code == 1
-    assert said.count("remote: baton: ") == 1
+    assert output.count("remote: baton: ") == 1
 
 
-def test_hooks_that_were_there_see_the_same_push_and_may_refuse_it(baton, git, top, server, push):
+def test_previous_hooks_get_the_same_push_and_may_refuse_it(baton, git, top, server, push):
     baton("hooks", "uninstall", "--repo", str(server))
     for event in ("pre-receive", "post-receive", "update"):
         hook(server / "hooks", event, f'#!/bin/sh\ncat >>"{top.parent}/{event}"; echo "$@" >>"{top.parent}/{event}"\n')
@@ -203,9 +203,9 @@ def test_with_signing_configured_every_commit_needs_an_allowed_key(baton, git, t
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     (top.parent / "allowed").write_text(f"ada@example.org {key.with_suffix('.pub').read_text()}")
     git(server, "config", "baton.allowedSigners", str(top.parent / "allowed"))
-    code, said = push("baton/work")
+    code, output = push("baton/work")
     assert code == 1
-    assert "is not signed by an allowed key (commit " in said
+    assert "is not signed by an allowed key (commit " in output
     git(top, "config", "baton.signingKey", str(key))
     baton("init", "--namespace", "signed")
     baton("followup", "add", "Later", "--namespace", "signed")
@@ -242,7 +242,7 @@ def test_code_and_loops_that_come_in_one_push_are_settled(git, top, server, push
 
 
 @pytest.mark.slow
-def test_the_server_of_a_prefix_of_ones_own_guards_that_one(baton, git, top, server, push):
+def test_a_server_with_another_ref_prefix_guards_the_branches_of_that_prefix(baton, git, top, server, push):
     git(server, "config", "baton.refPrefix", "refs/baton/")
     assert "not up to date" in baton("hooks", "status", "--repo", str(server)).out
     baton("hooks", "install", "--repo", str(server))
@@ -259,7 +259,7 @@ def test_a_push_over_the_budget_is_refused_before_anything_is_expanded(git, top,
         inside, mode = git(top, "mktree", text=lines), "040000 tree"
     root = git(top, "ls-tree", "baton/work") + f"\n040000 tree {inside}\tbomb\n"
     bad = git(top, "commit-tree", "-p", "baton/work", "-m", "by hand", git(top, "mktree", text=root))
-    code, said = push(f"{bad}:refs/heads/baton/work")
+    code, output = push(f"{bad}:refs/heads/baton/work")
     assert code == 1
-    assert f"is rejected: commit {bad[:8]}: has more than 200,000 files" in said
+    assert f"is rejected: commit {bad[:8]}: has more than 200,000 files" in output
     assert git(server, "rev-parse", "baton/work") == git(top, "rev-parse", "baton/work")

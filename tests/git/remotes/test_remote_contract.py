@@ -30,8 +30,8 @@ def test_a_branch_travels_to_another_machine_and_back(both: Both, git):
     assert git(bob.top, "show", f"{first}:open_loops/first.toml") == "first"
     with bob.store() as store:
         draft = store.draft()
-        draft_of = draft.commit(store.commit(first).tree, (), author=WHO, time=0, timezone=0, message="")
-        assert store.publish(draft, X, None, draft_of, ReflogEntry(WHO, 0, 0, ""))
+        unrelated = draft.commit(store.commit(first).tree, (), author=WHO, time=0, timezone=0, message="")
+        assert store.publish(draft, X, None, unrelated, ReflogEntry(WHO, 0, 0, ""))
     second = bob.commit(X, "second", parents=(first,))
     assert bob.push(X, second, first) == PushAccepted()
     assert ada.fetch() == second
@@ -42,7 +42,7 @@ def test_a_branch_travels_to_another_machine_and_back(both: Both, git):
         git(where, "fsck", "--strict")
 
 
-def test_fetching_again_brings_nothing(both: Both):
+def test_fetching_again_changes_nothing(both: Both):
     ada, bob = both
     ada.push(X, ada.commit(X, "first"), None)
     bob.fetch()
@@ -61,7 +61,7 @@ def test_a_rewound_branch_is_followed(both: Both, git):
     assert bob.fetch() == bob.tip(INCOMING) == first
 
 
-def test_several_some_missing_and_patterns(both: Both, git):
+def test_a_fetch_accepts_several_refs_patterns_and_refs_that_do_not_exist(both: Both, git):
     ada, bob = both
     tips = {X: ada.commit(X, "x"), Y: ada.commit(Y, "y")}
     assert ada.remote().push([Push(ref, new, None) for ref, new in tips.items()], seconds=SECONDS) == {
@@ -117,7 +117,7 @@ def test_pushing_the_current_tip_of_a_branch_is_accepted(both: Both):
     assert bob.push(X, first, first) == PushAccepted()
 
 
-def test_a_hook_refuses_with_its_own_words(both: Both):
+def test_the_output_of_a_hook_that_refuses_is_returned(both: Both):
     ada, _ = both
     ada.served.hook("pre-receive", "echo 'no secrets, please:'; printf 'line 3 of x\\033[31m\\n' >&2; exit 1")
     outcome = ada.push(X, ada.commit(X, "first"), None)
@@ -129,7 +129,7 @@ def test_a_hook_refuses_with_its_own_words(both: Both):
     assert ada.tip_there() == ""
 
 
-def test_a_hook_may_refuse_one_of_two(both: Both):
+def test_a_hook_may_refuse_one_of_two_branches(both: Both):
     ada, _ = both
     ada.served.hook("update", f'[ "$1" = {X} ] || {{ echo not yours; exit 1; }}')
     x, y = ada.commit(X, "x"), ada.commit(Y, "y")
@@ -158,7 +158,7 @@ def test_a_servers_rule_against_rewinding_is_a_refusal(both: Both, git):
     assert ada.tip_there() == first
 
 
-def test_a_name_that_is_a_folder_there_is_a_refusal(both: Both):
+def test_a_branch_below_an_existing_branch_of_the_server_is_refused(both: Both):
     ada, _ = both
     first = ada.commit(X, "first")
     ada.push(X, first, None)
@@ -237,7 +237,7 @@ def test_sixty_small_fetches_leave_little_behind(both: Both, git):
 
 @pytest.mark.parametrize("kind", ["http", pytest.param("openssh", marks=pytest.mark.servers)])
 @pytest.mark.slow
-def test_eight_that_push_at_once_lose_nothing(make_place, kind, git):
+def test_eight_users_who_push_at_once_lose_nothing(make_place, kind, git):
     places = [make_place(kind, f"p{number}") for number in range(8)]
     deadline = time.monotonic() + 60
     arrived = []

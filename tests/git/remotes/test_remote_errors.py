@@ -90,7 +90,7 @@ def test_a_server_that_drips_is_given_up_in_time(make_place, scheme, drip):
     ids=["text", "bytes", "a page", "half a packet", "503", "in circles"],
 )  # fmt: skip
 @pytest.mark.parametrize("scheme", ["git", "http"])
-def test_nonsense_is_one_kind_of_error(make_place, scheme, answer):
+def test_an_invalid_response_is_a_remote_error(make_place, scheme, answer):
     with listener(answer) as port:
         _fetch(make_place("path"), f"{scheme}://127.0.0.1:{port}/r.git", 0.4)
 
@@ -104,7 +104,7 @@ def test_a_wrong_password_is_named_but_not_shown(make_place):
     assert "w0rd" not in f"{remote.name} {remote!r}"
 
 
-def test_git_is_never_allowed_to_ask(make_place, tmp_path):
+def test_git_is_never_allowed_to_ask_for_a_password(make_place, tmp_path):
     asked = tmp_path / "asked"
     ask = tmp_path / "ask"
     ask.write_text(f"#!/bin/sh\ntouch {asked}\necho secret\n")

@@ -13,11 +13,11 @@ from baton_git.git.remotes import PushOvertaken, PushRefused, child_process, err
 from baton_git.git.remotes.git_environment import for_git
 
 
-def test_a_warning_of_git_is_not_the_reason_where_there_is_another():
-    said = error_messages.remote_error("origin", "warning: this is old\n")  # there is nothing else to be told
-    assert str(said) == "origin: warning: this is old"
-    said = error_messages.remote_error("origin", "error: it broke\nwarning: and this is old\n")
-    assert str(said) == "origin: it broke"
+def test_a_warning_of_git_is_the_reason_only_if_there_is_no_other_line():
+    error = error_messages.remote_error("origin", "warning: this is old\n")  # there is no other line
+    assert str(error) == "origin: warning: this is old"
+    error = error_messages.remote_error("origin", "error: it broke\nwarning: and this is old\n")
+    assert str(error) == "origin: it broke"
 
 
 def test_the_last_output_of_git_is_read(tmp_path, monkeypatch):
@@ -116,7 +116,7 @@ def test_ssh_runs_in_batch_mode(environment, settings, line):
     assert ssh.command(environment, ssh.SshSettings(*settings), 2.2) == line
 
 
-def test_gits_environment_keeps_what_the_user_said_and_drops_what_a_hook_set():
+def test_gits_environment_keeps_settings_of_the_user_and_drops_variables_of_a_hook():
     kept = {"GIT_CONFIG_PARAMETERS": "'a=b'", "GIT_CONFIG_COUNT": "0", "GIT_PROXY_COMMAND": "p", "PATH": "/bin"}
     found = for_git(kept | {"GIT_DIR": "x", "GIT_INDEX_FILE": "y", "GIT_PUSH_OPTION_0": "z", "GIT_ASKPASS": "ask"})
     assert kept.items() <= found.items()

@@ -39,7 +39,7 @@ def test_a_remote_has_a_name_and_an_address_without_password(make_place, git):
 
 
 @pytest.mark.parametrize("name", ["upstream", "", "--upload-pack=touch x", "-x"])
-def test_an_unknown_remote_is_named_with_those_there_are(make_place, git, name):
+def test_an_unknown_remote_is_not_found_and_the_error_has_a_hint(make_place, git, name):
     place = make_place("path")
     git(place.top, "remote", "add", "origin", "git://127.0.0.1/x.git")
     for call in (open_remote, remote_address):
@@ -48,7 +48,7 @@ def test_an_unknown_remote_is_named_with_those_there_are(make_place, git, name):
         assert caught.value.hint
 
 
-def test_a_path_beside_the_work_tree_is_meant_from_its_top(make_place, git, tmp_path, monkeypatch):
+def test_a_relative_path_is_resolved_from_the_top_of_the_work_tree(make_place, git, tmp_path, monkeypatch):
     ada = make_place("path")
     first = ada.commit(X, "first")
     ada.push(X, first, None)
@@ -59,7 +59,7 @@ def test_a_path_beside_the_work_tree_is_meant_from_its_top(make_place, git, tmp_
     assert ada.fetch_refs({X: INCOMING}, "../near.git") == {X: first}
 
 
-def test_a_file_url_will_do(make_place):
+def test_a_file_url_can_be_used(make_place):
     ada, bob = make_place("file", name="ada"), make_place("file", name="bob")
     first = ada.commit(X, "first")
     assert ada.push(X, first, None) == PushAccepted()
@@ -86,7 +86,7 @@ def test_headers_and_rewritten_addresses_of_the_user_are_used(make_place, git, m
     assert there.fetch_refs({X: INCOMING}, "origin") == {X: first}
 
 
-def test_the_users_proxy_is_used_unless_it_is_excepted(make_place):
+def test_the_users_proxy_is_used_unless_no_proxy_excludes_the_host(make_place):
     place = make_place("http")
     start, _, name = place.served.url.rpartition("/")
     proxy = start.replace(f"{LOGIN}@", "")  # a server that uses only the path of a URL can act as a proxy
@@ -111,9 +111,9 @@ def test_a_credential_helper_knows_the_password(make_place, git, tmp_path):
     assert place.fetch_refs({X: INCOMING}, "origin") == {X: first}
 
 
-def test_a_hook_of_git_around_us_does_not_lead_astray(make_place, tmp_path, git):
-    """Inside a hook, variables such as GIT_DIR name another repository. A fetch or push of baton runs no hooks of that
-    repository."""
+def test_the_variables_of_a_surrounding_git_hook_are_ignored_and_no_hooks_run(make_place, tmp_path, git):
+    """Inside a hook, variables such as GIT_DIR can name another repository. A fetch or push of baton runs no hooks of
+    the user's repository."""
     ada = make_place("path", name="ada")
     hooks = ada.top / ".git" / "hooks"
     hooks.mkdir(exist_ok=True)
@@ -213,7 +213,7 @@ def test_push_and_fetch_work_in_every_kind_of_repository(make_place, git, tmp_pa
     assert here.fetch() == here.tip(INCOMING) == first
 
 
-def test_the_room_is_light_to_load():
+def test_importing_the_remotes_loads_no_heavy_modules():
     code = (
         "import sys, baton_git.git.remotes\n"
         "print([name for name in ('urllib3', 'dulwich.client', 'dulwich.config') if name in sys.modules])"

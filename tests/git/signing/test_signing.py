@@ -74,7 +74,7 @@ class World:
         assert self.store.publish(draft, REF, tip, new, ReflogEntry(ADA, time, 0, "x"))
         return new
 
-    def written(self, raw: bytes) -> Oid:
+    def store_raw(self, raw: bytes) -> Oid:
         """Store a commit with exactly these bytes by git; return its id."""
         argv = ["git", "-C", str(self.top), "hash-object", "-t", "commit", "-w", "--stdin"]
         return Oid(subprocess.run(argv, input=raw, capture_output=True, check=True).stdout.decode().strip())
@@ -176,11 +176,11 @@ def test_a_signed_tag_that_was_merged_is_part_of_what_was_signed(world, tmp_path
 # --- signatures that do not count
 
 
-def test_an_unsigned_commit(world):
+def test_an_unsigned_commit_is_reported_as_unsigned(world):
     assert world.verdict(world.commit(None)) == Unsigned()
 
 
-def test_a_key_that_is_not_allowed(world):
+def test_a_signature_by_a_key_that_is_not_allowed_is_bad(world):
     found = world.verdict(world.commit(world.signer("eve")))
     assert isinstance(found, BadSignature)
     assert f"not allowed, {world.fingerprint('eve')}" in found.why
@@ -191,7 +191,7 @@ def test_a_key_that_is_not_allowed(world):
     [(b"note", b"nota"), (b"tree ", b"tree 0"), (b"<ada@", b"<eve@"), (b" +0100\ngpgsig", b" +0200\ngpgsig")],
     ids=["message", "tree", "author", "zone"],
 )
-def test_a_commit_that_was_changed_after_it_was_signed(world, change):
+def test_the_signature_of_a_commit_that_was_changed_afterwards_is_bad(world, change):
     raw = world.store.raw_commit(world.commit(world.signer()))
     if change[0] == b"tree ":
         other = world.git(world.top, "hash-object", "-t", "tree", "-w", "/dev/null")
@@ -199,24 +199,24 @@ def test_a_commit_that_was_changed_after_it_was_signed(world, change):
     else:
         changed = raw.replace(*change, 1)
     assert changed != raw
-    found = world.verdict(world.written(changed))
+    found = world.verdict(world.store_raw(changed))
     assert isinstance(found, BadSignature)
     assert "incorrect signature" in found.why
 
 
-def test_a_signature_of_another_commit(world):
+def test_a_signature_of_another_commit_is_bad(world):
     first, second = (world.store.raw_commit(world.commit(world.signer(), message=text)) for text in ("a", "b"))
     moved = with_signature(without_signature(first)[0], without_signature(second)[1])
-    assert isinstance(world.verdict(world.written(moved)), BadSignature)
+    assert isinstance(world.verdict(world.store_raw(moved)), BadSignature)
 
 
-def test_a_signature_for_something_else_than_git(world, tmp_path):
+def test_a_signature_for_another_purpose_than_git_is_bad(world, tmp_path):
     payload = without_signature(world.store.raw_commit(world.commit(None)))[0]
     (tmp_path / "p").write_bytes(payload)
     argv = ["ssh-keygen", "-q", "-Y", "sign", "-n", "file", "-f", str(world.keys / "ada"), str(tmp_path / "p")]
     subprocess.run(argv, check=True, capture_output=True)
     raw = with_signature(payload, (tmp_path / "p.sig").read_bytes())
-    assert isinstance(world.verdict(world.written(raw)), BadSignature)
+    assert isinstance(world.verdict(world.store_raw(raw)), BadSignature)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_the_times_in_the_file_are_of_the_local_zone(world, monkeypatch):
         time.tzset()
 
 
-def test_a_commit_of_the_first_second_is_judged_by_the_present_like_in_git(world):
+def test_a_commit_at_time_0_is_judged_by_the_current_time_as_in_git(world):
     world.allow("ada@example.org", "ada", 'valid-before="20000101"')
     assert isinstance(world.verdict(world.commit(world.signer(), time=0)), BadSignature)
     assert isinstance(world.verdict(world.commit(world.signer(), time=1)), Signed)
@@ -262,7 +262,7 @@ def test_the_signature_of_a_commit_without_a_valid_time_is_bad(world, time):
     assert isinstance(world.allowed().verify(signed), BadSignature)
 
 
-def test_a_revoked_key(world):
+def test_a_signature_by_a_revoked_key_is_bad(world):
     commit = world.commit(world.signer())
     world.revoked = world.top / "revoked"
     shutil.copy(world.keys / "eve.pub", world.revoked)
@@ -279,24 +279,24 @@ def test_a_revoked_key(world):
         ("hello\n", "an unknown kind of signature"),
     ],
 )
-def test_signatures_of_other_kinds(world, armor, kind):
+def test_a_signature_of_another_kind_is_bad_and_the_commit_can_still_be_read(world, armor, kind):
     raw = with_signature(world.store.raw_commit(world.commit(None)), armor.encode())
-    commit = world.written(raw)
+    commit = world.store_raw(raw)
     assert world.allowed().verify(raw) == BadSignature(f"is {kind}; only SSH signatures are verified")
     assert world.store.commit(commit).message == "note\n\nBaton-Op: x"
 
 
-def test_a_signature_that_is_damaged(world):
+def test_a_damaged_signature_is_bad(world):
     raw = world.store.raw_commit(world.commit(world.signer()))
     for damage in (raw.replace(b"\n U1NI", b"\n AAAA"), raw.replace(b"-----END SSH", b"-----ENDE SSH")):
         assert damage != raw
-        assert isinstance(world.verdict(world.written(damage)), BadSignature)
+        assert isinstance(world.verdict(world.store_raw(damage)), BadSignature)
 
 
 @pytest.mark.parametrize(
     "principal", ["ada@example.org,other@example.org", "*@example.org", '"ada lovelace"', "-x", "ädå"]
 )
-def test_principals_of_every_form(world, principal):
+def test_principals_of_every_form_are_accepted(world, principal):
     world.allow(principal, "ada")
     found = world.verdict(world.commit(world.signer()))
     assert isinstance(found, Signed)
@@ -338,7 +338,7 @@ def _has_ended(stat):
         return True
 
 
-def test_a_program_that_hangs_is_killed_with_what_it_started(world, tmp_path, monkeypatch):
+def test_a_program_that_hangs_is_killed_with_its_child_processes(world, tmp_path, monkeypatch):
     monkeypatch.setattr(keygen, "SECONDS", 0.2)
     program = tmp_path / "hangs"
     program.write_text(f"#!/bin/sh\nsleep 60 & echo $! > {tmp_path}/child\nwait\n")
@@ -373,7 +373,7 @@ def test_verdicts_are_cached_until_the_file_changes(world, tmp_path):
         ("../allowed-text", r".", "baton.signingKey"),
     ],
 )
-def test_a_key_that_cannot_be_used_is_said_in_one_line(world, key, why, hint):
+def test_a_key_that_cannot_be_used_is_reported_in_one_line(world, key, why, hint):
     with pytest.raises(StoreError, match=why) as caught:
         world.signer(key).sign(b"x")
     assert "\n" not in str(caught.value)
@@ -425,7 +425,7 @@ def agent(keys: Path) -> Iterator[dict[str, str]]:
             process.stdout.close()
 
 
-def test_a_key_of_the_agent(world, agent, tmp_path):
+def test_a_key_that_an_ssh_agent_holds_can_sign(world, agent, tmp_path):
     public = tmp_path / "only.pub"
     shutil.copy(world.keys / "ada.pub", public)
     text = public.read_text().strip()
@@ -437,15 +437,15 @@ def test_a_key_of_the_agent(world, agent, tmp_path):
 
 
 def test_an_ssh_agent_cannot_confirm_for_a_person(keys, agent, tmp_path):
-    key, said = str(keys / "locked"), tmp_path / "said"
-    said.write_text("#!/bin/sh\necho secret\n")
-    said.chmod(0o755)
-    tells = {**agent, "SSH_ASKPASS": str(said), "SSH_ASKPASS_REQUIRE": "force"}
-    subprocess.run(["ssh-add", "-q", key], env=tells, check=True, capture_output=True)
+    key, askpass = str(keys / "locked"), tmp_path / "askpass"
+    askpass.write_text("#!/bin/sh\necho secret\n")
+    askpass.chmod(0o755)
+    answering = {**agent, "SSH_ASKPASS": str(askpass), "SSH_ASKPASS_REQUIRE": "force"}
+    subprocess.run(["ssh-add", "-q", key], env=answering, check=True, capture_output=True)
     assert Signer(key, "ssh-keygen", agent).sign(b"x")
     with pytest.raises(StoreError, match="gave no signature"):
-        PersonalSigner(key, {**tells, "SSH_ASKPASS": "false"}).sign(b"x")
-    assert PersonalSigner(key, tells).sign(b"x")
+        PersonalSigner(key, {**answering, "SSH_ASKPASS": "false"}).sign(b"x")
+    assert PersonalSigner(key, answering).sign(b"x")
 
 
 # --- the header
@@ -466,7 +466,7 @@ def test_adding_and_removing_a_signature_round_trips(signature, message, digits)
     assert key in signed
 
 
-def test_a_signature_for_ids_of_the_other_kind_is_no_part_of_either():
+def test_a_signature_for_ids_of_the_other_kind_belongs_neither_to_the_payload_nor_to_the_signature():
     head = b"tree " + b"a" * 40 + b"\nauthor A <a@b> 1 +0000\n"
     raw = head + b"gpgsig-sha256 x\n y\ngpgsig -----B\n c\nother d\n e\n\nm\n"
     assert without_signature(raw) == (head + b"other d\n e\n\nm\n", b"-----B\nc\n")

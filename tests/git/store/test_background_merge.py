@@ -95,14 +95,14 @@ def test_many_packs_are_merged_in_steps_that_stay_done(written, top, git, monkey
     check(top, git)
 
 
-def test_a_merge_happens_beside_and_there_is_only_one(written, writer, top, git, monkeypatch):
+def test_packs_are_merged_by_one_background_process(written, writer, top, git, monkeypatch):
     started = []
     real = os.posix_spawn
     monkeypatch.setattr(os, "posix_spawn", lambda *args, **rest: started.append(real(*args, **rest)) or started[-1])
     for number in range(30):
         writer.commit({"more": b"%d" % number})
     written.housekeeping.writes_until_look, written.housekeeping.enough = 0, 32
-    written.housekeeping.roll_up = lambda: pytest.fail("it was done here")
+    written.housekeeping.roll_up = lambda: pytest.fail("this process merged the packs")
     written.tidied_by = lambda: merge_in_background(top / ".git", os.environ)
     written.tidy()
     assert merge_in_background(top / ".git", os.environ)

@@ -25,7 +25,7 @@ def test_a_commit_missing_from_a_shallow_clone_is_unknown(git, top, tmp_path):
             source_commits.find_commit(store, "first")
 
 
-def test_head_and_tags_are_looked_up_and_expressions_are_not_known(store, git, top):
+def test_head_and_light_tags_are_looked_up_and_annotated_tags_and_expressions_are_rejected(store, git, top):
     head = git(top, "rev-parse", "HEAD")
     git(top, "tag", "light")
     git(top, "tag", "-a", "-m", "x", "heavy")

@@ -19,7 +19,7 @@ from baton_git.git.store import ReflogEntry, Repository, Store, ancestry
 EMPTY_TREE = Oid("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
 Drawn = tuple[tuple[int, ...], int, int | None]
-"""A commit of a random graph: the places of its parents, its time, and the number that its trailer claims."""
+"""A commit of a random graph: the positions of its parents, its time, and the revision in its trailer."""
 
 
 @st.composite
@@ -38,9 +38,9 @@ def graphs(draw: st.DrawFn) -> list[Drawn]:
         wanted = 0 if not place or rng.random() < roots else rng.choice([2, 2, 3]) if rng.random() < merges else 1
         parents = tuple(rng.sample(reach, min(wanted, len(reach))))
         true.append(1 + max((true[one] for one in parents), default=-1))
-        said = None if rng.random() < by_hand else rng.randrange(2 * count) if rng.random() < forged else true[-1]
+        claimed = None if rng.random() < by_hand else rng.randrange(2 * count) if rng.random() < forged else true[-1]
         time = {"right": place, "equal": 0, "reversed": count - place, "random": rng.randrange(count)}[clock]
-        found.append((parents, 1_700_000_000 + time, said))
+        found.append((parents, 1_700_000_000 + time, claimed))
     return found
 
 
@@ -53,8 +53,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield store
 
 
-def message(place: int, said: int | None) -> str:
-    return f"{place}" if said is None else f"{place}\n\nBaton-Op: x\nBaton-Revision: {said}"
+def message(place: int, claimed: int | None) -> str:
+    return f"{place}" if claimed is None else f"{place}\n\nBaton-Op: x\nBaton-Revision: {claimed}"
 
 
 def stored(store: Store, graph: list[Drawn]) -> list[Oid]:
@@ -62,29 +62,29 @@ def stored(store: Store, graph: list[Drawn]) -> list[Oid]:
     tree = draft.tree(None, {})
     assert tree == EMPTY_TREE
     made: list[Oid] = []
-    for place, (parents, time, said) in enumerate(graph):
+    for place, (parents, time, claimed) in enumerate(graph):
         ids = [made[one] for one in parents]
-        made.append(draft.commit(tree, ids, author=WHO, time=time, timezone=0, message=message(place, said)))
+        made.append(draft.commit(tree, ids, author=WHO, time=time, timezone=0, message=message(place, claimed)))
     tips = tuple(dict.fromkeys(made))
     top = draft.commit(tree, tips, author=WHO, time=1, timezone=0, message="all of them")
     assert store.publish(draft, REF, store.tip(REF), top, ReflogEntry(WHO, 1, 0, "graph"))
     return made
 
 
-def asked(store: Store, *words: str) -> list[str]:
+def run_git(store: Store, *words: str) -> list[str]:
     argv = ["git", "-C", str(store.repository.common_dir), *words]
     done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     return [str(done.returncode), *done.stdout.split()]
 
 
-def order_holds(given_commits: list[CommitInfo]) -> bool:
+def come_before_their_parents(given_commits: list[CommitInfo]) -> bool:
     place = {commit.oid: number for number, commit in enumerate(given_commits)}
     return all(place[one.oid] < place.get(parent, len(place)) for one in given_commits for parent in one.parents)
 
 
-def behind(graph: Mapping[Oid, CommitInfo], tip: Oid) -> set[Oid]:
-    """Return everything reachable from the tip, by a simple search."""
+def reachable(graph: Mapping[Oid, CommitInfo], tip: Oid) -> set[Oid]:
+    """Return the ids of all commits that can be reached from the tip, by a simple search."""
     found, todo = set(), [tip]
     while todo:
         one = todo.pop()
@@ -97,9 +97,9 @@ def behind(graph: Mapping[Oid, CommitInfo], tip: Oid) -> set[Oid]:
 def in_memory(graph: list[Drawn]) -> dict[Oid, CommitInfo]:
     return {
         Oid(str(place)): CommitInfo(
-            Oid(str(place)), EMPTY_TREE, tuple(Oid(str(one)) for one in parents), WHO, time, 0, message(place, said)
+            Oid(str(place)), EMPTY_TREE, tuple(Oid(str(one)) for one in parents), WHO, time, 0, message(place, claimed)
         )
-        for place, (parents, time, said) in enumerate(graph)
+        for place, (parents, time, claimed) in enumerate(graph)
     }
 
 
@@ -110,13 +110,13 @@ def test_the_answers_are_those_of_git(world: Store, graph, rng):
     made = stored(world, graph)
     a, b, c = (rng.choice(made) for _ in range(3))
     bases = world.merge_bases(a, b)
-    assert bases == world.merge_bases(b, a) == sorted(asked(world, "merge-base", "--all", a, b)[1:])
-    assert world.is_ancestor(a, b) == (asked(world, "merge-base", "--is-ancestor", a, b) == ["0"])
+    assert bases == world.merge_bases(b, a) == sorted(run_git(world, "merge-base", "--all", a, b)[1:])
+    assert world.is_ancestor(a, b) == (run_git(world, "merge-base", "--is-ancestor", a, b) == ["0"])
     ahead = list(world.only_in(a, b, c))
-    # not `rev-list a ^b ^c`: git stops five commits after it believes the clocks, and lists too much when they lie
-    behind_each = [set(asked(world, "rev-list", tip)[1:]) for tip in (a, b, c)]
-    assert {one.oid for one in ahead} == behind_each[0] - behind_each[1] - behind_each[2]
-    assert order_holds(ahead)
+    # not `rev-list a ^b ^c`: git trusts the clocks and stops early, so it lists too many commits if they are wrong
+    reachable_from_each = [set(run_git(world, "rev-list", tip)[1:]) for tip in (a, b, c)]
+    assert {one.oid for one in ahead} == reachable_from_each[0] - reachable_from_each[1] - reachable_from_each[2]
+    assert come_before_their_parents(ahead)
 
 
 @pytest.mark.slow
@@ -127,30 +127,32 @@ def test_clocks_and_forged_numbers_do_not_change_the_ancestry(drawn, rng):
     load = graph.__getitem__
     for _ in range(3):
         a, b, c = (rng.choice(list(graph)) for _ in range(3))
-        all_a, all_b, all_c = (behind(graph, tip) for tip in (a, b, c))
-        worse = {other for one in all_a & all_b for other in behind(graph, one) - {one}}
+        all_a, all_b, all_c = (reachable(graph, tip) for tip in (a, b, c))
+        worse = {other for one in all_a & all_b for other in reachable(graph, one) - {one}}
         assert ancestry.merge_bases(load, a, b) == sorted((all_a & all_b) - worse)
         assert ancestry.is_ancestor(load, a, b) == (a in all_b)
         ahead = list(ancestry.only_in(load, a, [b, c]))
         assert sorted(one.oid for one in ahead) == sorted(all_a - all_b - all_c)
-        assert order_holds(ahead)
+        assert come_before_their_parents(ahead)
         assert {one.oid for one in ancestry.only_in(load, a, [])} == all_a
 
 
 @pytest.mark.parametrize("numbered", ["all", "none", "all but the newest", "every third"])
 def test_near_tips_of_a_long_history_read_little(numbered):
     count = 3000
-    said = {
+    has_number = {
         "all": lambda place: True, "none": lambda place: False,
         "all but the newest": lambda place: place < count, "every third": lambda place: place % 3 == 0,
     }[numbered]  # fmt: skip
     line: list[Drawn] = [
-        (() if not place else (place - 1,), 1_700_000_000 + place, place if said(place) else None)
+        (() if not place else (place - 1,), 1_700_000_000 + place, place if has_number(place) else None)
         for place in range(count + 5)
     ]
-    side = count - 1  # the other machine built five commits on the 3,000th, with its clock an hour behind
+    side = count - 1  # the other machine built five commits on the 3,000th, with its clock an hour reachable
     for place in range(count + 5, count + 10):
-        line.append(((side,), 1_700_000_000 + place - 3600 * (numbered != "none"), place - 5 if said(place) else None))
+        line.append(
+            ((side,), 1_700_000_000 + place - 3600 * (numbered != "none"), place - 5 if has_number(place) else None)
+        )
         side = place
     graph = in_memory(line)
     loaded: list[Oid] = []

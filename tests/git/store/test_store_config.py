@@ -1,3 +1,5 @@
+"""Git configuration files are read as git reads them."""
+
 from __future__ import annotations
 
 from pathlib import Path

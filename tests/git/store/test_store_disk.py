@@ -1,3 +1,5 @@
+"""Full, read-only and closed disks: a write fails with a clear error, and the store stays intact."""
+
 from __future__ import annotations
 
 import os
@@ -28,7 +30,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def _until_it_fails(writer):
+def _commit_until_it_fails(writer):
     with suppress(WriteFailed):
         while True:
             yield writer.commit({"a": os.urandom(3000)})
@@ -67,7 +69,7 @@ def test_a_disk_that_fills_up_while_writing_never_breaks_the_store(small_disk, g
     repository = Repository.create_bare(small_disk / "s.git")
     with Store(repository) as store:
         writer = Writer(store)
-        acknowledged = list(_until_it_fails(writer))
+        acknowledged = list(_commit_until_it_fails(writer))
         assert len(acknowledged) > 20
         assert store.tip(REF) == acknowledged[-1]
         assert not list((repository.common_dir / "objects/pack").glob("*tmp*"))

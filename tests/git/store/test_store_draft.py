@@ -1,3 +1,5 @@
+"""Drafts of trees and commits: edits give the trees that git would make, and invalid ones are refused."""
+
 from __future__ import annotations
 
 import pytest
@@ -21,7 +23,7 @@ def _listed(store, git, top):
     return {line.partition("\t")[2]: line.split()[0] for line in lines}
 
 
-def test_only_the_folders_on_the_way_are_rewritten(store, writer):
+def test_only_the_folders_above_a_changed_file_are_rewritten(store, writer):
     first = writer.commit({"a/x": b"1", "b/y": b"2", "c": b"3"})
     second = writer.commit({"a/x": b"changed"})
     old, new = (store.folder(store.commit(oid).tree).entries() for oid in (first, second))
@@ -73,7 +75,7 @@ def test_a_file_and_a_folder_of_one_name_are_refused(store, writer, edits):
         store.draft().tree(store.commit(tip).tree, edits)
 
 
-def test_a_file_can_become_a_folder_when_it_is_removed_and_the_other_way(store, writer, git, top):
+def test_a_removed_file_can_become_a_folder_and_a_removed_folder_a_file(store, writer, git, top):
     writer.commit({"a/b": b"1", "d": b"2"})
     writer.commit({"a": b"file", "a/b": None, "d/e": b"3", "d": None})
     assert set(_listed(store, git, top)) == {"a", "d/e"}
@@ -175,6 +177,6 @@ def test_an_entry_whose_blob_does_not_exist_is_not_published(store, writer):
     assert store.tip(REF) == tip
 
 
-def test_a_folder_is_no_entry_to_put_back(store):
+def test_the_entry_of_a_folder_cannot_be_put_back(store):
     with pytest.raises(InvalidArgument):
         store.draft().tree(None, {"b": TreeEntry(Oid("1" * 40), True, 0o40000)})

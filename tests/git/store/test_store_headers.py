@@ -32,13 +32,13 @@ def varied(top: Path, git) -> Path:
     return top
 
 
-def said_by_git(top: Path) -> set[tuple[str, str, int]]:
+def list_by_git(top: Path) -> set[tuple[str, str, int]]:
     words = ["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype) %(objectsize)"]
     done = subprocess.run(["git", "-C", str(top), *words], capture_output=True, text=True, check=True)
     return {(oid, kind, int(size)) for oid, kind, size in (line.split() for line in done.stdout.splitlines())}
 
 
-def said_by_us(top: Path) -> set[tuple[str, str, int]]:
+def list_by_baton(top: Path) -> set[tuple[str, str, int]]:
     kinds = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
     with Store(Repository.open(top)) as store:
         return {(one.oid, kinds[one.kind], one.size) for one in store.headers(top / ".git/objects")}
@@ -46,11 +46,11 @@ def said_by_us(top: Path) -> set[tuple[str, str, int]]:
 
 @pytest.mark.parametrize("offsets", ["loose", "true", "false"])
 def test_object_headers_agree_with_git(varied: Path, git, offsets: str) -> None:
-    """`false`: deltas name their base by its id."""
+    """With `false`, deltas name their base by its id."""
     if offsets != "loose":
         git(varied, "-c", f"repack.useDeltaBaseOffset={offsets}", "repack", "-a", "-d", "-f", "-q")
         assert not list((varied / ".git/objects").glob("[0-9a-f][0-9a-f]"))
-    assert said_by_us(varied) == said_by_git(varied)
+    assert list_by_baton(varied) == list_by_git(varied)
 
 
 def test_a_delta_that_begins_with_the_tables_of_its_code_is_read(top: Path, git) -> None:
@@ -63,7 +63,7 @@ def test_a_delta_that_begins_with_the_tables_of_its_code_is_read(top: Path, git)
         git(top, "add", "-A")
         git(top, "commit", "-q", "-m", "grown")
     git(top, "repack", "-a", "-d", "-f", "-q")
-    assert said_by_us(top) == said_by_git(top)
+    assert list_by_baton(top) == list_by_git(top)
 
 
 def test_a_damaged_pack_is_corrupt(varied: Path, git) -> None:
@@ -72,7 +72,7 @@ def test_a_damaged_pack_is_corrupt(varied: Path, git) -> None:
     pack.chmod(0o644)
     pack.write_bytes(pack.read_bytes()[:60])
     with pytest.raises(Corrupt):
-        said_by_us(varied)
+        list_by_baton(varied)
 
 
 @given(st.sampled_from([1, 2, 3, 4]), st.integers(0, 1 << 40), st.none() | st.integers(1, 1 << 40))

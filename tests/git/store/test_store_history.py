@@ -1,3 +1,5 @@
+"""The log yields every commit once, children before parents, and reads lazily."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""Locks of refs: who waits for them, when the lock of another process is broken, and what killed processes leave."""
+
 from __future__ import annotations
 
 import os
@@ -61,7 +63,7 @@ def test_a_lock_of_a_living_process_is_waited_for_and_then_busy(holder, store, w
     assert len(attempts) > 1
     assert "try again" in caught.value.hint
     assert not list((top / ".git/objects/pack").iterdir())
-    os.utime(top / ".git" / (REF + ".lock"), (0, 0))  # however old: its owner lives
+    os.utime(top / ".git" / (REF + ".lock"), (0, 0))  # the age does not matter, since the owner lives
     with pytest.raises(Busy):
         writer.commit({"a": b"1"})
 
@@ -89,7 +91,7 @@ def test_a_foreign_lock_is_respected_until_it_is_old(store, writer, top):
     assert not lock.exists()
 
 
-def test_git_waits_for_our_lock(holder, git, top):
+def test_git_respects_our_lock(holder, git, top):
     git(top, "update-ref", REF, "HEAD", code=128)
 
 
@@ -117,7 +119,7 @@ def test_tickets_of_the_dead_are_swept(holder, top):
     assert not list(locks.folder.glob("ticket-*"))
 
 
-def test_the_queue_lets_one_in_and_the_dead_out(store, top):
+def test_the_queue_admits_one_process_at_a_time_and_forgets_a_killed_one(store, top):
     process = _start(QUEUER, top, REF)
     with store.queue(REF, 0.05) as mine:
         assert not mine
@@ -182,8 +184,8 @@ def test_sweeping_leaves_fresh_tickets_alone(top, monkeypatch):
         ref_locks.sweep()
 
 
-def _overtaken(monkeypatch, then):
-    """Call `then` right after our lock file became the ref, before anything reads the ref."""
+def _run_after_the_move(monkeypatch, then):
+    """Call `then` once, right after a lock file has become the ref and before anything reads the ref."""
     real = HeldLock.commit
 
     def commit(self):
@@ -201,10 +203,10 @@ def _attempt(store, tip):
     return new, store.publish(draft, REF, tip, new, ReflogEntry(WHO, 9, 0, "ours"))
 
 
-def test_a_ref_without_our_value_has_not_moved(store, writer, git, top, monkeypatch):
+def test_a_ref_that_does_not_contain_our_value_counts_as_not_moved(store, writer, git, top, monkeypatch):
     first = writer.commit({"a": b"1"})
     tip = writer.commit({"a": b"2"})
-    _overtaken(monkeypatch, lambda ref_file: ref_file.write_text(first + "\n"))
+    _run_after_the_move(monkeypatch, lambda ref_file: ref_file.write_text(first + "\n"))
     new, moved = _attempt(store, tip)
     assert not moved
     assert store.tip(REF) == first
@@ -212,7 +214,7 @@ def test_a_ref_without_our_value_has_not_moved(store, writer, git, top, monkeypa
     assert git(top, "cat-file", "-t", new) == "commit"  # somebody may have built on it
 
 
-def test_a_ref_that_was_moved_on_from_our_value_did_move(store, writer, git, top, monkeypatch):
+def test_a_ref_that_another_writer_moved_on_from_our_value_counts_as_moved(store, writer, git, top, monkeypatch):
     tip = writer.commit({"a": b"1"})
 
     def another(_):
@@ -220,7 +222,7 @@ def test_a_ref_that_was_moved_on_from_our_value_did_move(store, writer, git, top
             writer.store = other
             writer.commit({"b": b"on top"})
 
-    _overtaken(monkeypatch, another)
+    _run_after_the_move(monkeypatch, another)
     new, moved = _attempt(store, tip)
     assert moved
     assert git(top, "rev-parse", f"{REF}~1") == new
@@ -270,13 +272,13 @@ def test_without_flock_a_lock_taken_by_another_is_restored(top, monkeypatch):
 
     def overtaken(lock_file, identity):
         """Another process breaks the lock and takes it, after we found the first one dead."""
-        said = dead(lock_file, identity)
+        was_dead = dead(lock_file, identity)
         monkeypatch.setattr(
             locks, "identity_of", lambda path, real=locks.identity_of: identity if path == lock_file else real(path)
         )
         lock.rename(top / "kept")  # so that its id is not reused
         lock.write_text("of a living one")
-        return said
+        return was_dead
 
     monkeypatch.setattr(ref_locks, "is_dead", overtaken)
     ref_locks.break_stale(str(lock))
@@ -286,12 +288,12 @@ def test_without_flock_a_lock_taken_by_another_is_restored(top, monkeypatch):
 # --- files left by killed processes
 
 
-def test_a_clock_leaves_no_file_and_takes_over_the_one_that_was_left(top):
+def test_reading_the_time_of_the_disk_leaves_no_file_and_reuses_a_leftover_one(top):
     folder = top / "clocks"
     folder.mkdir()
-    left = folder / f"clock-{os.getuid()}"
-    left.touch()
-    os.utime(left, (0, 0))
+    leftover = folder / f"clock-{os.getuid()}"
+    leftover.touch()
+    os.utime(leftover, (0, 0))
     assert abs(disk.now_of(folder) - time.time()) < 5
     assert not list(folder.iterdir())
 

@@ -1,3 +1,5 @@
+"""Reading objects: loose, packed, borrowed, missing, or damaged."""
+
 from __future__ import annotations
 
 import subprocess
@@ -144,7 +146,7 @@ def test_objects_in_alternates_are_read(store, git, top, tmp_path, new_writer, w
     git(tmp_path / "borrower.git", "fsck", "--strict")
 
 
-def test_packs_that_disappear_under_a_reader_are_looked_for_again(store, writer, git, top):
+def test_a_reader_whose_packs_disappear_looks_for_the_new_ones(store, writer, git, top):
     tips = [writer.commit({f"f{number}": b"%d" % number}) for number in range(6)]
     with Store(store.repository) as reader:
         assert reader.commit(tips[0]).oid == tips[0]
@@ -153,7 +155,7 @@ def test_packs_that_disappear_under_a_reader_are_looked_for_again(store, writer,
         assert len(list(reader.log(tips[5]))) == 6
 
 
-def test_a_hundred_packs_need_no_descriptors(store, writer, top):
+def test_a_hundred_packs_need_at_most_two_descriptors(store, writer, top):
     store.housekeeping.enough = 1000
     for number in range(100):
         writer.commit({"a": b"%d" % number})
@@ -165,7 +167,7 @@ def test_a_hundred_packs_need_no_descriptors(store, writer, top):
     assert after <= before + 2
 
 
-def test_reading_and_writing_warn_of_nothing(top):
+def test_reading_from_a_store_that_is_never_closed_gives_no_warnings(top):
     code = (
         "import sys, pathlib; from baton_git.git.store import Repository, Store\n"
         "store = Store(Repository.open(pathlib.Path(sys.argv[1])))\n"
@@ -184,13 +186,13 @@ def test_the_library_imports_no_heavy_part_of_dulwich():
     assert not {"dulwich.repo", "dulwich.porcelain", "dulwich.object_store", "dulwich.config"} & set(eval(done.stdout))
 
 
-def test_repository_open_is_all_a_reader_needs(top, readme):
+def test_a_store_knows_which_objects_it_has(top, readme):
     with Store(Repository.open(top)) as store:
         assert store.has(readme)
         assert not store.has(Oid("1" * 40))
 
 
-def test_a_shallow_clone_ends_where_it_ends(store, writer, git, top, tmp_path, new_writer):
+def test_the_log_of_a_shallow_clone_ends_at_its_oldest_commit(store, writer, git, top, tmp_path, new_writer):
     for number in range(5):
         writer.commit({"a": b"%d" % number})
     git(tmp_path, "clone", "-q", "--bare", "--depth=2", "--branch=baton/x", f"file://{top}", "shallow.git")

@@ -33,7 +33,7 @@ def test_after_the_ref_moved_housekeeping_cannot_fail_the_write(writer, top, git
 
 
 @pytest.mark.parametrize("digits", [b"9" * 25, b"", b"x"])
-def test_a_process_id_that_cannot_be_is_not_running(digits):
+def test_an_invalid_process_id_counts_as_not_running(digits):
     assert not is_running(digits)
 
 
@@ -64,7 +64,7 @@ def test_an_unlistable_folder_of_worktrees_counts_as_empty(store, top, monkeypat
     assert store.find_checkout("refs/heads/side") is None
 
 
-def test_a_broken_main_repository_does_not_fail_the_question(top, git, tmp_path):
+def test_a_broken_main_repository_does_not_make_the_search_for_a_checkout_fail(top, git, tmp_path):
     git(top, "worktree", "add", "../linked")
     with Store(Repository.open(tmp_path / "linked")) as store:
         (top / ".git/config").write_text("[core]\n\trepositoryformatversion = 9\n")

@@ -1,3 +1,5 @@
+"""Packs of baton are merged so that they stay few and small, and no object is lost meanwhile."""
+
 from __future__ import annotations
 
 import os
@@ -125,7 +127,7 @@ def test_only_packs_of_baton_are_merged_or_removed(store, writer, top, git, snap
     assert len(after) == len(before) + 2
 
 
-def test_losing_the_notes_loses_nothing(store, writer, top, git):
+def test_losing_the_notes_about_packs_loses_no_objects(store, writer, top, git):
     tips = _write(writer, 20)
     for note in (top / ".git/baton/packs").iterdir():
         note.unlink()

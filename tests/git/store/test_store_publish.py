@@ -1,3 +1,5 @@
+"""Publishing a commit: its objects are safe before the ref moves; a lost race or a failure leaves nothing behind."""
+
 from __future__ import annotations
 
 import os
@@ -129,7 +131,7 @@ def test_a_commit_round_trips(store):
     assert (commit.message, commit.parents) == ("subject\n\nBody: x", ())
 
 
-def test_commits_of_git_are_read_whatever_they_carry(store, git, top):
+def test_commits_of_git_with_any_encoding_or_signature_are_read(store, git, top):
     for codec in ("utf-8", "iso-8859-1", "no-such-codec"):
         git(top, "-c", f"i18n.commitEncoding={codec}", "commit", "--allow-empty", "-m", "weitergefuehrt")
         assert store.commit(store.tip("refs/heads/main")).message == "weitergefuehrt"
@@ -190,7 +192,7 @@ def test_objects_are_synced_to_disk_before_the_ref_moves(store, writer, top, mon
     assert store.publish(draft, REF, tip, new, WHEN)
 
 
-def test_a_pack_that_was_removed_all_the_same_is_written_again(store, writer, git, top, monkeypatch):
+def test_a_pack_that_is_removed_before_the_ref_moves_is_written_again(store, writer, git, top, monkeypatch):
     tip = writer.commit({"a": b"1"})
     real = store.ref_files.swap
 

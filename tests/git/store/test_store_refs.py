@@ -1,3 +1,5 @@
+"""Reading, listing and moving refs: loose, packed, symbolic, or broken."""
+
 from __future__ import annotations
 
 import mmap
@@ -22,7 +24,7 @@ def _ref_file(top, ref=REF):
     return top / ".git" / ref
 
 
-def test_a_ref_that_was_never_made_has_no_tip(store):
+def test_a_ref_that_was_never_created_has_no_tip(store):
     assert store.tip(REF) is None
 
 
@@ -53,7 +55,7 @@ def test_refs_are_listed_loose_over_packed(store, writer, new_writer, git, top):
     ("content", "why"),
     [("", "empty"), ("\0" * 41, "empty"), (ONE[:39], "not an"), ("garbage\n", "not an"), ("G" * 40, "not an")],
 )
-def test_a_broken_ref_is_an_error_with_the_way_back(store, writer, git, top, content, why):
+def test_a_broken_ref_is_an_error_with_a_command_that_restores_it(store, writer, git, top, content, why):
     good = writer.commit({"a": b"1"})
     _ref_file(top).write_text(content)
     with pytest.raises(Corrupt, match=why) as caught:
@@ -150,21 +152,21 @@ def test_invalid_ref_names_are_rejected(store, name):
 class CountingMap(mmap.mmap):
     """A mapped file that counts the bytes that are read."""
 
-    seen = 0
+    bytes_read = 0
 
     def find(self, text, start=0):  # type: ignore[override]
         place = super().find(text, start)
-        CountingMap.seen += (place if place >= 0 else len(self)) - start
+        CountingMap.bytes_read += (place if place >= 0 else len(self)) - start
         return place
 
     def rfind(self, text, start, end):  # type: ignore[override]
         place = super().rfind(text, start, end)
-        CountingMap.seen += end - max(place, start)
+        CountingMap.bytes_read += end - max(place, start)
         return place
 
     def __getitem__(self, part):
         value = super().__getitem__(part)
-        CountingMap.seen += len(value)
+        CountingMap.bytes_read += len(value)
         return value
 
 
@@ -180,7 +182,7 @@ def test_finding_one_of_many_packed_refs_reads_little(store, writer, top, git, m
         assert store.tip(f"refs/heads/n{number:06d}") == first
     assert store.tip("refs/heads/n1000000") is None
     assert len(store.refs("refs/heads/n00000")) == 10
-    assert 0 < CountingMap.seen < 100 * 10_000
+    assert 0 < CountingMap.bytes_read < 100 * 10_000
     assert (top / ".git/packed-refs").stat().st_size > 5_000_000
     second = writer.commit({"a": b"2"})
     assert git(top, "rev-parse", REF) == second

@@ -1,3 +1,5 @@
+"""Finding, opening and creating repositories of every kind, as git does."""
+
 from __future__ import annotations
 
 import os
@@ -30,7 +32,7 @@ def test_outside_any_repository_nothing_is_found(tmp_path):
         Repository.open(tmp_path)
 
 
-def test_an_empty_git_folder_is_walked_past_like_git_does(top):
+def test_an_empty_git_folder_is_skipped_as_in_git(top):
     (top / "sub" / ".git").mkdir(parents=True)
     found = Repository.discover(top / "sub")
     assert found is not None
@@ -66,7 +68,7 @@ def test_a_bare_repository_is_found_from_inside(tmp_path, git):
     assert found == Repository(tmp_path / "b.git", tmp_path / "b.git", None)
 
 
-def test_standing_in_the_git_directory_of_a_work_tree_finds_the_work_tree(top):
+def test_the_git_directory_of_a_work_tree_leads_to_the_work_tree(top):
     assert Repository.open(top / ".git").work_tree == top
 
 
@@ -110,7 +112,7 @@ def test_worktree_config_and_precious_objects_are_accepted(top, git):
     assert Repository.open(top).config().get("baton.namespace") == "here"
 
 
-def test_create_bare_makes_what_git_accepts(tmp_path, git):
+def test_create_bare_creates_a_repository_that_git_accepts(tmp_path, git):
     repository = Repository.create_bare(tmp_path / "home" / "state" / "baton.git")
     where = repository.common_dir
     assert git(where, "rev-parse", "--is-bare-repository") == "true"
@@ -163,7 +165,7 @@ def test_two_stores_on_one_repository_see_each_other(top, new_writer):
     assert two.store.folder(two.store.commit(new).tree).read("a") == b"1"
 
 
-def test_the_store_of_a_repository_is_quick_to_open(top):
+def test_the_store_of_a_repository_can_be_opened_and_closed(top):
     Store(Repository.open(top)).close()
 
 
