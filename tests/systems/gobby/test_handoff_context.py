@@ -54,12 +54,12 @@ def handoff(**more: object) -> Handoff:
     return Handoff.model_validate(data | more)
 
 
-def rendered(found: Handoff, file: str = "handoff.md.j2") -> str:
+def render_template(found: Handoff, file: str = "handoff.md.j2") -> str:
     return render(find_shipped(f"templates/{file}").read_text(), collect_template_names(found))
 
 
 def test_the_shipped_template_shows_every_fact_with_its_tier():
-    text = rendered(handoff(notes="look at b.py first"))
+    text = render_template(handoff(notes="look at b.py first"))
     for expected in (
         "## What it was asked last, the newest first [raw_source]\n- Stop that, the customer wants the CSV export w",
         "- Fix bug A", "The export works. Next steps: - docs Shall I push?",
@@ -71,18 +71,18 @@ def test_the_shipped_template_shows_every_fact_with_its_tier():
     ):  # fmt: skip
         assert expected in text, expected
     assert text.index("/r/b.py") < text.index("/r/a.py")
-    assert " M a.py" not in text  # the CLI shows it itself
+    assert " M a.py" not in text  # the agent CLI shows the status itself
 
 
 def test_open_questions_are_listed_only_for_long_answers():
-    assert "leaves open" not in rendered(handoff())
+    assert "leaves open" not in render_template(handoff())
     long = {"last_answer": {**FACTS["last_answer"], "text": "The export works. " * 40}}
-    text = rendered(handoff(facts={**FACTS, **long}))
+    text = render_template(handoff(facts={**FACTS, **long}))
     assert "## What that answer leaves open [llm_derived]\n- asked: Shall I push?\n- next: docs\n" in text
 
 
 def test_the_current_state_comes_first_and_the_first_goal_last():
-    text = rendered(handoff(facts={**FACTS, "unknown": {}}))
+    text = render_template(handoff(facts={**FACTS, "unknown": {}}))
     order = ["Stop that", "The export works", "- docs", "[>] write tests", "Add parser", "/r/b.py", "no regex"]
     assert sorted(order, key=text.index) == order
     assert text.rstrip().endswith("Fix the parser and keep it small")
@@ -91,7 +91,9 @@ def test_the_current_state_comes_first_and_the_first_goal_last():
 def test_a_huge_goal_and_answer_leave_room_for_everything_else():
     huge = "Begin " + "word " * 14_000 + "the end"
     facts = {**FACTS, "initial_goal": huge, "last_answer": {"text": huge}, "latest_prompts": [{"text": huge}] * 3}
-    sections = split_into_sections(rendered(handoff(facts=facts)), "T", "n", "of the handoff", "baton handoff show x")
+    sections = split_into_sections(
+        render_template(handoff(facts=facts)), "T", "n", "of the handoff", "baton handoff show x"
+    )
     text = compose("h", sections, "ctx-1", 10_000).text
     for expected in ("Begin word", "the end", "[>] write tests", "Add parser", "/r/b.py", "no regex", "make test"):
         assert expected in text
@@ -99,12 +101,12 @@ def test_a_huge_goal_and_answer_leave_room_for_everything_else():
 
 
 def test_displayed_paths_are_relative_to_the_work_tree():
-    text = rendered(handoff(worktree="/r", facts={**FACTS, "recent_activity": ["Read: /r/c.py"]}))
+    text = render_template(handoff(worktree="/r", facts={**FACTS, "recent_activity": ["Read: /r/c.py"]}))
     assert "/r/" not in text
 
 
 def test_the_narrative_template_has_the_same_facts_in_sentences():
-    text = rendered(handoff(), "handoff-narrative.md.j2")
+    text = render_template(handoff(), "handoff-narrative.md.j2")
     for expected in (
         "asked: Stop that",
         "Fix the parser",
@@ -119,29 +121,31 @@ def test_the_narrative_template_has_the_same_facts_in_sentences():
 def test_the_narrative_template_puts_notes_of_a_model_under_its_own_headings():
     by_tier: dict[str, str] = {"": ""}
     tier = ""
-    for line in rendered(handoff(notes="look at b.py first"), "handoff-narrative.md.j2").splitlines():
+    for line in render_template(handoff(notes="look at b.py first"), "handoff-narrative.md.j2").splitlines():
         tier = line.rpartition("[")[2].rstrip("]") if line.startswith("##") else tier
         by_tier[tier] = by_tier.get(tier, "") + line + "\n"
-    for derived in ("working on", "write tests", "look at b.py", "no regex"):
-        assert derived in by_tier["llm_derived"]
-        assert derived not in by_tier["raw_source"]
+    for by_model in ("working on", "write tests", "look at b.py", "no regex"):
+        assert by_model in by_tier["llm_derived"]
+        assert by_model not in by_tier["raw_source"]
     for raw in ("Fix the parser", "Stop that", "abc1234", "/r/b.py", "Ran: make", "make test"):
         assert raw in by_tier["raw_source"]
 
 
 def test_both_templates_report_omissions():
     found = handoff(facts={**FACTS, "left_out": {"files_modified": 12}})
-    assert "- files_modified: 12 more were not kept" in rendered(found)
-    assert "12 more of files_modified were not kept." in rendered(found, "handoff-narrative.md.j2")
+    assert "- files_modified: 12 more were not kept" in render_template(found)
+    assert "12 more of files_modified were not kept." in render_template(found, "handoff-narrative.md.j2")
 
 
 def test_an_empty_handoff_has_no_sections():
-    assert split_into_sections(rendered(handoff(facts={})), "Handed off", "n", "facts", "baton handoff show") == ()
+    assert (
+        split_into_sections(render_template(handoff(facts={})), "Handed off", "n", "facts", "baton handoff show") == ()
+    )
 
 
 def test_the_origin_names_the_session_and_its_age():
-    said = describe_origin(handoff(branch="main", machine="box"), NOW)
-    assert said == "claude session s-1, 5 minutes ago, before its context was compacted, on branch main, on box"
+    origin = describe_origin(handoff(branch="main", machine="box"), NOW)
+    assert origin == "claude session s-1, 5 minutes ago, before its context was compacted, on branch main, on box"
 
 
 def test_each_heading_is_a_section_and_the_first_has_the_title():
@@ -173,7 +177,7 @@ def test_a_long_goal_is_cut_to_the_budget():
     found = handoff(
         facts={"initial_goal": "word " * 4000, "todo_state": [{"content": "x " * 200, "status": "pending"}] * 20}
     )
-    sections = split_into_sections(rendered(found), "T", "n", "of the handoff", "baton handoff show claude/s-1")
+    sections = split_into_sections(render_template(found), "T", "n", "of the handoff", "baton handoff show claude/s-1")
     assert all(len(line) <= WIDTH + 2 for line in sections[0].lines)
     text = compose("h", sections, "ctx-1", 3000).text
     assert len(text.encode()) <= 3000
@@ -186,7 +190,7 @@ def test_a_long_goal_is_cut_to_the_budget():
 @given(st.text(max_size=500), st.text(max_size=200))
 def test_texts_of_records_cannot_add_sections_or_lines(goal, todo):
     found = handoff(facts={"initial_goal": goal, "todo_state": [{"content": todo, "status": "pending"}]})
-    sections = split_into_sections(rendered(found), "T", "n", "w", "c")
+    sections = split_into_sections(render_template(found), "T", "n", "w", "c")
     assert [one.title for one in sections if not one.title.startswith(("T", "Todos [llm_derived]"))] == []
     assert all("\n" not in line and "\r" not in line for one in sections for line in one.lines)
 

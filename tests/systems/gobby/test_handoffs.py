@@ -29,7 +29,7 @@ def transcript(tmp_path: Path) -> Path:
     return path
 
 
-def facts_of(extraction: Extraction, **changes: Any) -> Extraction:
+def change_facts(extraction: Extraction, **changes: Any) -> Extraction:
     return replace(extraction, facts={**extraction.facts, **changes})
 
 
@@ -43,21 +43,21 @@ def test_facts_are_stored_by_agent_and_session(ws, transcript):
     assert "handoff claude/c-1 extracted: Add a greet module" in ws.branch.store.commit(written.revision.commit).message
 
 
-def test_passing_facts_alone_cause_no_write_unless_forced(ws, transcript):
+def test_volatile_facts_alone_cause_no_write_unless_forced(ws, transcript):
     found = extract(transcript)
     store_handoff(ws, NOW, found, trigger="stop", notes="Go on")
-    passing = facts_of(found, recent_activity=["Ran: ls"], git_status=" M a", unknown={"git_commits": "x"})
-    assert store_handoff(ws, later(minutes=1), passing, trigger="stop") is None
+    volatile = change_facts(found, recent_activity=["Ran: ls"], git_status=" M a", unknown={"git_commits": "x"})
+    assert store_handoff(ws, later(minutes=1), volatile, trigger="stop") is None
     assert store_handoff(ws, later(minutes=1), found, trigger="stop", force=True) is None
-    assert store_handoff(ws, later(minutes=2), passing, trigger="stop", force=True) is not None
-    assert store_handoff(ws, later(minutes=3), facts_of(found, files_modified=["/x"]), trigger="stop") is not None
+    assert store_handoff(ws, later(minutes=2), volatile, trigger="stop", force=True) is not None
+    assert store_handoff(ws, later(minutes=3), change_facts(found, files_modified=["/x"]), trigger="stop") is not None
     assert stored(ws, "handoff", "claude/c-1").notes == "Go on"
 
 
 def test_a_clock_that_was_set_back_does_not_make_a_handoff_older(ws, transcript):
     found = extract(transcript)
     store_handoff(ws, later(minutes=5), found, trigger="stop")
-    store_handoff(ws, NOW, facts_of(found, files_modified=["/x"]), trigger="stop")
+    store_handoff(ws, NOW, change_facts(found, files_modified=["/x"]), trigger="stop")
     assert stored(ws, "handoff", "claude/c-1").extracted_at == "2026-11-21T08:05:00Z"
 
 
@@ -69,27 +69,28 @@ def test_facts_beyond_the_limits_are_cut_and_the_write_does_not_fail(ws, transcr
         "git_commits": [{"hash": "a", "message": "\x02" * 9000, "verified": None, "stat": "y" * 9000}] * 400,
     }
     assert (
-        store_handoff(ws, NOW, facts_of(extract(transcript), **huge), trigger="stop", notes="n" * 100_000) is not None
+        store_handoff(ws, NOW, change_facts(extract(transcript), **huge), trigger="stop", notes="n" * 100_000)
+        is not None
     )
     kept = stored(ws, "handoff", "claude/c-1").facts
     assert kept.initial_goal.startswith("\x01ü")
     assert kept.initial_goal.endswith("bytes in all]")
     assert kept.files_modified[-1].startswith("/4999/")
-    for name, all_of_it in huge.items():
+    for name, whole in huge.items():
         if name != "initial_goal":
-            assert kept.left_out[name] == len(all_of_it) - len(getattr(kept, name)) > 0
+            assert kept.left_out[name] == len(whole) - len(getattr(kept, name)) > 0
 
 
 def test_omissions_are_reported_only_if_there_are_any(ws, transcript):
     todos = [{"content": f"{number}", "status": "pending"} for number in range(203)]
-    store_handoff(ws, NOW, facts_of(extract(transcript), todo_state=todos), trigger="stop")
+    store_handoff(ws, NOW, change_facts(extract(transcript), todo_state=todos), trigger="stop")
     assert stored(ws, "handoff", "claude/c-1").facts.left_out == {"todo_state": 3}
     store_handoff(ws, later(minutes=1), extract(transcript), trigger="stop")
     assert "left_out" not in stored(ws, "handoff", "claude/c-1").facts.as_data()
 
 
 def test_secrets_are_redacted_and_equal_facts_still_compare_equal(ws, transcript):
-    secret = facts_of(extract(transcript), initial_goal="use AKIAIOSFODNN7EXAMPLE")
+    secret = change_facts(extract(transcript), initial_goal="use AKIAIOSFODNN7EXAMPLE")
     store_handoff(ws, NOW, secret, trigger="stop")
     assert "AKIA" not in stored(ws, "handoff", "claude/c-1").facts.initial_goal
     assert store_handoff(ws, later(minutes=1), secret, trigger="stop") is None
@@ -104,14 +105,14 @@ def test_the_oldest_records_are_archived_and_can_be_restored(open_workspace, tmp
     state = ws.branch.read().state
     assert state.ids("handoff") == {"claude/two", "claude/three"}
     assert resolve_handoff(state, "one").id == "claude/one"
-    store_handoff(ws, later(minutes=9), facts_of(extract(tmp_path / "one"), files_modified=[]), trigger="stop")
+    store_handoff(ws, later(minutes=9), change_facts(extract(tmp_path / "one"), files_modified=[]), trigger="stop")
     assert ws.branch.read().state.ids("handoff") == {"claude/three", "claude/one"}
 
 
-# --- the session's todos
+# --- todos of baton and of the agent
 
 
-def test_the_sessions_own_todos_are_added_to_the_agents(ws, tmp_path):
+def test_todos_of_baton_are_added_to_those_of_the_agent(ws, tmp_path):
     begin_session(ws, NOW, StartOptions(check_seconds=0, sync_seconds=0))
     own = [("Write greet.py", "cancelled"), ("Report", "completed"), ("Ask", "in_progress")]
     replace_todos(ws, NOW, [Todo(content=text, status=status) for text, status in own])
@@ -126,7 +127,7 @@ def test_the_sessions_own_todos_are_added_to_the_agents(ws, tmp_path):
     assert "todo_state" not in gather_facts(ws, NOW, path, session="s1", options=off).facts
 
 
-def test_a_session_without_any_todos_of_its_agent_has_its_own(ws, tmp_path):
+def test_without_todos_of_the_agent_a_session_has_those_of_baton(ws, tmp_path):
     begin_session(ws, NOW, StartOptions(check_seconds=0, sync_seconds=0))
     replace_todos(ws, NOW, [Todo(content="Ask")])
     made = Claude("2.1")
@@ -141,14 +142,14 @@ def test_a_session_without_any_todos_of_its_agent_has_its_own(ws, tmp_path):
 # --- finding
 
 
-def handoff(ws: Any, id_: str, minutes: int, machine: str | None, worktree: str | None) -> None:
+def put_handoff(ws: Any, id_: str, minutes: int, machine: str | None, worktree: str | None) -> None:
     data = {"id": id_, "extracted_at": later(minutes=minutes).strftime("%Y-%m-%dT%H:%M:%SZ"), "facts": {}}
     more = {"machine": machine, "worktree": worktree}
     record = parse(Handoff, {**data, **{name: text for name, text in more.items() if text}})
     ws.update("test", NOW, lambda tip: tip.state.put(record))
 
 
-def test_the_next_session_gets_the_newest_of_its_work_tree_else_of_another_machine(ws, tmp_path):
+def test_the_next_session_gets_the_newest_handoff_of_its_work_tree_or_of_another_machine(ws, tmp_path):
     here, link = tmp_path / "here", tmp_path / "link"
     here.mkdir()
     link.symlink_to(here)
@@ -158,13 +159,13 @@ def test_the_next_session_gets_the_newest_of_its_work_tree_else_of_another_machi
         found = find_last_handoff(there, ws.branch.read().state, **more)
         return found.id if found else None
 
-    handoff(ws, "claude/beside", 50, "laptop", "/other/tree")
-    handoff(ws, "claude/nowhere", 60, "laptop", None)
+    put_handoff(ws, "claude/beside", 50, "laptop", "/other/tree")
+    put_handoff(ws, "claude/nowhere", 60, "laptop", None)
     assert newest() is None
-    handoff(ws, "codex/away", 40, "desktop", "/other/tree")
+    put_handoff(ws, "codex/away", 40, "desktop", "/other/tree")
     assert newest() == "codex/away"
-    handoff(ws, "claude/old", 1, "laptop", str(here))
-    handoff(ws, "claude/new", 2, "laptop", str(here))
+    put_handoff(ws, "claude/old", 1, "laptop", str(here))
+    put_handoff(ws, "claude/new", 2, "laptop", str(here))
     assert newest() == "claude/new"
     assert newest(other_than="new") == "claude/old"
     assert newest(other_than="claude/new") == "claude/old"
@@ -173,7 +174,7 @@ def test_the_next_session_gets_the_newest_of_its_work_tree_else_of_another_machi
 
 def test_a_handoff_is_found_by_an_unambiguous_prefix(ws):
     for name in ("claude/abc", "codex/abd", "codex/x"):
-        handoff(ws, name, 1, None, None)
+        put_handoff(ws, name, 1, None, None)
     state = ws.branch.read().state
     assert [resolve_handoff(state, text).id for text in ("claude/abc", "abc", "cl", "codex/a", "x")] == [
         "claude/abc", "claude/abc", "claude/abc", "codex/abd", "codex/x",

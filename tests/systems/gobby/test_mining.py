@@ -35,8 +35,10 @@ def home() -> Path:
     return Path(os.environ["HOME"])
 
 
-def talk(cwd: Path, session: str, prompt: str = "Fix it", *, day: int = 2, extra: str = "", part: int = 1) -> bytes:
-    """Return a session of Claude Code: a prompt, a command, and an answer."""
+def make_transcript(
+    cwd: Path, session: str, prompt: str = "Fix it", *, day: int = 2, extra: str = "", part: int = 1
+) -> bytes:
+    """Return a transcript of Claude Code: a prompt, a command, and an answer."""
     shared = {"sessionId": session, "cwd": str(cwd), "version": "2.1.329", "gitBranch": "main", "isSidechain": False}
     call = {
         "type": "tool_use",
@@ -53,78 +55,78 @@ def talk(cwd: Path, session: str, prompt: str = "Fix it", *, day: int = 2, extra
     ])  # fmt: skip
 
 
-def lay(home: Path, cwd: Path, session: str, **more: Any) -> Path:
+def write_transcript(home: Path, cwd: Path, session: str, **more: Any) -> Path:
     """Write a transcript into the folder of Claude Code."""
     path = home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(cwd)) / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(talk(cwd, session, **more))
+    path.write_bytes(make_transcript(cwd, session, **more))
     return path
 
 
-def kept(baton: Baton, **more: Any) -> list[str]:
+def list_handoffs(baton: Baton, **more: Any) -> list[str]:
     return sorted(handoff["id"] for handoff in baton("handoff", "list", "--json", **more).json["handoffs"])
 
 
-def commits(git: Git, top: Path) -> int:
+def count_commits(git: Git, top: Path) -> int:
     return int(git(top, "rev-list", "--count", "baton/work"))
 
 
 def test_transcripts_become_handoffs_in_one_commit_and_a_second_run_adds_nothing(baton, git, top, home):
     (top / "sub").mkdir()
-    lay(home, top, "a", prompt="Drop Kafka", day=3)
-    lay(home, top / "sub", "b", prompt="Use password = hunter2hunter2")
-    lay(home, top.parent / "other", "c")
+    write_transcript(home, top, "a", prompt="Drop Kafka", day=3)
+    write_transcript(home, top / "sub", "b", prompt="Use password = hunter2hunter2")
+    write_transcript(home, top.parent / "other", "c")
     baton("init")
-    before = commits(git, top)
+    before = count_commits(git, top)
     dry = baton("mine", "--dry-run", "--json").json
-    assert ([session["id"] for session in dry["taken"]], commits(git, top)) == (["claude/a", "claude/b"], before)
+    assert ([session["id"] for session in dry["taken"]], count_commits(git, top)) == (["claude/a", "claude/b"], before)
     assert not (top / ".git" / "baton" / "mining").exists()
     result = baton("mine", "--json").json
-    assert (result["unclear"], result["secrets"], commits(git, top)) == (1, 1, before + 1)
+    assert (result["unclear"], result["secrets"], count_commits(git, top)) == (1, 1, before + 1)
     shown = baton("handoff", "show", "claude/a", "--json").json
     assert (shown["extracted_at"], shown["trigger"]) == ("2026-01-03T10:00:00Z", "mine")
     assert (shown["worktree"], shown["facts"]["initial_goal"]) == (str(top), "Drop Kafka")
     assert shown["facts"]["sources"]["initial_goal"]["line"] == 1
     assert "hunter2" not in baton("handoff", "show", "claude/b", "--json").out
     again = baton("mine", "--json").json
-    assert (again["taken"], again["known"], again["read_bytes"], commits(git, top)) == ([], 2, 0, before + 1)
+    assert (again["taken"], again["known"], again["read_bytes"], count_commits(git, top)) == ([], 2, 0, before + 1)
     turns = top / ".git" / "baton" / "turns" / "claude" / "a.jsonl"
     assert [json.loads(line)["answer"] for line in turns.read_text().splitlines()[1:]] == ["It works now."]
     for name in ("mining", "turns"):
         shutil.rmtree(top / ".git" / "baton" / name)
-        assert (baton("mine", "--json").json["taken"], commits(git, top)) == ([], before + 1)
+        assert (baton("mine", "--json").json["taken"], count_commits(git, top)) == ([], before + 1)
     assert turns.exists()
 
 
-def test_turns_are_committed_where_the_user_shares_them(baton, git, top, home):
+def test_turns_are_committed_if_the_user_shares_them(baton, git, top, home):
     git(top, "config", "baton.shareTurns", "true")
-    lay(home, top, "a")
+    write_transcript(home, top, "a")
     baton("init")
-    before = commits(git, top)
+    before = count_commits(git, top)
     baton("mine")
     assert "It works now." in git(top, "show", "baton/work:turns/claude/a.toml")
-    assert commits(git, top) == before + 1
+    assert count_commits(git, top) == before + 1
 
 
 def test_an_undone_import_can_be_repeated(baton, top, home):
-    lay(home, top, "a")
+    write_transcript(home, top, "a")
     baton("init")
     baton("mine")
     baton("undo", "1")
-    assert kept(baton) == []
+    assert list_handoffs(baton) == []
     baton("mine")
-    assert kept(baton) == ["claude/a"]
+    assert list_handoffs(baton) == ["claude/a"]
 
 
 def test_a_transcript_that_grew_is_read_again_and_facts_of_hooks_stay(baton, top, home):
-    path = lay(home, top, "a", prompt="First")
+    path = write_transcript(home, top, "a", prompt="First")
     baton("init")
     baton("mine")
-    path.write_bytes(path.read_bytes() + talk(top, "a", day=5, part=2, extra="[main 1234567] Add it"))
+    path.write_bytes(path.read_bytes() + make_transcript(top, "a", day=5, part=2, extra="[main 1234567] Add it"))
     assert [session["ended"] for session in baton("mine", "--json").json["taken"]] == ["2026-01-05T10:00:00Z"]
-    path.write_bytes(path.read_bytes() + talk(top, "a", day=6, part=3, extra="[main 2345678] More"))
-    baton("handoff", "extract", str(path), "--keep")  # its time is now
-    path.write_bytes(path.read_bytes() + talk(top, "a", day=7, part=4, extra="[main 3456789] Most"))
+    path.write_bytes(path.read_bytes() + make_transcript(top, "a", day=6, part=3, extra="[main 2345678] More"))
+    baton("handoff", "extract", str(path), "--keep")  # this handoff is newer than all times in the transcript
+    path.write_bytes(path.read_bytes() + make_transcript(top, "a", day=7, part=4, extra="[main 3456789] Most"))
     assert baton("mine", "--json").json["known"] == 1
 
 
@@ -138,21 +140,21 @@ def test_sessions_of_every_agent_are_found(baton, top, home):
     chats = home / ".gemini" / "tmp" / sha256(os.fsencode(top)).hexdigest() / "chats"
     chats.mkdir(parents=True)
     (chats / "session-2026-01-02T10-00-g1.jsonl").write_bytes(lines(gemini_lines()))
-    lay(home, top, "a")
+    write_transcript(home, top, "a")
     baton("init")
     assert "give claude, codex, gemini" in baton("mine", "--agent", "cursor", code=2).err
     assert baton("mine", "--agent", "codex", "--json").json["taken"][0]["id"] == f"codex/{meta['id']}"
     baton("mine")
-    assert kept(baton) == ["claude/a", f"codex/{meta['id']}", f"gemini/{GEMINI['sessionId']}"]
+    assert list_handoffs(baton) == ["claude/a", f"codex/{meta['id']}", f"gemini/{GEMINI['sessionId']}"]
 
 
 def test_environment_variables_of_agents_name_the_folders_of_transcripts(baton, top, tmp_path, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
-    lay(tmp_path, top, "a")
+    write_transcript(tmp_path, top, "a")
     (tmp_path / ".claude").rename(tmp_path / "config")
     baton("init")
     baton("mine")
-    assert kept(baton) == ["claude/a"]
+    assert list_handoffs(baton) == ["claude/a"]
 
 
 # --- the repository of a transcript
@@ -163,57 +165,57 @@ def test_a_nested_repository_is_another_project(baton, git, top, home):
     inner.mkdir()
     git(inner, "init", "-q")
     for name, cwd in (("inner", inner), ("parent", top.parent), ("gone", top / "gone")):
-        lay(home, cwd, name)
+        write_transcript(home, cwd, name)
     baton("init")
     result = baton("mine", "--json").json
     assert (result["taken"], result["elsewhere"], result["unclear"]) == ([], 2, 1)
 
 
-def test_linked_work_trees_count_also_when_they_were_deleted(baton, git, top, home):
+def test_linked_work_trees_count_even_if_they_were_deleted(baton, git, top, home):
     there, gone = top.parent / "there", top.parent / "gone"
     for folder in (there, gone):
         git(top, "worktree", "add", "-q", str(folder))
-        lay(home, folder, folder.name)
+        write_transcript(home, folder, folder.name)
     shutil.rmtree(gone)
     baton("init")
     baton("mine")
-    assert kept(baton) == ["claude/gone", "claude/there"]
+    assert list_handoffs(baton) == ["claude/gone", "claude/there"]
 
 
-def test_a_folder_of_the_sources_counts_after_it_was_deleted(baton, git, top, home):
+def test_a_deleted_folder_counts_if_its_files_were_committed(baton, git, top, home):
     (top / "old").mkdir()
     (top / "old" / "file").touch()
     git(top, "add", "old")
     git(top, "commit", "-q", "-m", "old")
     git(top, "rm", "-rq", "old")
-    lay(home, top / "old", "a")
+    write_transcript(home, top / "old", "a")
     baton("init")
     baton("mine")
-    assert kept(baton) == ["claude/a"]
+    assert list_handoffs(baton) == ["claude/a"]
 
 
 def test_a_moved_repository_is_recognised_by_its_commits(baton, git, top, home):
     git(top, "commit", "-q", "--allow-empty", "-m", "Add it")
     made = f"[main {git(top, 'rev-parse', '--short', 'HEAD')}] Add it"
     former = top.parent / "before" / "work"
-    lay(home, former, "named", extra=made)
-    lay(home, former, "nothing-named", day=3)
-    lay(home, top.parent / "before" / "else", "unclear", extra="[main 1234567] Add it")
+    write_transcript(home, former, "named", extra=made)
+    write_transcript(home, former, "nothing-named", day=3)
+    write_transcript(home, top.parent / "before" / "else", "unclear", extra="[main 1234567] Add it")
     baton("init")
     folder = str(top.parent / "before" / "else")
     assert f"    {folder}\n" in baton("mine", "--dry-run").err
     result = baton("mine", "--json").json
     assert (result["unclear"], result["unclear_folders"]) == (1, [folder])
-    assert kept(baton) == ["claude/named", "claude/nothing-named"]
+    assert list_handoffs(baton) == ["claude/named", "claude/nothing-named"]
     assert baton("handoff", "show", "claude/named", "--json").json["worktree"] == str(top)
 
 
-def test_a_short_id_counts_only_with_its_subject_and_for_most_commits(baton, git, top, home):
+def test_a_short_commit_id_counts_only_with_its_subject_and_if_most_commits_are_known(baton, git, top, home):
     git(top, "commit", "-q", "--allow-empty", "-m", "Add it")
     id_ = git(top, "rev-parse", "--short", "HEAD")
     gone = top.parent / "gone"
-    lay(home, gone, "other-subject", extra=f"[main {id_}] Something else")
-    lay(home, gone, "mostly-other", extra=f"[main {id_}] Add it\n[main 1234567] b\n[main 2345678] c")
+    write_transcript(home, gone, "other-subject", extra=f"[main {id_}] Something else")
+    write_transcript(home, gone, "mostly-other", extra=f"[main {id_}] Add it\n[main 1234567] b\n[main 2345678] c")
     baton("init")
     assert baton("mine", "--json").json["unclear"] == 2
 
@@ -221,68 +223,68 @@ def test_a_short_id_counts_only_with_its_subject_and_for_most_commits(baton, git
 def test_a_folder_inside_the_work_tree_is_recognised_by_its_branch(baton, git, top, home):
     git(top, "branch", "feature-7")
     for name, branch in (("known", "feature-7"), ("common", "main"), ("unknown", "feature-8")):
-        path = lay(home, top / "trees" / name, name)
+        path = write_transcript(home, top / "trees" / name, name)
         path.write_bytes(path.read_bytes().replace(b'"gitBranch": "main"', f'"gitBranch": "{branch}"'.encode()))
-    outside = lay(home, top.parent / "outside", "outside")
+    outside = write_transcript(home, top.parent / "outside", "outside")
     outside.write_bytes(outside.read_bytes().replace(b'"gitBranch": "main"', b'"gitBranch": "feature-7"'))
     baton("init")
     assert baton("mine", "--json").json["unclear"] == 3
-    assert kept(baton) == ["claude/known"]
+    assert list_handoffs(baton) == ["claude/known"]
 
 
 def test_a_clone_counts_if_it_has_a_remote_in_common(baton, git, top, home):
     for name, address in (("clone", "git@example.org:a/shop.git"), ("fork", "git@example.org:b/shop")):
         git(top.parent, "clone", "-q", str(top), name)
         git(top.parent / name, "remote", "set-url", "origin", address)
-        lay(home, top.parent / name, name)
+        write_transcript(home, top.parent / name, name)
     git(top, "remote", "add", "up", "https://example.org/a/shop")
     baton("init")
     baton("mine")
-    assert kept(baton) == ["claude/clone"]
+    assert list_handoffs(baton) == ["claude/clone"]
 
 
 def test_the_sessions_of_a_named_folder_can_be_mined(baton, top, home):
-    lay(home, top.parent / "gone", "gone")
-    lay(home, top.parent / "second", "second")
+    write_transcript(home, top.parent / "gone", "gone")
+    write_transcript(home, top.parent / "second", "second")
     baton("init")
     baton("mine", "--project", "../gone")
-    assert kept(baton) == ["claude/gone"]
+    assert list_handoffs(baton) == ["claude/gone"]
     assert baton("mine", "--json").json["known"] == 1
     baton("mine", "--all")
-    assert kept(baton) == ["claude/gone", "claude/second"]
+    assert list_handoffs(baton) == ["claude/gone", "claude/second"]
     assert "not both" in baton("mine", "--all", "--project", ".", code=2).err
 
 
 def test_outside_of_a_repository_the_folder_itself_counts(baton, home, tmp_path):
     folder = tmp_path / "plain"
     folder.mkdir()
-    lay(home, folder, "a")
-    lay(home, tmp_path, "b")
+    write_transcript(home, folder, "a")
+    write_transcript(home, tmp_path, "b")
     assert "this created the namespace" in baton("mine", "--create", cwd=folder).err
-    assert kept(baton, cwd=folder) == ["claude/a"]
+    assert list_handoffs(baton, cwd=folder) == ["claude/a"]
 
 
 # --- transcripts that are not imported
 
 
 def test_subagents_old_transcripts_links_and_pipes_are_left_out(baton, top, home, tmp_path):
-    path = lay(home, top, "a")
-    old = lay(home, top, "old")
+    path = write_transcript(home, top, "a")
+    old = write_transcript(home, top, "old")
     os.utime(old, (0, 0))
     shutil.copy(path, path.parent / "agent-1.jsonl")
     (path.parent / "a" / "subagents").mkdir(parents=True)
     shutil.copy(path, path.parent / "a" / "subagents" / "agent-2.jsonl")
-    (tmp_path / "outside.jsonl").write_bytes(talk(top, "outside"))
+    (tmp_path / "outside.jsonl").write_bytes(make_transcript(top, "outside"))
     (path.parent / "outside.jsonl").symlink_to(tmp_path / "outside.jsonl")
     os.mkfifo(path.parent / "pipe.jsonl")
     baton("init")
     baton("mine", "--since", "2020-01-01")
-    assert kept(baton) == ["claude/a"]
+    assert list_handoffs(baton) == ["claude/a"]
     assert "not a date or time" in baton("mine", "--since", "soon", code=2).err
 
 
-def test_the_session_at_work_is_left_to_its_hooks(baton, top, home):
-    lay(home, top, "a")
+def test_the_current_session_is_left_to_its_hooks(baton, top, home):
+    write_transcript(home, top, "a")
     baton("init")
     result = baton("mine", "--json", env={"CLAUDE_CODE_SESSION_ID": "a"}).json
     assert (result["taken"], result["at_work"]) == ([], 1)
@@ -290,34 +292,34 @@ def test_the_session_at_work_is_left_to_its_hooks(baton, top, home):
 
 def test_a_session_whose_process_runs_is_left_to_its_hooks(baton, top, home, tmp_path):
     """A running session without hooks is also skipped: its program has run in its folder since before the change."""
-    os.utime(lay(home, top, "old"), (1e9, 1e9))
+    os.utime(write_transcript(home, top, "old"), (1e9, 1e9))
     claude = Path(shutil.copy(shutil.which("sleep") or "", tmp_path / "claude"))
     with subprocess.Popen([claude, "60"], cwd=top) as process:
         time.sleep(0.05)
-        now = lay(home, top, "now")
+        now = write_transcript(home, top, "now")
         os.utime(now, (time.time() + 5, time.time() + 5))
         baton("init")
         assert baton("mine", "--json").json["at_work"] == 1
         process.kill()
     assert baton("mine", "--json").json["known"] == 1
-    lay(home, top, "hooked")
+    write_transcript(home, top, "hooked")
     seen = HookSession("claude", "hooked", pid=os.getpid(), last_seen="2099-01-01T00:00:00+00:00")
     HookSessionStore(str(top / ".git")).save(seen)
     assert baton("mine", "--json").json["at_work"] == 1
     HookSessionStore(str(top / ".git")).save(seen._replace(ended="exit"))
     baton("mine")
-    assert kept(baton) == ["claude/hooked", "claude/now", "claude/old"]
+    assert list_handoffs(baton) == ["claude/hooked", "claude/now", "claude/old"]
 
 
 def test_a_transcript_without_prompts_is_counted_as_empty(baton, top, home):
-    path = lay(home, top, "a")
+    path = write_transcript(home, top, "a")
     path.write_text(json.dumps({"type": "summary", "summary": "x", "leafUuid": "u", "cwd": str(top)}) + "\n")
     baton("init")
     assert [baton("mine", "--json").json["empty"] for _ in range(2)] == [1, 1]
 
 
 def test_transcripts_that_will_soon_be_deleted_are_reported(baton, top, home):
-    path = lay(home, top, "a")
+    path = write_transcript(home, top, "a")
     baton("init")
     assert "deleted" not in baton("mine").err
     (home / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 5}')
@@ -339,40 +341,40 @@ def test_another_run_at_the_same_time_is_busy(baton, top):
 
 def test_an_interrupted_mining_run_continues_where_it_ended(ws, home, tmp_path):
     """The results of reading are cached on this machine; the next run stores them without reading again."""
-    paths = [lay(home, tmp_path, name) for name in ("a", "b")]
-    asked = Mine(home=str(home), all_projects=True)
+    paths = [write_transcript(home, tmp_path, name) for name in ("a", "b")]
+    request = Mine(home=str(home), all_projects=True)
 
     def stop(done: int, whole: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        mine(replace(ws, progress=stop), NOW, asked)
+        mine(replace(ws, progress=stop), NOW, request)
     assert ws.branch.read().number == 0
-    result = mine(ws, NOW, asked)
+    result = mine(ws, NOW, request)
     assert (len(result.taken), result.read_bytes) == (2, paths[0].stat().st_size)
 
 
 @pytest.mark.slow
 def test_a_killed_run_loses_nothing_that_was_committed(baton, git, top, home, tmp_path):
-    lay(home, top, "first")
+    write_transcript(home, top, "first")
     baton("init")
     baton("mine")
     for number in range(150):
-        lay(home, top, f"s{number}", part=number)
+        write_transcript(home, top, f"s{number}", part=number)
     notes = top / ".git" / "baton" / "mining" / "work.jsonl"
     before = notes.stat().st_size
     process = subprocess.Popen([sys.executable, "-m", "baton_git", "mine"], cwd=top, stderr=subprocess.DEVNULL)
     until(lambda: notes.stat().st_size > before + 20_000)
     process.kill()
     process.wait()
-    assert kept(baton) == ["claude/first"]
+    assert list_handoffs(baton) == ["claude/first"]
     result = baton("mine", "--json").json
-    assert (len(result["taken"]), result["known"], commits(git, top)) == (150, 1, 3)
-    assert 0 < result["read_bytes"] < 150 * len(talk(top, "s100"))
+    assert (len(result["taken"]), result["known"], count_commits(git, top)) == (150, 1, 3)
+    assert 0 < result["read_bytes"] < 150 * len(make_transcript(top, "s100"))
 
 
-def test_a_file_of_an_unknown_form_is_named_each_time(baton, top, home):
-    path = lay(home, top, "a")
+def test_a_file_in_an_unknown_format_is_reported_each_time(baton, top, home):
+    path = write_transcript(home, top, "a")
     path.write_bytes(path.read_bytes().replace(b'"message":', b'"said":'))
     baton("init")
     assert [baton("mine", "--json").json["problems"] for _ in range(2)] == [
@@ -383,8 +385,8 @@ def test_a_file_of_an_unknown_form_is_named_each_time(baton, top, home):
 
 def test_init_names_the_command_when_there_are_transcripts(baton, top, home):
     assert "baton mine" not in baton("init").err
-    lay(home, top, "a")
-    lay(home, top.parent / "other", "b")
+    write_transcript(home, top, "a")
+    write_transcript(home, top.parent / "other", "b")
     assert "1 earlier session of this repository left transcripts" in baton("init").err
     baton("mine")
     assert "baton mine" not in baton("init").err
@@ -392,25 +394,25 @@ def test_init_names_the_command_when_there_are_transcripts(baton, top, home):
 
 @pytest.mark.parametrize(("answer", "taken"), [("y", ["claude/a"]), ("n", [])])
 def test_init_asks_at_a_terminal(baton, top, home, monkeypatch, answer, taken):
-    lay(home, top, "a")
+    write_transcript(home, top, "a")
     monkeypatch.setattr(printing, "PROGRESS_AFTER", 0)
     code, shown = typing_here(monkeypatch, top, "init", typed=f"{answer}\n".encode())
     assert (code, "Import them?" in shown, "reading transcripts" in shown) == (0, True, answer == "y")
-    assert kept(baton) == taken
+    assert list_handoffs(baton) == taken
 
 
 def test_recall_reads_unread_transcripts_and_mine_continues_from_there(baton, git, top, home):
-    lay(home, top, "a", prompt="Drop Kafka for SQS")
-    lay(home, top.parent / "other", "b", prompt="Keep Kafka")
+    write_transcript(home, top, "a", prompt="Drop Kafka for SQS")
+    write_transcript(home, top.parent / "other", "b", prompt="Keep Kafka")
     baton("init")
-    before = commits(git, top)
+    before = count_commits(git, top)
     assert "Drop Kafka for SQS" in baton("recall", "Kafka").out
-    lay(home, top, "c", prompt="Move to Postgres")
-    assert baton("recall", "Postgres").out == "", "who just looked does not look again"
-    assert commits(git, top) == before
+    write_transcript(home, top, "c", prompt="Move to Postgres")
+    assert baton("recall", "Postgres").out == "", "transcripts that were just read are not read again at once"
+    assert count_commits(git, top) == before
     assert (
         json.loads(baton("mine", "--json").out)["read_bytes"]
         == (home / ".claude").joinpath("projects", re.sub(r"[^A-Za-z0-9]", "-", str(top)), "c.jsonl").stat().st_size
     )
-    assert kept(baton) == ["claude/a", "claude/c"]
+    assert list_handoffs(baton) == ["claude/a", "claude/c"]
     assert "Move to Postgres" in baton("recall", "Postgres").out

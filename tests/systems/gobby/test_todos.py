@@ -12,50 +12,50 @@ from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 
 
 @pytest.fixture
-def at_work(ws):
+def ws_in_session(ws):
     begin_session(ws, NOW, StartOptions(check_seconds=0, sync_seconds=0))
     return ws
 
 
-def listed(ws) -> list[tuple[str, str]]:
+def list_texts(ws) -> list[tuple[str, str]]:
     return [(one.content, one.status) for one in list_todos(ws, NOW, all=True).todos]
 
 
-def test_items_are_added_and_marked_by_text_prefix_or_number(at_work):
+def test_items_are_added_and_marked_by_text_prefix_or_number(ws_in_session):
     for text in ("Write the parser", "Test it", "Write the page"):
-        add_todo(at_work, NOW, text, started=text == "Test it")
-    mark_todo(at_work, NOW, "write the pag", "completed")
-    mark_todo(at_work, NOW, "1", "cancelled")
-    assert listed(at_work) == [
+        add_todo(ws_in_session, NOW, text, started=text == "Test it")
+    mark_todo(ws_in_session, NOW, "write the pag", "completed")
+    mark_todo(ws_in_session, NOW, "1", "cancelled")
+    assert list_texts(ws_in_session) == [
         ("Write the parser", "cancelled"),
         ("Test it", "in_progress"),
         ("Write the page", "completed"),
     ]
     with pytest.raises(Ambiguous, match="Write the parser, Write the page"):
-        mark_todo(at_work, NOW, "Write", "completed")
+        mark_todo(ws_in_session, NOW, "Write", "completed")
     for missing in ("nope", "0", "4", ""):
         with pytest.raises(NotFound):
-            mark_todo(at_work, NOW, missing, "completed")
+            mark_todo(ws_in_session, NOW, missing, "completed")
 
 
-def test_a_list_takes_the_place_of_the_one_before_and_the_same_one_writes_nothing(at_work):
-    replace_todos(at_work, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
-    again = replace_todos(at_work, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
+def test_a_list_replaces_the_previous_one_and_an_equal_list_writes_nothing(ws_in_session):
+    replace_todos(ws_in_session, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
+    again = replace_todos(ws_in_session, NOW, [Todo(content="a"), Todo(content="b", status="completed")])
     assert again.changes == []
-    replace_todos(at_work, NOW, [])
-    assert listed(at_work) == []
+    replace_todos(ws_in_session, NOW, [])
+    assert list_texts(ws_in_session) == []
 
 
-def test_empty_and_duplicate_items_are_rejected(at_work):
+def test_empty_and_duplicate_items_are_rejected(ws_in_session):
     with pytest.raises(InvalidArgument):
-        replace_todos(at_work, NOW, [Todo(content=" ")])
+        replace_todos(ws_in_session, NOW, [Todo(content=" ")])
     with pytest.raises(InvalidArgument, match="twice"):
-        replace_todos(at_work, NOW, [Todo(content="a"), Todo(content="a", status="completed")])
-    add_todo(at_work, NOW, "a")
+        replace_todos(ws_in_session, NOW, [Todo(content="a"), Todo(content="a", status="completed")])
+    add_todo(ws_in_session, NOW, "a")
     with pytest.raises(InvalidArgument, match="already"):
-        add_todo(at_work, NOW, "a ")
+        add_todo(ws_in_session, NOW, "a ")
     with pytest.raises(LimitExceeded):
-        replace_todos(at_work, NOW, [Todo(content=str(number)) for number in range(201)])
+        replace_todos(ws_in_session, NOW, [Todo(content=str(number)) for number in range(201)])
 
 
 @pytest.mark.parametrize("session", [None, "nobody"])

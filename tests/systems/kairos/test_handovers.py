@@ -39,15 +39,15 @@ from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 URI = "kairos://mem/"
 
 
-def to(challenge: str, index: int | None = None, **more: Any) -> StepRequest:
+def make_step(challenge: str, index: int | None = None, **more: Any) -> StepRequest:
     return StepRequest(challenge, URI + challenge, index, **more)
 
 
-def begun(ws: Workspace, id_: str = "run-1", **values: Any) -> None:
-    record_step(ws, NOW, id_, to("resolve", 1, values=values))
+def begin_run(ws: Workspace, id_: str = "run-1", **values: Any) -> None:
+    record_step(ws, NOW, id_, make_step("resolve", 1, values=values))
 
 
-def challenge(ws: Workspace, id_: str = "run-1") -> str | None:
+def current_challenge(ws: Workspace, id_: str = "run-1") -> str | None:
     found: str | None = stored(ws, "handover", id_).step.current_challenge
     return found
 
@@ -61,12 +61,13 @@ def copy_of(ws: Workspace, path: Path) -> Copy:
     return Copy.at(path, ws.branch.store.repository.common_dir, ws.branch.namespace)
 
 
-def out(ws: Workspace, copy: Copy, id_: str = "run-1") -> bytes:
+def write_and_read(ws: Workspace, copy: Copy, id_: str = "run-1") -> bytes:
+    """Write the workspace copy of a run, and return its bytes."""
     write_copy(ws, NOW, copy, id_)
     return copy.path.read_bytes()
 
 
-def edited(copy: Copy, *changes: tuple[str, str], at: str = "2026-11-21T09:00:00Z") -> None:
+def edit_copy(copy: Copy, *changes: tuple[str, str], at: str = "2026-11-21T09:00:00Z") -> None:
     """Change the file as another client would."""
     text = copy.path.read_text()
     for old, new in (*changes, ("2026-11-21T08:00:00Z", at)):
@@ -79,8 +80,8 @@ def edited(copy: Copy, *changes: tuple[str, str], at: str = "2026-11-21T09:00:00
 
 
 def test_each_step_is_a_commit_and_the_history_has_them_all(ws: Workspace) -> None:
-    begun(ws, participants={"Adam": None})
-    record_step(ws, later(minutes=1), "run-1", to("confirm", values={"participants": {"Adam": "a@x"}}))
+    begin_run(ws, participants={"Adam": None})
+    record_step(ws, later(minutes=1), "run-1", make_step("confirm", values={"participants": {"Adam": "a@x"}}))
     assert find_run(ws, "run-1").handover.state == {"participants": {"Adam": "a@x"}}
     assert find_run(ws, "run-1", "1").handover.step.current_challenge == "resolve"
     assert [entry.op for entry in ws.branch.history()] == ["handover-step", "handover-step", "root"]
@@ -90,20 +91,20 @@ def test_the_second_of_two_clients_gets_a_conflict_with_the_current_state(
     open_workspace: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = open_workspace("s1"), open_workspace("s2")
-    begun(one)
+    begin_run(one)
     update = type(two.branch).update
 
     def slow(*args: Any, **more: Any) -> Any:
         monkeypatch.undo()
-        record_step(one, later(minutes=1), "run-1", to("confirm"))
+        record_step(one, later(minutes=1), "run-1", make_step("confirm"))
         return update(*args, **more)
 
     monkeypatch.setattr(type(two.branch), "update", slow)
     with pytest.raises(StepConflict) as caught:
-        record_step(two, later(minutes=2), "run-1", to("find_slot"))
+        record_step(two, later(minutes=2), "run-1", make_step("find_slot"))
     assert caught.value.current is not None
     assert caught.value.current["current_challenge"] == "confirm"
-    assert challenge(two) == "confirm"
+    assert current_challenge(two) == "confirm"
 
 
 def test_the_second_client_that_begins_a_run_gets_a_conflict(
@@ -114,32 +115,34 @@ def test_the_second_client_that_begins_a_run_gets_a_conflict(
 
     def slow(*args: Any, **more: Any) -> Any:
         monkeypatch.undo()
-        begun(one)
+        begin_run(one)
         return update(*args, **more)
 
     monkeypatch.setattr(type(two.branch), "update", slow)
     with pytest.raises(StepConflict, match="another client was faster"):
-        begun(two, n=1)
+        begin_run(two, n=1)
 
 
 def test_writes_of_others_to_other_runs_are_no_conflict(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun(ws)
+    begin_run(ws)
     update = type(ws.branch).update
 
     def slow(*args: Any, **more: Any) -> Any:
         monkeypatch.undo()
-        begun(ws, "run-2")
+        begin_run(ws, "run-2")
         return update(*args, **more)
 
     monkeypatch.setattr(type(ws.branch), "update", slow)
-    record_step(ws, later(minutes=1), "run-1", to("confirm"))
-    assert challenge(ws) == "confirm"
+    record_step(ws, later(minutes=1), "run-1", make_step("confirm"))
+    assert current_challenge(ws) == "confirm"
 
 
-@pytest.mark.parametrize("late_request", [to("confirm"), to("other", 2), to("other", came_from="resolve")])
+@pytest.mark.parametrize(
+    "late_request", [make_step("confirm"), make_step("other", 2), make_step("other", came_from="resolve")]
+)
 def test_the_second_client_of_a_step_changes_nothing(ws: Workspace, late_request: StepRequest) -> None:
-    begun(ws)
-    record_step(ws, later(minutes=1), "run-1", to("confirm"))
+    begin_run(ws)
+    record_step(ws, later(minutes=1), "run-1", make_step("confirm"))
     before = ws.branch.read().commit
     with pytest.raises(StepConflict):
         record_step(ws, later(minutes=2), "run-1", late_request)
@@ -147,20 +150,20 @@ def test_the_second_client_of_a_step_changes_nothing(ws: Workspace, late_request
 
 
 def test_an_ended_run_cannot_be_continued(ws: Workspace) -> None:
-    begun(ws)
+    begin_run(ws)
     end_run(ws, later(minutes=1), "run-1", "completed")
     with pytest.raises(StepConflict, match="was completed on 2026-11-21T08:01:00Z by session s1"):
-        record_step(ws, later(minutes=2), "run-1", to("confirm"))
+        record_step(ws, later(minutes=2), "run-1", make_step("confirm"))
     with pytest.raises(EndedError, match="was completed"):
         end_run(ws, later(minutes=2), "run-1", "abandoned")
 
 
-def test_a_file_that_cannot_be_read_is_reported_and_never_written_over(ws: Workspace) -> None:
-    begun(ws)
+def test_a_file_that_cannot_be_read_is_reported_and_never_overwritten(ws: Workspace) -> None:
+    begin_run(ws)
     broken = b"SESSION_ID: run-1\nstep_index: two\n"
     by_hand(ws, {"handover/run-1.txt": broken})
     for verb in (
-        lambda: record_step(ws, NOW, "run-1", to("confirm", 2)),
+        lambda: record_step(ws, NOW, "run-1", make_step("confirm", 2)),
         lambda: resume_run(ws, NOW, "run-1"),
         lambda: end_run(ws, NOW, "run-1", "completed"),
     ):
@@ -173,13 +176,13 @@ def test_a_file_that_cannot_be_read_is_reported_and_never_written_over(ws: Works
 
 def test_a_run_that_is_too_large_is_refused(ws: Workspace) -> None:
     with pytest.raises(LimitExceeded):
-        begun(ws, long="x" * 300_000)
+        begin_run(ws, long="x" * 300_000)
     assert ws.branch.read().commit is None
 
 
 def test_secrets_are_redacted(ws: Workspace) -> None:
     token = "ghp_" + "a1B2" * 9
-    done = record_step(ws, NOW, "run-1", to("resolve", 1, values={"note": f"use {token}"}))
+    done = record_step(ws, NOW, "run-1", make_step("resolve", 1, values={"note": f"use {token}"}))
     assert [one.kind for _, one in done.written.redactions] == ["github token"]
     assert token not in str(find_run(ws).handover.state)
 
@@ -188,7 +191,7 @@ def test_secrets_are_redacted(ws: Workspace) -> None:
 
 
 def test_resuming_shows_the_step_and_its_age_and_changes_nothing(ws: Workspace) -> None:
-    begun(ws, n=1)
+    begin_run(ws, n=1)
     before = ws.branch.read().commit
     for _ in range(2):
         found = resume_run(ws, later(minutes=30), "run-1")
@@ -200,7 +203,7 @@ def test_resuming_shows_the_step_and_its_age_and_changes_nothing(ws: Workspace) 
 
 
 def test_resuming_an_ended_run_differs_from_resuming_an_unknown_one(ws: Workspace) -> None:
-    begun(ws)
+    begin_run(ws)
     end_run(ws, later(minutes=1), None, "abandoned")
     for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
         with pytest.raises(EndedError, match="run-1 was abandoned on 2026-11-21T08:01:00Z") as caught:
@@ -211,45 +214,45 @@ def test_resuming_an_ended_run_differs_from_resuming_an_unknown_one(ws: Workspac
             resume_run(ws, NOW, session=how.get("session"), uri=how.get("uri"))
 
 
-def again(ws: Workspace, id_: str, minutes: int, outcome: Outcome) -> None:
-    """Make the run live again, as a rollback would, and end it at that minute."""
+def end_again(ws: Workspace, id_: str, minutes: int, outcome: Outcome) -> None:
+    """Make the run live again, as a rollback would, and end it at this minute."""
     run = parse(Handover, {"id": id_, "step": {"current_challenge": outcome, "chain_uri": f"{URI}resolve"}})
     ws.update("again", later(minutes=minutes), lambda tip: tip.state.put(run))
     end_run(ws, later(minutes=minutes), id_, outcome)
 
 
 def test_a_run_that_ended_twice_shows_the_last_end(ws: Workspace) -> None:
-    begun(ws)
+    begin_run(ws)
     end_run(ws, later(minutes=1), "run-1", "completed")
-    again(ws, "run-1", 2, "abandoned")
+    end_again(ws, "run-1", 2, "abandoned")
     for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
         with pytest.raises(EndedError, match=r"run-1 was abandoned on 2026-11-21T08:02:00Z"):
             resume_run(ws, NOW, session=how.get("session"), uri=how.get("uri"))
     assert find_run(ws, "run-1").handover.step.current_challenge == "abandoned"
-    again(ws, "run-0", 3, "completed")
+    end_again(ws, "run-0", 3, "completed")
     with pytest.raises(EndedError, match=r"run-0 was completed on 2026-11-21T08:03:00Z"):
         resume_run(ws, NOW, uri=f"{URI}resolve")
 
 
 def test_archived_runs_after_a_gap_in_the_numbers_are_found(ws: Workspace) -> None:
-    begun(ws)
+    begin_run(ws)
     end_run(ws, later(minutes=1), "run-1", "completed")
-    again(ws, "run-1", 2, "abandoned")
+    end_again(ws, "run-1", 2, "abandoned")
     ws.update("gone", NOW, lambda tip: tip.state.remove(Key("handover", "run-1", archived=True)))
     with pytest.raises(EndedError, match="was abandoned"):
         resume_run(ws, NOW, "run-1")
     with pytest.raises(StepConflict, match="was abandoned"):
-        begun(ws)
+        begin_run(ws)
 
 
-def test_a_run_named_like_an_archive_entry_is_a_separate_run(ws: Workspace) -> None:
-    begun(ws, "run-1.2")
+def test_a_run_named_like_an_archived_record_is_a_separate_run(ws: Workspace) -> None:
+    begin_run(ws, "run-1.2")
     end_run(ws, later(minutes=3), "run-1.2", "abandoned")
     with pytest.raises(NotFound):
         resume_run(ws, NOW, "run-1")
-    begun(ws)
+    begin_run(ws)
     end_run(ws, later(minutes=1), "run-1", "completed")
-    again(ws, "run-1", 2, "completed")
+    end_again(ws, "run-1", 2, "completed")
     with pytest.raises(EndedError, match="was completed on 2026-11-21T08:02:00Z"):
         resume_run(ws, NOW, "run-1")
     with pytest.raises(EndedError, match="was abandoned on 2026-11-21T08:03:00Z"):
@@ -260,15 +263,15 @@ def test_a_long_name_that_ended_twice_is_found(ws: Workspace) -> None:
     long = "x" * 199
     endings: list[tuple[int, Outcome]] = [(1, "completed"), (2, "abandoned")]
     for minutes, outcome in endings:
-        again(ws, long, minutes, outcome)
+        end_again(ws, long, minutes, outcome)
     with pytest.raises(EndedError, match="was abandoned"):
         resume_run(ws, NOW, long)
 
 
 @pytest.mark.parametrize("name", ["run-1", "run-1.2"])
 def test_a_damaged_run_in_the_archive_is_an_error(ws: Workspace, copy: Copy, name: str) -> None:
-    begun(ws)
-    out(ws, copy)
+    begin_run(ws)
+    write_and_read(ws, copy)
     end_run(ws, later(minutes=1), "run-1", "completed")
     path = path_of(Key("handover", name, archived=True))
     by_hand(ws, {path_of(Key("handover", "run-1", archived=True)): None, path: b"at = 1"})
@@ -278,18 +281,18 @@ def test_a_damaged_run_in_the_archive_is_an_error(ws: Workspace, copy: Copy, nam
         lambda: resume_run(ws, NOW, uri=f"{URI}resolve"),
         lambda: find_run(ws, "run-1"),
         lambda: end_run(ws, NOW, "run-1", "completed"),
-        lambda: record_step(ws, NOW, "run-1", to("resolve")),
+        lambda: record_step(ws, NOW, "run-1", make_step("resolve")),
         lambda: merge_copy(ws, NOW, copy),
     ):
         with pytest.raises(Corrupt, match=re.escape(path)):
             verb()
     assert ws.branch.read().commit == before
-    record_step(ws, NOW, "run-2", to("confirm"))
+    record_step(ws, NOW, "run-2", make_step("confirm"))
     assert resume_run(ws, NOW, uri=f"{URI}confirm").run.handover.id == "run-2"
 
 
 def test_an_ended_run_is_shown_with_its_order_of_keys(ws: Workspace) -> None:
-    begun(ws, table={"a": 1}, number=1)
+    begin_run(ws, table={"a": 1}, number=1)
     text = export_text(ws)
     end_run(ws, later(minutes=1), "run-1", "completed")
     assert find_run(ws, "run-1").closed is not None
@@ -303,18 +306,18 @@ def export_text(ws: Workspace, session: str | None = None) -> bytes:
 
 
 def test_an_ambiguous_name_lists_the_candidates(ws: Workspace) -> None:
-    begun(ws)
-    begun(ws, "run-2")
+    begin_run(ws)
+    begin_run(ws, "run-2")
     for verb in (
         lambda: resume_run(ws, NOW),
         lambda: resume_run(ws, NOW, uri=f"{URI}resolve"),
-        lambda: record_step(ws, NOW, None, to("confirm")),
+        lambda: record_step(ws, NOW, None, make_step("confirm")),
         lambda: end_run(ws, NOW, None, "completed"),
         lambda: find_run(ws),
     ):
         with pytest.raises(InvalidArgument, match="run-1, run-2"):
             verb()
-    record_step(ws, later(minutes=1), "run-2", to("confirm"))
+    record_step(ws, later(minutes=1), "run-2", make_step("confirm"))
     assert resume_run(ws, NOW, uri=f"{URI}confirm").run.handover.id == "run-2"
 
 
@@ -322,19 +325,19 @@ def test_an_ambiguous_name_lists_the_candidates(ws: Workspace) -> None:
 
 
 def test_the_copy_is_the_text_on_the_branch(ws: Workspace, copy: Copy) -> None:
-    begun(ws, n=1)
-    text = out(ws, copy)
+    begin_run(ws, n=1)
+    text = write_and_read(ws, copy)
     tree = ws.branch.read().tree
     assert tree is not None
     assert ws.branch.store.folder(tree).folder("handover").read("run-1.txt") == text
     assert [path.name for path in copy.path.parent.iterdir()] == [copy.path.name]
-    assert out(ws, copy) == text
+    assert write_and_read(ws, copy) == text
 
 
 def test_changes_of_another_client_are_read(ws: Workspace, copy: Copy) -> None:
-    begun(ws, n=1)
-    out(ws, copy)
-    edited(copy, ("resolve", "confirm"), ("step_index: 1", "step_index: 2"), ("n: 1", "n: 2\r\nslot: a: b"))
+    begin_run(ws, n=1)
+    write_and_read(ws, copy)
+    edit_copy(copy, ("resolve", "confirm"), ("step_index: 1", "step_index: 2"), ("n: 1", "n: 2\r\nslot: a: b"))
     merged = merge_copy(ws, later(minutes=1), copy)
     assert merged is not None
     assert (merged.id, merged.contested) == ("run-1", ())
@@ -345,15 +348,15 @@ def test_changes_of_another_client_are_read(ws: Workspace, copy: Copy) -> None:
     assert merge_copy(ws, later(minutes=2), copy) is not None
     assert ws.branch.read().commit == before
     text = copy.path.read_bytes()
-    assert out(ws, copy) == text  # it equals the branch: no need to write it
+    assert write_and_read(ws, copy) == text  # the values equal those on the branch, so the file is not rewritten
     record_step(ws, later(minutes=3), "run-1", StepRequest(stays=True))
-    assert b"\r" not in out(ws, copy)
+    assert b"\r" not in write_and_read(ws, copy)
 
 
 def test_changes_of_different_keys_are_combined(ws: Workspace, copy: Copy) -> None:
-    begun(ws, a=1, b=1)
-    out(ws, copy)
-    edited(copy, ("a: 1", "a: 2"))
+    begin_run(ws, a=1, b=1)
+    write_and_read(ws, copy)
+    edit_copy(copy, ("a: 1", "a: 2"))
     record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     merged = merge_copy(ws, later(minutes=2), copy)
     assert merged is not None
@@ -361,71 +364,71 @@ def test_changes_of_different_keys_are_combined(ws: Workspace, copy: Copy) -> No
     assert find_run(ws).handover.state == {"a": 2, "b": 2}
 
 
-@pytest.mark.parametrize(("at", "stands"), [("2026-11-21T09:00:00Z", "file"), ("2026-11-21T08:00:30Z", "git")])
-def test_of_conflicting_values_the_later_wins_and_the_other_is_kept(
-    ws: Workspace, copy: Copy, at: str, stands: str
+@pytest.mark.parametrize(("at", "winner"), [("2026-11-21T09:00:00Z", "file"), ("2026-11-21T08:00:30Z", "git")])
+def test_of_conflicting_values_the_later_one_wins_and_the_other_is_kept(
+    ws: Workspace, copy: Copy, at: str, winner: str
 ) -> None:
-    begun(ws, a="base")
-    out(ws, copy)
-    edited(copy, ("a: base", "a: file"), ("resolve", "find_slot"), at=at)
-    record_step(ws, later(minutes=1), "run-1", to("confirm", values={"a": "git"}))
+    begin_run(ws, a="base")
+    write_and_read(ws, copy)
+    edit_copy(copy, ("a: base", "a: file"), ("resolve", "find_slot"), at=at)
+    record_step(ws, later(minutes=1), "run-1", make_step("confirm", values={"a": "git"}))
     merged = merge_copy(ws, later(minutes=2), copy)
     assert merged is not None
     assert merged.contested == ("step", "state.a")
-    assert find_run(ws).handover.state == {"a": stands}
-    assert challenge(ws) == ("find_slot" if stands == "file" else "confirm")
+    assert find_run(ws).handover.state == {"a": winner}
+    assert current_challenge(ws) == ("find_slot" if winner == "file" else "confirm")
     [about_a] = [one for one in list_open_conflicts(ws) if one.field == "state.a"]
     assert {about_a.ours, about_a.theirs} == {"file", "git"}
     assert len(resume_run(ws, NOW).run.contested) == 2
 
 
 @pytest.mark.parametrize(
-    ("at", "stands"),
+    ("at", "winner"),
     [
         ("2026-11-21T08:01:30", "file"), ("2026-11-21T08:00:30", "git"), ("2026-11-21T10:01:30+02:00", "file"),
         ("2026-11-21T09:00:30+01:00", "git"), ("2026-11-21T03:01:30-05:00", "file"), ("soon", "git"),
         (" 2026-11-21T08:01:30Z ", "file"),
     ],
 )  # fmt: skip
-def test_times_are_compared_and_not_their_texts_and_one_without_an_offset_is_of_utc(
-    ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch, at: str, stands: str
+def test_times_are_compared_as_points_in_time_and_as_utc_without_an_offset(
+    ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch, at: str, winner: str
 ) -> None:
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
-        begun(ws, a="base")
-        out(ws, copy)
-        edited(copy, ("a: base", "a: file"), at=f'"{at}"')
+        begin_run(ws, a="base")
+        write_and_read(ws, copy)
+        edit_copy(copy, ("a: base", "a: file"), at=f'"{at}"')
         record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"a": "git"}))
         merge_copy(ws, later(minutes=2), copy)
-        assert find_run(ws).handover.state == {"a": stands}
+        assert find_run(ws).handover.state == {"a": winner}
     finally:
         monkeypatch.undo()
         time.tzset()
 
 
 def test_an_older_copy_that_baton_wrote_is_not_a_change(ws: Workspace, copy: Copy) -> None:
-    begun(ws, a=1)
-    old = out(ws, copy)
+    begin_run(ws, a=1)
+    old = write_and_read(ws, copy)
     for number in (2, 3):
-        record_step(ws, later(minutes=number), "run-1", to(f"step{number}", values={"a": number}))
-        out(ws, copy)
+        record_step(ws, later(minutes=number), "run-1", make_step(f"step{number}", values={"a": number}))
+        write_and_read(ws, copy)
     before = ws.branch.read().commit
     copy.path.write_bytes(old.replace(b"\n", b"\r\n"))
     merge_copy(ws, later(minutes=5), copy)
     assert ws.branch.read().commit == before
-    assert b"step3" in out(ws, copy)
+    assert b"step3" in write_and_read(ws, copy)
 
 
 def test_without_the_sync_state_of_a_copy_its_edits_are_merged(ws: Workspace, copy: Copy) -> None:
-    begun(ws, a=1)
-    out(ws, copy)
+    begin_run(ws, a=1)
+    write_and_read(ws, copy)
     copy.mark.unlink()
     before = ws.branch.read().commit
     merge_copy(ws, NOW, copy)
     assert ws.branch.read().commit == before
     copy.mark.unlink()
-    edited(copy, ("a: 1", "a: 2\nb: 3"))
+    edit_copy(copy, ("a: 1", "a: 2\nb: 3"))
     merged = merge_copy(ws, later(minutes=1), copy)
     assert merged is not None
     assert find_run(ws).handover.state == {"a": 2, "b": 3}
@@ -433,20 +436,20 @@ def test_without_the_sync_state_of_a_copy_its_edits_are_merged(ws: Workspace, co
 
 
 def test_the_file_of_another_run_is_imported_as_that_run(ws: Workspace, copy: Copy) -> None:
-    begun(ws)
-    out(ws, copy)
+    begin_run(ws)
+    write_and_read(ws, copy)
     copy.path.write_text("SESSION_ID: run-2\ncurrent_challenge: x\n")
     merged = merge_copy(ws, NOW, copy)
     assert merged is not None
     assert merged.id == "run-2"
-    assert challenge(ws, "run-2") == "x"
-    assert challenge(ws) == "resolve"
-    assert b"SESSION_ID: run-1" in out(ws, copy)
+    assert current_challenge(ws, "run-2") == "x"
+    assert current_challenge(ws) == "resolve"
+    assert b"SESSION_ID: run-1" in write_and_read(ws, copy)
 
 
 def test_a_run_missing_from_the_branch_is_restored_from_its_file(ws: Workspace, copy: Copy) -> None:
-    begun(ws, a=1)
-    out(ws, copy)
+    begin_run(ws, a=1)
+    write_and_read(ws, copy)
     ws.update("gone", NOW, lambda tip: tip.state.remove(Key(Handover.kind, "run-1")))
     merge_copy(ws, NOW, copy)
     assert find_run(ws).handover.state == {"a": 1}
@@ -454,8 +457,8 @@ def test_a_run_missing_from_the_branch_is_restored_from_its_file(ws: Workspace, 
 
 @pytest.mark.parametrize("text", [b"a: 1\n", b"SESSION_ID: run-1\nstep_index: x\n", b"\xff\n"])
 def test_a_broken_file_is_rejected_and_kept(ws: Workspace, copy: Copy, text: bytes) -> None:
-    begun(ws)
-    out(ws, copy)
+    begin_run(ws)
+    write_and_read(ws, copy)
     before = ws.branch.read().commit
     copy.path.write_bytes(text)
     for verb in (merge_copy, import_kairos):
@@ -476,38 +479,38 @@ def test_a_file_that_is_too_large_is_refused_at_once(ws: Workspace, copy: Copy) 
 
 
 def test_a_file_that_was_emptied_or_removed_is_written_anew(ws: Workspace, copy: Copy) -> None:
-    begun(ws)
-    text = out(ws, copy)
+    begin_run(ws)
+    text = write_and_read(ws, copy)
     for clear_file in (lambda: copy.path.write_bytes(b" \r\n"), copy.path.unlink):
         clear_file()
         assert merge_copy(ws, NOW, copy) is None
-        assert out(ws, copy) == text
+        assert write_and_read(ws, copy) == text
 
 
-def test_a_client_that_writes_while_we_do_is_not_written_over(
+def test_an_edit_before_our_write_is_not_overwritten(
     ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun(ws, a=1)
-    out(ws, copy)
+    begin_run(ws, a=1)
+    write_and_read(ws, copy)
     record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     write = Copy.write
 
     def slow(self: Copy, text: bytes) -> bool:
         monkeypatch.undo()
-        edited(copy, ("a: 1", "a: 7"))
+        edit_copy(copy, ("a: 1", "a: 7"))
         return write(self, text)
 
     monkeypatch.setattr(Copy, "write", slow)
-    assert b"a: 7\nb: 2\n" in out(ws, copy)
+    assert b"a: 7\nb: 2\n" in write_and_read(ws, copy)
     assert find_run(ws).handover.state == {"a": 7, "b": 2}
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_client_that_writes_between_our_look_and_the_renaming_is_not_written_over(
+def test_an_edit_between_our_check_and_the_rename_is_not_overwritten(
     ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch, is_there: bool
 ) -> None:
-    begun(ws, a=1)
-    text = out(ws, copy)
+    begin_run(ws, a=1)
+    text = write_and_read(ws, copy)
     record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     if not is_there:
         copy.path.unlink()
@@ -519,25 +522,25 @@ def test_a_client_that_writes_between_our_look_and_the_renaming_is_not_written_o
         copy.path.write_bytes(text.replace(b"a: 1", b"a: 7"))
 
     monkeypatch.setattr(kairos_file, "write_all", slow)
-    assert b"a: 7\nb: 2\n" in out(ws, copy)
+    assert b"a: 7\nb: 2\n" in write_and_read(ws, copy)
     assert find_run(ws).handover.state == {"a": 7, "b": 2}
     assert [path.name for path in copy.path.parent.iterdir()] == [copy.path.name]
 
 
-def test_a_client_that_never_stops_writing_is_left_alone(
-    ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun(ws, a=1)
-    out(ws, copy)
+def test_a_copy_that_keeps_changing_is_busy(ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin_run(ws, a=1)
+    write_and_read(ws, copy)
     monkeypatch.setattr(Copy, "write", lambda *_: False)
     record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     with pytest.raises(Busy, match="keeps changing"):
         write_copy(ws, NOW, copy, "run-1")
 
 
-def test_the_file_keeps_its_mode_and_a_link_leads_to_it(ws: Workspace, copy: Copy, tmp_path: Path) -> None:
-    begun(ws, a=1)
-    out(ws, copy)
+def test_a_write_through_a_link_keeps_the_link_and_the_mode_of_the_file(
+    ws: Workspace, copy: Copy, tmp_path: Path
+) -> None:
+    begin_run(ws, a=1)
+    write_and_read(ws, copy)
     copy.path.chmod(0o640)
     (tmp_path / "link").symlink_to(copy.path)
     record_step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
@@ -547,9 +550,9 @@ def test_the_file_keeps_its_mode_and_a_link_leads_to_it(ws: Workspace, copy: Cop
     assert copy.path.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_mark_of_an_older_version_is_ignored_and_removed(ws: Workspace, copy: Copy) -> None:
-    begun(ws, a=1)
-    text = out(ws, copy)
+def test_a_mark_of_an_older_version_is_ignored_and_replaced(ws: Workspace, copy: Copy) -> None:
+    begin_run(ws, a=1)
+    text = write_and_read(ws, copy)
     copy.mark.write_bytes(text + b"note: in the clear\n")
     before = ws.branch.read().commit
     merge_copy(ws, NOW, copy)
@@ -559,11 +562,11 @@ def test_a_mark_of_an_older_version_is_ignored_and_removed(ws: Workspace, copy: 
 
 
 def test_the_copy_of_an_ended_run_is_removed_unless_it_was_changed(ws: Workspace, copy: Copy) -> None:
-    begun(ws, a=1)
-    out(ws, copy)
+    begin_run(ws, a=1)
+    write_and_read(ws, copy)
     end_run(ws, later(minutes=1), "run-1", "completed")
     text = copy.path.read_bytes()
-    edited(copy, ("a: 1", "a: 2"))
+    edit_copy(copy, ("a: 1", "a: 2"))
     assert not remove_copy(copy, "run-1")
     copy.path.write_bytes(text)
     merge_copy(ws, later(minutes=3), copy)
@@ -575,15 +578,13 @@ def test_the_copy_of_an_ended_run_is_removed_unless_it_was_changed(ws: Workspace
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
-def test_a_late_edit_of_a_run_that_has_ended_is_refused_and_the_archive_and_the_file_stay(
-    ws: Workspace, copy: Copy, is_marked: bool
-) -> None:
-    begun(ws, a=1)
-    out(ws, copy)
+def test_a_late_edit_of_an_ended_run_is_refused_and_no_file_changes(ws: Workspace, copy: Copy, is_marked: bool) -> None:
+    begin_run(ws, a=1)
+    write_and_read(ws, copy)
     end_run(ws, later(minutes=1), "run-1", "completed")
     if not is_marked:
         copy.mark.unlink()
-    edited(copy, ("a: 1", "a: 2"), ("step_index: 1", "step_index: 2"))
+    edit_copy(copy, ("a: 1", "a: 2"), ("step_index: 1", "step_index: 2"))
     text, before = copy.path.read_bytes(), files(ws)
     for verb in (merge_copy, import_kairos):
         with pytest.raises(StepConflict, match=r"was completed on 2026-11-21T08:01:00Z by session s1; .* was changed"):
@@ -592,10 +593,10 @@ def test_a_late_edit_of_a_run_that_has_ended_is_refused_and_the_archive_and_the_
     assert copy.path.read_bytes() == text
 
 
-def test_an_older_copy_of_a_run_that_has_ended_is_no_edit(ws: Workspace, copy: Copy) -> None:
-    begun(ws, a=1)
-    old = out(ws, copy)
-    record_step(ws, later(minutes=1), "run-1", to("confirm"))
+def test_an_older_copy_of_an_ended_run_is_not_an_edit(ws: Workspace, copy: Copy) -> None:
+    begin_run(ws, a=1)
+    old = write_and_read(ws, copy)
+    record_step(ws, later(minutes=1), "run-1", make_step("confirm"))
     end_run(ws, later(minutes=2), "run-1", "completed")
     copy.mark.unlink()
     before = ws.branch.read().commit
@@ -605,7 +606,7 @@ def test_an_older_copy_of_a_run_that_has_ended_is_no_edit(ws: Workspace, copy: C
 
 
 def test_a_folder_or_a_pipe_in_the_place_of_the_file_is_refused(ws: Workspace, tmp_path: Path) -> None:
-    begun(ws)
+    begin_run(ws)
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(InvalidArgument):
@@ -613,9 +614,9 @@ def test_a_folder_or_a_pipe_in_the_place_of_the_file_is_refused(ws: Workspace, t
 
 
 def test_a_failed_write_leaves_the_file_unchanged(ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun(ws)
-    text = out(ws, copy)
-    record_step(ws, later(minutes=1), "run-1", to("confirm"))
+    begin_run(ws)
+    text = write_and_read(ws, copy)
+    record_step(ws, later(minutes=1), "run-1", make_step("confirm"))
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -625,7 +626,7 @@ def test_a_failed_write_leaves_the_file_unchanged(ws: Workspace, copy: Copy, mon
         with pytest.raises(WriteFailed):
             write_copy(ws, NOW, copy, "run-1")
     assert copy.path.read_bytes() == text
-    assert b"confirm" in out(ws, copy)
+    assert b"confirm" in write_and_read(ws, copy)
 
 
 def test_each_namespace_and_file_has_a_separate_sync_state(ws: Workspace, tmp_path: Path) -> None:
@@ -635,7 +636,7 @@ def test_each_namespace_and_file_has_a_separate_sync_state(ws: Workspace, tmp_pa
     assert all(one.mark.is_relative_to(ws.branch.store.repository.common_dir / "baton") for one in copies)
 
 
-def test_importing_a_file_twice_is_one_commit_and_a_file_must_be_there(ws: Workspace, tmp_path: Path) -> None:
+def test_importing_a_file_twice_makes_one_commit_and_a_missing_file_is_an_error(ws: Workspace, tmp_path: Path) -> None:
     copy = copy_of(ws, tmp_path / "k.txt")
     with pytest.raises(NotFound):
         import_kairos(ws, NOW, copy)

@@ -111,7 +111,7 @@ def test_a_session_that_was_restored_and_never_saved_is_listed(ws, nameless):
     assert stored(ws, "session", "s1").status == "active"
 
 
-def test_a_checkpoint_takes_what_is_new_into_the_identity_in_the_same_commit(ws):
+def test_a_checkpoint_adds_its_updates_to_the_identity_in_the_same_commit(ws):
     init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
     before = ws.branch.read().number
     body = {**SUMMARY, "current_focus": "f", "new_beliefs": [{"subject": "x", "confidence": 0.5}]}
@@ -137,7 +137,7 @@ def test_drift_checks_are_added_to_the_next_checkpoint(ws):
     assert stored(ws, "checkpoint", after.id).identity_updates.drift_checks.passed == 0
 
 
-def test_options_count_more_than_the_body(ws):
+def test_options_override_the_body(ws):
     saved = save_agent_checkpoint(ws, NOW, SaveCheckpoint(agent="zero", more=SUMMARY, pending=["other"]))
     context = stored(ws, "checkpoint", saved.id).context
     assert (context.conversation_summary, context.pending_items) == ("Implemented it", ("other",))
@@ -171,19 +171,19 @@ def test_a_checkpoint_has_the_start_of_its_session(ws):
     assert (metadata.session_id, metadata.started_at, metadata.duration_seconds) == ("s1", "2026-11-21T08:00:00Z", 600)
 
 
-def test_without_a_session_each_checkpoint_gets_a_name_of_its_own(nameless):
+def test_without_a_session_each_checkpoint_gets_a_separate_session_name(nameless):
     first, second = (save_checkpoint(nameless, NOW, "zero", SUMMARY) for _ in range(2))
     assert first.id != second.id
     assert len(collect_sessions(nameless, "zero")) == 2
 
 
-def test_checkpoints_of_one_moment_are_all_kept(ws):
+def test_checkpoints_of_the_same_time_are_all_kept(ws):
     ids = [save_checkpoint(ws, NOW, "zero", {"conversation_summary": str(number)}).id for number in range(3)]
     assert ids == [ids[0], f"{ids[0]}.2", f"{ids[0]}.3"]
     assert len(checkpoint_store.list_all(ws.branch.read().state, "zero")) == 3
 
 
-def test_writers_at_the_same_time_all_get_their_checkpoint(open_workspace):
+def test_all_checkpoints_of_concurrent_writers_are_kept(open_workspace):
     spaces = [open_workspace() for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         jobs = [
@@ -290,14 +290,14 @@ def test_an_unreadable_checkpoint_is_reported_and_kept(ws):
 # --- the start and the end of a session
 
 
-def test_the_end_of_a_session_writes_a_checkpoint_where_the_settings_want_it(nameless):
+def test_the_end_of_a_session_writes_a_checkpoint_if_the_settings_say_so(nameless):
     end_session(nameless, NOW, context="Where it stands")
     saved = save_final_checkpoint(nameless, NOW, CONFIG)
     assert saved is not None
     assert stored(nameless, "checkpoint", saved.id).context.conversation_summary == "Where it stands"
-    said = save_final_checkpoint(nameless, later(minutes=1), CONFIG, summary="Done")
-    assert said is not None
-    assert stored(nameless, "checkpoint", said.id).context.conversation_summary == "Done"
+    summarized = save_final_checkpoint(nameless, later(minutes=1), CONFIG, summary="Done")
+    assert summarized is not None
+    assert stored(nameless, "checkpoint", summarized.id).context.conversation_summary == "Done"
 
 
 @pytest.mark.parametrize("config", [PaifConfig(), parse(PaifConfig, {"agent_id": "zero"})])
@@ -330,7 +330,7 @@ def test_errors_never_stop_the_start_of_a_session(nameless):
     assert "zero was not restored: identity/zero.toml" in line
 
 
-def test_clocks_that_differ_a_little_make_no_second_periodic_checkpoint(ws):
+def test_a_clock_that_is_minutes_behind_makes_no_second_periodic_checkpoint(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     assert save_checkpoint(ws, NOW - timedelta(minutes=5), "zero", SUMMARY, interval_minutes=30).id is None
     assert save_checkpoint(ws, NOW - timedelta(hours=5), "zero", SUMMARY, interval_minutes=30).id
@@ -382,7 +382,7 @@ def test_pending_items_of_another_session_stay_pending_until_done(ws):
     assert again.context.conversation_summary == "Asked: more"
 
 
-def test_the_summary_that_the_agent_saved_itself_counts_more_than_one_made_of_facts(ws):
+def test_a_summary_that_the_agent_saved_overrides_one_made_of_facts(ws):
     work = SessionWork("Asked: mend it")
     save_due_checkpoint(ws, NOW, "zero", work, 10)
     first = save_final_checkpoint(ws, later(minutes=1), CONFIG, work=SessionWork("Asked: and test it"))
@@ -431,7 +431,7 @@ def test_an_invalid_session_name_in_an_identity_is_not_used(nameless):
     assert saved.id.isprintable()
 
 
-def test_a_session_that_acts_counts_more_than_the_one_that_a_restore_named(ws, nameless):
+def test_the_acting_session_overrides_the_one_that_a_restore_named(ws, nameless):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     restore(nameless, NOW, "zero")
     saved = save_checkpoint(ws, later(minutes=1), "zero", SUMMARY)
@@ -441,8 +441,8 @@ def test_a_session_that_acts_counts_more_than_the_one_that_a_restore_named(ws, n
 
 def test_an_explicit_start_time_overrides_the_sessions(ws):
     begin_session(ws, NOW, StartOptions(sync_seconds=0))
-    given = {"started_at": "2026-11-21T07:30:00Z"}
-    saved = save_checkpoint(ws, later(minutes=10), "zero", {**SUMMARY, **given})
+    start = {"started_at": "2026-11-21T07:30:00Z"}
+    saved = save_checkpoint(ws, later(minutes=10), "zero", {**SUMMARY, **start})
     metadata = stored(ws, "checkpoint", saved.id).metadata
     assert (metadata.started_at, metadata.duration_seconds) == ("2026-11-21T07:30:00Z", 2400)
 
@@ -463,9 +463,9 @@ def test_a_session_name_in_a_body_is_validated_like_an_option(nameless, session)
 # --- clocks, repetitions, disk errors
 
 
-def test_one_checkpoint_from_the_future_does_not_hide_those_that_come_after(ws):
+def test_a_checkpoint_from_the_future_does_not_hide_later_ones(ws):
     save_checkpoint(ws, NOW, "zero", {**SUMMARY, "ended_at": "2999-01-01T00:00:00Z"})
-    assert restore(ws, NOW, "zero").checkpoint.metadata.ended_at == "2999-01-01T00:00:00Z"  # there is no other
+    assert restore(ws, NOW, "zero").checkpoint.metadata.ended_at == "2999-01-01T00:00:00Z"  # it is the only one
     mine = save_checkpoint(ws, later(minutes=1), "zero", {"scratchpad": "S"}, interval_minutes=30)
     assert mine.id is not None
     assert restore(ws, later(minutes=2), "zero").checkpoint.id == mine.id
@@ -513,10 +513,10 @@ def test_a_preview_of_a_restore_gives_the_same_and_writes_nothing(ws):
 
 
 def beliefs(first, number, size=10):
-    return [{"subject": f"{one:05} {'x' * size}", "confidence": 1} for one in range(first, first + number)]
+    return [{"subject": f"{index:05} {'x' * size}", "confidence": 1} for index in range(first, first + number)]
 
 
-def test_an_identity_keeps_its_newest_two_hundred_of_each(ws):
+def test_an_identity_keeps_the_newest_two_hundred_beliefs(ws):
     for turn in range(5):
         save_checkpoint(ws, later(minutes=turn), "zero", {"new_beliefs": beliefs(turn * 90, 90)})
     known = [one["subject"][:5] for one in stored(ws, "identity", "zero").mutable.beliefs]
@@ -560,7 +560,7 @@ def test_a_checkpoint_with_its_identity_updates_is_logged_shown_and_undone(ws):
     assert restore(ws, later(minutes=3), "zero").checkpoint.context.conversation_summary == "Implemented it"
 
 
-def test_a_checkpoint_is_undone_without_what_came_after_it(ws):
+def test_an_undo_of_a_checkpoint_keeps_later_changes(ws):
     save_checkpoint(ws, NOW, "zero", {"new_beliefs": [{"subject": "w", "confidence": 1}]})
     first = save_checkpoint(ws, NOW, "zero", {**SUMMARY, "new_beliefs": [{"subject": "x", "confidence": 1}]})
     later_one = save_checkpoint(ws, later(minutes=1), "zero", {"new_beliefs": [{"subject": "y", "confidence": 1}]})

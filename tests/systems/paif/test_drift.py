@@ -17,7 +17,7 @@ def identity(**immutable):
     return parse(Identity, {"id": "zero", "immutable": immutable})
 
 
-def test_the_example_of_the_documents_is_found_as_they_say():
+def test_the_documented_example_is_found():
     found = check_drift("How can I help you today!", None)
     assert found.alert == "DRIFT DETECTED (subservience, fake enthusiasm)"
     assert found.phrases == ("How can I help", "today!")
@@ -47,7 +47,7 @@ def test_the_kind_of_quotes_makes_no_difference(quote):
     assert check_drift(f"I{quote}m sorry", identity(voice={"taboo_phrases": ["I’m sorry"]})).phrases == ("I’m sorry",)
 
 
-def test_an_identity_with_taboos_of_its_own_is_held_against_those_alone():
+def test_an_identity_with_taboos_is_checked_against_those_only():
     own = identity(voice={"taboo_phrases": ["As an AI", "perhaps"], "taboo_categories": {"Boasting": ["obviously"]}})
     assert list_taboos(own) == {"Boasting": ("obviously",), "Taboo phrases": ("As an AI",), "Hedging": ("perhaps",)}
     assert check_drift("Obviously, as an AI", own).alert == "DRIFT DETECTED (boasting, taboo phrases)"
@@ -55,7 +55,7 @@ def test_an_identity_with_taboos_of_its_own_is_held_against_those_alone():
 
 
 @for_each("who", [None, identity(), parse(Identity, {"id": "zero"}), identity(purpose={"statement": "x"})])
-def test_without_taboos_of_its_own_the_documented_ones_count(who):
+def test_an_identity_without_taboos_is_checked_against_the_documented_ones(who):
     assert check_drift("maybe", who).categories == ("Hedging",)
 
 
@@ -75,7 +75,7 @@ def test_any_text_is_checked_against_any_phrase(text, phrase):
 
 @laws
 @given(st.text("Imaybe think’'!. \n", max_size=30))
-def test_letter_case_never_changes_what_is_found(text):
+def test_letter_case_never_changes_the_result(text):
     assert check_drift(text, None) == check_drift(text.lower(), None) == check_drift(text.upper(), None)
 
 

@@ -1,4 +1,4 @@
-"""The verbs of identities: created once, shown, compared with texts, and unchanged in their immutable part."""
+"""The verbs of identities: create one once, show it, check texts against it. Its immutable part never changes."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def test_an_invalid_identity_writes_nothing(ws, agent, document, error):
 
 def test_passed_and_failed_drift_checks_are_counted(ws):
     init_identity(ws, NOW, "zero", DOCUMENT)
-    held = check_text(ws, NOW, "zero", "How can I help?")
-    assert held.drift.categories == ("Subservience",)
-    assert "PURPOSE: Keep the memory" in held.prompt
+    result = check_text(ws, NOW, "zero", "How can I help?")
+    assert result.drift.categories == ("Subservience",)
+    assert "PURPOSE: Keep the memory" in result.prompt
     assert not check_text(ws, NOW, "zero", "Done.").drift
     counts = stored(ws, "identity", "zero").mutable.state.drift_checks
     assert (counts.passed, counts.failed) == (1, 1)
@@ -136,9 +136,9 @@ def test_a_drift_check_that_cannot_be_counted_still_returns_its_result(ws):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
-        held = check_text(ws, NOW, "zero", "maybe")
+        result = check_text(ws, NOW, "zero", "maybe")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert held.drift
-    assert held.uncounted is not None
+    assert result.drift
+    assert result.uncounted is not None
     assert stored(ws, "identity", "zero").mutable.state.drift_checks.failed == 0

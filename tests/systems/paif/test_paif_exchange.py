@@ -31,21 +31,21 @@ def document(agent: str = "zero", at: str = "2026-04-04T18:34:00.000Z", **more: 
     return {"metadata": {**metadata, "duration_seconds": 0, "checkpoint_version": "1.0"}, **more}
 
 
-def lay(root: Path, files: dict[str, Any]) -> Path:
+def write_files(root: Path, files: dict[str, Any]) -> Path:
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(content if isinstance(content, str) else json.dumps(content))
     return root
 
 
-def there(root: Path) -> dict[str, Any]:
+def read_files(root: Path) -> dict[str, Any]:
     return {str(path.relative_to(root)): json.loads(path.read_text()) for path in root.rglob("*.json")}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Create a folder with the layout that memory-bridge documents."""
-    return lay(
+    return write_files(
         tmp_path / "memory-bridge" / "checkpoints",
         {
             f"zero/{NAME}": document(context={"conversation_summary": "Ünïcode", "pending_items": ["a"]}),
@@ -61,7 +61,7 @@ def test_the_folder_of_all_agents_round_trips(ws, folder, tmp_path):
     assert ws.branch.read().number == 1
     out = tmp_path / "out"
     assert len(export_paif(ws, NOW, out).files) == 3
-    assert there(out) == there(folder)
+    assert read_files(out) == read_files(folder)
 
 
 def test_importing_again_adds_nothing(ws, folder, tmp_path):
@@ -89,7 +89,7 @@ def test_one_agent_can_be_imported_by_folder_or_name(ws, folder):
 
 def test_a_single_file_can_be_imported(ws, folder, tmp_path):
     assert import_paif(ws, NOW, folder / "zero" / NAME).new == 1
-    loose = lay(tmp_path / "loose", {"x.json": document("one")})
+    loose = write_files(tmp_path / "loose", {"x.json": document("one")})
     assert import_paif(ws, NOW, loose / "x.json").new == 1
     assert import_paif(ws, NOW, loose / "x.json", agent="two").refused[0].why.startswith("metadata.agent_id is 'one'")
 
@@ -107,17 +107,17 @@ def test_exported_checkpoints_are_recognised_when_imported(ws, tmp_path):
         other = workspace(store)
         assert import_paif(other, NOW, tmp_path / "out").new == 3
         assert export_paif(other, NOW, tmp_path / "again").files
-    assert there(tmp_path / "again") == there(tmp_path / "out")
+    assert read_files(tmp_path / "again") == read_files(tmp_path / "out")
 
 
-def test_exporting_again_changes_nothing_and_writes_over_nothing(ws, tmp_path):
+def test_exporting_again_changes_nothing_and_overwrites_no_other_file(ws, tmp_path):
     save_checkpoint(ws, NOW, "zero", {"conversation_summary": "ours"})
     name = "checkpoint-2026-11-21T08-00-00.json"
-    out = lay(tmp_path / "out", {f"zero/{name}": document(), "zero/notes.txt": "keep"})
+    out = write_files(tmp_path / "out", {f"zero/{name}": document(), "zero/notes.txt": "keep"})
     for _ in range(2):
         [path] = export_paif(ws, NOW, out).files
         assert path.name == "checkpoint-2026-11-21T08-00-00_2.json"
-    assert there(out)[f"zero/{name}"] == document()
+    assert read_files(out)[f"zero/{name}"] == document()
     assert (out / "zero/notes.txt").read_text() == "keep"
     assert len(list((out / "zero").iterdir())) == 3
 
@@ -135,11 +135,11 @@ def test_archived_checkpoints_are_exported_too(ws, tmp_path, monkeypatch):
     files = {
         f"zero/checkpoint-2026-04-04T18-34-0{n}.json": document(at=f"2026-04-04T18:34:0{n}.000Z") for n in range(6)
     }
-    folder = lay(tmp_path / "in", files)
+    folder = write_files(tmp_path / "in", files)
     import_paif(ws, NOW, folder)
     assert len(ws.branch.read().state.ids("checkpoint")) == 2
     export_paif(ws, NOW, tmp_path / "out")
-    assert there(tmp_path / "out") == files
+    assert read_files(tmp_path / "out") == files
     assert import_paif(ws, NOW, folder).new == 0
 
 
@@ -156,8 +156,8 @@ BROKEN = {
 }
 
 
-def test_invalid_files_are_named_and_the_rest_is_imported(ws, folder):
-    lay(folder, {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
+def test_invalid_files_are_reported_and_the_others_imported(ws, folder):
+    write_files(folder, {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
     done = import_paif(ws, NOW, folder)
     assert done.new == 3
     assert {Path(one.where).name for one in done.refused} == set(BROKEN)
@@ -167,9 +167,9 @@ def test_invalid_files_are_named_and_the_rest_is_imported(ws, folder):
 
 
 @pytest.mark.parametrize("name", ["zero", "."])
-def test_the_folder_of_another_agent_cannot_be_imported_as_ones_own(ws, folder, name):
+def test_the_folder_of_one_agent_cannot_be_imported_for_another(ws, folder, name):
     (folder / "zero" / "broken.json").write_text("no json")
-    place = (folder / "zero") if name == "zero" else lay(folder.parent / "loose", {"x.json": document()})
+    place = (folder / "zero") if name == "zero" else write_files(folder.parent / "loose", {"x.json": document()})
     with pytest.raises(InvalidArgument, match="holds checkpoints of 'zero', not of 'claude'") as caught:
         import_paif(ws, NOW, place, agent="claude")
     assert "leave the agent out" in caught.value.hint
@@ -178,13 +178,13 @@ def test_the_folder_of_another_agent_cannot_be_imported_as_ones_own(ws, folder, 
 
 def test_a_secret_as_a_name_is_rejected(ws, folder):
     metadata = {**document("password:x")["metadata"], "session_id": "hunter2"}
-    lay(folder, {f"password:x/{NAME}": {"metadata": metadata}})
+    write_files(folder, {f"password:x/{NAME}": {"metadata": metadata}})
     done = import_paif(ws, NOW, folder)
     assert (done.new, [one.why for one in done.refused]) == (3, ["the session holds a secret (keyword secret)"])
 
 
 def test_an_import_without_valid_files_writes_nothing(ws, tmp_path):
-    folder = lay(tmp_path / "checkpoints", {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
+    folder = write_files(tmp_path / "checkpoints", {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
     assert import_paif(ws, NOW, folder).new == 0
     assert ws.branch.read().commit is None
 
@@ -200,7 +200,7 @@ def test_a_folder_without_checkpoints_is_reported(ws, tmp_path, inside):
 
 
 def test_links_out_of_the_folder_are_not_followed(ws, folder, tmp_path):
-    outside = lay(tmp_path / "outside", {"secret.json": document(), "x/secret.json": document("evil")})
+    outside = write_files(tmp_path / "outside", {"secret.json": document(), "x/secret.json": document("evil")})
     (folder / "zero" / "link.json").symlink_to(outside / "secret.json")
     (folder / "evil").symlink_to(outside / "x")
     (folder / "zero" / "dangling.json").symlink_to(tmp_path / "nothing")
@@ -210,7 +210,7 @@ def test_links_out_of_the_folder_are_not_followed(ws, folder, tmp_path):
     assert {Path(one.where).name for one in done.refused} == {"link.json", "evil", "dangling.json"}
 
 
-def test_a_link_to_another_agents_folder_does_not_make_its_checkpoints_ones_own(ws, folder):
+def test_a_link_to_the_folder_of_another_agent_does_not_import_its_checkpoints(ws, folder):
     (folder / "thief").symlink_to(folder / "claude")
     done = import_paif(ws, NOW, folder)
     assert [one.why for one in done.refused] == ["metadata.agent_id is 'claude', but the file is that of 'thief'"]
@@ -252,9 +252,9 @@ def test_links_are_not_followed_for_writing(ws, folder, tmp_path):
         export_paif(ws, NOW, out)
 
 
-def test_secrets_stay_out_and_importing_again_still_adds_nothing(ws, tmp_path):
+def test_secrets_are_redacted_and_importing_again_still_adds_nothing(ws, tmp_path):
     token = "ghp_" + "a1B2" * 9
-    folder = lay(tmp_path / "in", {f"zero/{NAME}": document(working_memory={"scratchpad": f"token={token}"})})
+    folder = write_files(tmp_path / "in", {f"zero/{NAME}": document(working_memory={"scratchpad": f"token={token}"})})
     done = import_paif(ws, NOW, folder)
     assert done.new == 1
     assert done.written.redactions
@@ -298,11 +298,11 @@ def test_any_checkpoint_folder_round_trips(documents: list[dict[str, Any]]) -> N
     files = {f"zero/checkpoint-{number}.json": one for number, one in enumerate(documents)}
     with TemporaryDirectory() as name, Store(Repository.create_bare(Path(name) / "s.git")) as store:
         ws: Workspace = workspace(store)
-        folder = lay(Path(name) / "in", files)
+        folder = write_files(Path(name) / "in", files)
         done = import_paif(ws, NOW, folder)
         assert (done.new, done.refused, done.written.redactions) == (len(files), [], ())
         export_paif(ws, NOW, Path(name) / "out")
-        found = there(Path(name) / "out")
+        found = read_files(Path(name) / "out")
         assert found.keys() == files.keys()
         assert all(alike(found[path], files[path]) for path in files)
         assert import_paif(ws, NOW, folder).new == 0

@@ -1,4 +1,4 @@
-"""The rules of checkpoints and identities: forms of a document, ids, order, growth."""
+"""The rules of checkpoints and identities: forms of a document, ids, order, updates of the identity."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def record(agent="zero", session="s", at=AT, **sections):
     return documents.parse_checkpoint(document(agent, session, at, **sections), agent)
 
 
-def new(body, **more):
+def complete(body, **more):
+    """Return the checkpoint that a body of the agent zero becomes."""
     began = more.pop("began", lambda _: None)
     origin = documents.CheckpointOrigin(
         **{"agent": "zero", "session": "s1", "fallback_session": "fresh", "now": NOW, **more}
@@ -72,21 +73,21 @@ def test_flat_nested_and_wrapped_bodies_are_equivalent():
 
 
 def test_every_documented_field_of_a_body_is_stored():
-    made = new(FLAT).as_data()
+    made = complete(FLAT).as_data()
     for name, section in NESTED.items():
         assert {**made[name], **section} == made[name]
     assert made["metadata"]["checkpoint_version"] == "1.0"
 
 
 def test_a_new_checkpoint_has_every_documented_field():
-    made = documents.to_paif_document(new({"conversation_summary": "x"}))
+    made = documents.to_paif_document(complete({"conversation_summary": "x"}))
     assert {name: set(made[name]) for name in documents.SECTIONS} == {
         name: set(model.model_fields) for name, model in documents.SECTIONS.items()
     }
 
 
 def test_null_in_a_flat_body_means_the_default_as_it_does_for_the_server():
-    assert new(dict.fromkeys(FLAT)).as_data() == new({}).as_data()
+    assert complete(dict.fromkeys(FLAT)).as_data() == complete({}).as_data()
 
 
 @for_each("section", documents.SECTIONS)
@@ -98,28 +99,28 @@ def test_a_section_that_is_not_a_table_is_rejected_by_name(section):
 @pytest.mark.parametrize("body", [FLAT | {"agent_id": "claude"}, NESTED | {"metadata": {"agent_id": "claude"}}])
 def test_the_body_of_another_agent_is_refused(body):
     with pytest.raises(InvalidDocument, match=r"metadata\.agent_id: is 'claude', but this is a checkpoint of 'zero'"):
-        new(body)
+        complete(body)
 
 
 def test_times_and_sessions_are_filled_in():
     began = {"s1": "2026-11-21T06:00:00Z"}.get
-    metadata = new({"conversation_summary": "x"}, began=began).metadata
+    metadata = complete({"conversation_summary": "x"}, began=began).metadata
     assert (metadata.session_id, metadata.started_at, metadata.ended_at) == ("s1", "2026-11-21T06:00:00Z", AT)
     assert metadata.duration_seconds == 7200
-    assert new({}, session=None).metadata.session_id == "fresh"
-    assert new({"session_id": "given"}, session=None).metadata.session_id == "given"
-    assert new({"session_id": "given"}).metadata.session_id == "s1"
-    assert new({"started_at": "2026-11-21T07:59:00Z"}).metadata.duration_seconds == 60
-    said = {"started_at": "2026-11-21T07:59:00Z"}
-    assert new(said, began={"s1": "2026-11-21T06:00:00Z"}.get).metadata.duration_seconds == 60
-    assert new({}, began={"s1": "2026-11-21T09:00:00Z"}.get).metadata.started_at == AT
-    assert new({"duration_seconds": 0, "started_at": "2026-11-21T07:00:00Z"}).metadata.duration_seconds == 0
+    assert complete({}, session=None).metadata.session_id == "fresh"
+    assert complete({"session_id": "given"}, session=None).metadata.session_id == "given"
+    assert complete({"session_id": "given"}).metadata.session_id == "s1"
+    assert complete({"started_at": "2026-11-21T07:59:00Z"}).metadata.duration_seconds == 60
+    body = {"started_at": "2026-11-21T07:59:00Z"}
+    assert complete(body, began={"s1": "2026-11-21T06:00:00Z"}.get).metadata.duration_seconds == 60
+    assert complete({}, began={"s1": "2026-11-21T09:00:00Z"}.get).metadata.started_at == AT
+    assert complete({"duration_seconds": 0, "started_at": "2026-11-21T07:00:00Z"}).metadata.duration_seconds == 0
 
 
 def test_the_focus_defaults_to_that_of_the_identity():
-    assert new({}, focus="parser").context.current_focus == "parser"
-    assert new({"current_focus": "x"}, focus="parser").context.current_focus == "x"
-    assert new({"current_focus": None}, focus="parser").context.current_focus == "parser"
+    assert complete({}, focus="parser").context.current_focus == "parser"
+    assert complete({"current_focus": "x"}, focus="parser").context.current_focus == "x"
+    assert complete({"current_focus": None}, focus="parser").context.current_focus == "parser"
 
 
 @for_each(
@@ -152,7 +153,7 @@ def test_a_document_round_trips_through_the_stored_file(extra, wrapped, file):
 @given(st.dictionaries(st.sampled_from(list(FLAT)) | keys, json_values, max_size=6))
 def test_any_body_is_accepted_or_rejected_with_the_field(body):
     try:
-        made = new(body)
+        made = complete(body)
     except InvalidDocument:
         return
     assert made.metadata.agent_id == "zero"
@@ -241,7 +242,7 @@ def test_an_archived_checkpoint_keeps_its_id():
     assert checkpoint_store.place_checkpoint(state, record(extra=2))[1] == f"{first}.2"
 
 
-def test_the_newest_is_the_latest_as_a_point_in_time_then_by_id():
+def test_the_newest_checkpoint_has_the_latest_point_in_time_then_the_greatest_id():
     state = State()
     for session, at in (
         ("a", "2026-04-04T18:00:00Z"),
@@ -276,7 +277,7 @@ def test_checkpoints_from_the_future_are_archived_first(monkeypatch):
     assert state.ids("checkpoint") == {mine}
 
 
-def test_agents_whose_names_begin_alike_are_apart():
+def test_agents_whose_names_begin_alike_are_separate():
     state = State()
     for agent in ("zero", "zero2", "Zero", "zero-x"):
         state, _ = checkpoint_store.place_checkpoint(state, record(agent))
@@ -297,7 +298,7 @@ def test_only_the_newest_fifty_stay_live_and_all_are_found():
     assert checkpoint_store.trim_checkpoints(state, "zero", times[-1], session="s") is state
 
 
-# --- growth
+# --- updates of the identity
 
 
 def test_updates_of_checkpoints_are_merged_into_the_identity():
@@ -350,16 +351,16 @@ def test_an_identity_can_be_made_only_once():
 
 def test_the_mutable_part_is_kept_when_the_identity_is_created():
     before = identity_updates.record_restore(identity_updates.make_empty_identity("zero"), NOW, "s1")
-    said = {"immutable": {"purpose": {"statement": "p"}}, "mutable": {
+    document_of_zero = {"immutable": {"purpose": {"statement": "p"}}, "mutable": {
         "skills": [{"name": "a"}], "state": {"accumulated_experience": 9, "current_focus": "f"}}}  # fmt: skip
-    state = identity_updates.make_identity(before, "zero", said, NOW).mutable.state
+    state = identity_updates.make_identity(before, "zero", document_of_zero, NOW).mutable.state
     assert (state.accumulated_experience, state.last_session_at, state.current_focus) == (1, AT, "f")
-    assert identity_updates.make_identity(before, "zero", said, NOW).mutable.skills == ({"name": "a"},)
-    assert identity_updates.make_identity(None, "zero", said, NOW).mutable.state.accumulated_experience == 9
+    assert identity_updates.make_identity(before, "zero", document_of_zero, NOW).mutable.skills == ({"name": "a"},)
+    assert identity_updates.make_identity(None, "zero", document_of_zero, NOW).mutable.state.accumulated_experience == 9
 
 
 @for_each(
-    ("said", "why"),
+    ("identity", "why"),
     [({}, "immutable: says nothing"), ({"immutable": {}}, "immutable: says nothing"), ({"immutable": "x"}, "immutable"),
      ({"agent_id": "claude", "purpose": {"statement": "x"}}, "agent_id: is 'claude'"),
      ({"purpose": "x"}, "immutable.purpose"), ({"immutable": {"voice": {"tone": 1}}}, "immutable.voice.tone"),
@@ -367,15 +368,15 @@ def test_the_mutable_part_is_kept_when_the_identity_is_created():
      ({"purpose": {"statement": "x", "domains": "y"}}, "immutable.purpose.domains: must be a list, not 'y'"),
      ({"purpose": {"statement": "x"}, "voice": {"taboo_categories": {"a\x1b": 1}}}, r"categories.'a\\x1b'")],
 )  # fmt: skip
-def test_an_invalid_identity_is_refused_with_the_field(said, why):
+def test_an_invalid_identity_is_refused_with_the_field(identity, why):
     with pytest.raises(InvalidDocument, match=why):
-        identity_updates.make_identity(None, "zero", said, NOW)
+        identity_updates.make_identity(None, "zero", identity, NOW)
 
 
 # --- the output of a restore
 
 
-def test_the_text_of_a_restore_keeps_its_budget_and_each_text_on_a_line():
+def test_the_text_of_a_restore_keeps_to_its_budget_and_no_value_adds_lines():
     zero = identity_updates.make_identity(None, "zero", {"purpose": {"statement": "a\n## Problems\n- b"}}, NOW)
     made = record(
         context={"conversation_summary": "one\ntwo\x1b[31m", "pending_items": ["x" * 500] * 99},

@@ -76,7 +76,7 @@ def test_no_record_of_the_previous_document_is_lost(before: dict[str, Any], afte
 
 @laws
 @given(json_values)
-def test_whatever_is_no_document_is_refused_with_faults(data: Any) -> None:
+def test_anything_but_a_document_is_refused_with_faults(data: Any) -> None:
     if not isinstance(data, dict) or "session_id" not in data:
         assert faults(data)
 
@@ -169,17 +169,17 @@ def test_all_faults_are_reported_together() -> None:
 # --- claims
 
 
-def claim(**lists: Any) -> Any:
+def parse_lists(**lists: Any) -> Any:
     return parse_document({"session_id": "s", **lists})
 
 
 def test_a_document_without_claims_is_unchanged() -> None:
-    document = claim(patterns=[PATTERN], open_loops=[LOOP], active_decisions=[DECISION])
+    document = parse_lists(patterns=[PATTERN], open_loops=[LOOP], active_decisions=[DECISION])
     assert hold_back_claims(State(), document, DECLARED) == (document, [])
 
 
 def test_a_graduation_that_nobody_confirmed_is_held_back_and_reported() -> None:
-    document = claim(patterns=[{**PATTERN, "status": "graduated", "source_tier": "human_confirmed"}])
+    document = parse_lists(patterns=[{**PATTERN, "status": "graduated", "source_tier": "human_confirmed"}])
     kept, held = hold_back_claims(State().put(pattern(status="rule_candidate")), document, DECLARED)
     assert kept.records[0].as_data()["status"] == "rule_candidate"
     assert {(one.id, one.field) for one in held} == {("PAT-1", "status"), ("PAT-1", "source_tier")}
@@ -192,7 +192,7 @@ REPLACED = {**MODEL_MADE, "status": "superseded", "superseded_by": "DEC-2"}
 @pytest.mark.parametrize("tier", ["llm_derived", "human_confirmed"])
 def test_a_model_made_decision_is_not_superseded_by_one_whose_trust_is_only_claimed(tier: str) -> None:
     base = State().put(decision(source_tier="llm_derived")).put(decision(id="DEC-2", source_tier="llm_derived"))
-    document = claim(active_decisions=[REPLACED, {**MODEL_MADE, "id": "DEC-2", "source_tier": tier}])
+    document = parse_lists(active_decisions=[REPLACED, {**MODEL_MADE, "id": "DEC-2", "source_tier": tier}])
     kept, held = hold_back_claims(base, document, DECLARED)
     assert [one.as_data()["status"] for one in kept.records if one.id == "DEC-1"] == ["active"]
     assert all(one.as_data()["source_tier"] == "llm_derived" for one in kept.records)
@@ -201,10 +201,10 @@ def test_a_model_made_decision_is_not_superseded_by_one_whose_trust_is_only_clai
 
 def test_a_superseding_decision_may_be_missing_from_the_document() -> None:
     base = State().put(decision(source_tier="llm_derived")).put(decision(id="DEC-2", source_tier="llm_derived"))
-    kept, held = hold_back_claims(base, claim(active_decisions=[REPLACED]), DECLARED)
+    kept, held = hold_back_claims(base, parse_lists(active_decisions=[REPLACED]), DECLARED)
     assert (kept.records[0].as_data().get("status"), len(held)) == ("active", 2)
 
 
 def test_follow_ups_are_typed_records() -> None:
-    [record] = claim(follow_ups=[ITEM]).records
+    [record] = parse_lists(follow_ups=[ITEM]).records
     assert isinstance(record, FollowUp)

@@ -123,7 +123,7 @@ def test_too_many_records_are_refused_with_the_limit(ws):
         write_document(ws, NOW, document(follow_ups=many))
 
 
-def test_the_past_is_read_by_revision(ws):
+def test_an_older_document_is_read_by_its_revision(ws):
     write_document(ws, NOW, document(open_loops=[LOOP]))
     write_document(ws, later(minutes=1), document(context="later", open_loops=[]))
     assert [one["id"] for one in read_document(ws, "1").baton["open_loops"]] == ["OL-1"]
@@ -133,7 +133,7 @@ def test_the_past_is_read_by_revision(ws):
 # --- the base of a document
 
 
-def test_a_stale_expected_revision_is_refused_and_nothing_written(ws):
+def test_a_stale_expected_revision_is_refused_and_nothing_is_written(ws):
     write_document(ws, NOW, document(open_loops=[LOOP]))
     add_follow_up(ws, NOW, item="x")
     with pytest.raises(Stale):
@@ -271,7 +271,7 @@ def test_a_claimed_graduation_stays_a_candidate_and_is_reported(ws):
     assert ids(ws, "follow_ups") == ["FU-1"]
 
 
-def test_a_document_cannot_claim_a_graduation_that_was_undone_here(ws):
+def test_a_document_cannot_undo_a_confirmed_graduation(ws):
     write_document(ws, NOW, document(patterns=[{**PATTERN, "status": "rule_candidate", "proposed_rule": "Do X"}]))
     graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Do X")), NOW, "PAT-1")
     done = write_document(ws, NOW, document(**{k: v for k, v in current(ws).items() if k == "patterns"}))

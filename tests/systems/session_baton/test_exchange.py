@@ -79,7 +79,7 @@ def test_an_import_that_fails_names_the_cause_and_writes_nothing(ws, source, tex
     assert ws.branch.read().commit is None
 
 
-def test_invalid_rows_stay_in_quarantine_until_they_fit(ws, source):
+def test_invalid_rows_stay_in_quarantine_until_they_are_valid(ws, source):
     token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     faulty = {**LOOP, "id": "OL-2", "status": "huh", "note": f"token={token}"}
     rows = [LOOP, faulty, "text", {**LOOP, "action": "again"}]
@@ -95,7 +95,7 @@ def test_invalid_rows_stay_in_quarantine_until_they_fit(ws, source):
     assert "'huh'" in kept[0].why
     assert token not in json.dumps(kept)
     import_session_baton(ws, later(days=1), source)
-    assert list_quarantined(ws, everything=True) == kept, "the same rows are the same"
+    assert list_quarantined(ws, everything=True) == kept, "importing the same rows again adds none"
     assert discard_rows(ws, NOW, ids=[kept[1].id]).discarded == [kept[1].id]
     with pytest.raises(NotFound, match="row in quarantine"):
         discard_rows(ws, NOW, ids=[kept[1].id])
@@ -114,7 +114,7 @@ def test_written_records_are_read_back_equal(ws, open_workspace, tmp_path, stora
     other = open_workspace(name="other.git")
     import_session_baton(other, NOW, tmp_path / name)
     time = {"updated_at": "2026-11-21T08:00:00.000000+00:00"} if storage == "sqlite" else {}
-    assert current(other) == DATA | time, "the time of the row comes along"
+    assert current(other) == DATA | time, "only a row of a database has a time"
 
 
 def test_all_namespaces_are_exported_and_imported_under_their_names(ws, open_workspace, tmp_path):
@@ -140,7 +140,7 @@ def test_exporting_a_missing_namespace_is_an_error(ws, tmp_path):
     assert not (tmp_path / "o.json").exists()
 
 
-def test_an_empty_source_imports_nothing(ws, tmp_path):
+def test_a_missing_source_is_an_error(ws, tmp_path):
     with pytest.raises(NotFound):
         import_session_baton(ws, NOW, tmp_path / "absent")
 

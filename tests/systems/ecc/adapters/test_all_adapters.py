@@ -137,7 +137,7 @@ def test_an_adapter_without_a_snapshot_is_named_in_the_error(data):
         check_snapshot("dmux-tmux", data)
 
 
-def test_a_snapshot_is_plain_json_and_of_its_adapter(tmp_path):
+def test_a_snapshot_must_be_plain_json_of_its_adapter(tmp_path):
     good = look(around(tmp_path), "x", type_="session")
     assert isinstance(check_snapshot("dmux-tmux", good).snapshot, CanonicalSession)
     nested: dict[str, object] = {}
@@ -216,8 +216,8 @@ def test_an_unusable_adapter_is_reported_and_does_not_affect_others(tmp_path, in
     [broken] = [one for one in list_adapters() if isinstance(one, BrokenAdapter)]
     assert broken.id == "broken"
     assert why in broken.why
-    _, told = list_sessions(where)
-    assert told == [broken]
+    _, in_list = list_sessions(where)
+    assert in_list == [broken]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ FAILING = pytest.mark.parametrize(
 
 
 @FAILING
-def test_an_adapter_that_fails_at_a_question_is_skipped_and_reported(tmp_path, install, failure):
+def test_an_adapter_whose_can_open_fails_is_skipped_and_reported(tmp_path, install, failure):
     install("mars-rover", GOOD.replace('return target.value.startswith("mars:")', failure))
     install("venus", GOOD.replace("mars:", "venus:"))
     with pytest.raises(NotFound, match="No session adapter matched") as caught:
@@ -282,7 +282,7 @@ def test_an_adapter_can_report_omissions(tmp_path, install):
 # --- lists
 
 
-def test_a_source_that_cannot_be_listed_is_one_line_and_the_others_are_listed(tmp_path):
+def test_a_source_that_cannot_be_listed_is_reported_once_and_the_others_are_listed(tmp_path):
     where = around(tmp_path)
     for name in (".claude", ".codex", ".gemini"):
         (where.home / name).symlink_to(name)  # a loop of links: not even root can read it
@@ -297,7 +297,7 @@ def test_a_source_that_cannot_be_listed_is_one_line_and_the_others_are_listed(tm
         assert "Too many levels" in one.why
 
 
-def test_the_lists_of_all_are_one_newest_first(tmp_path, install):
+def test_the_sessions_of_all_adapters_are_listed_newest_first(tmp_path, install):
     install("mars-rover", GOOD)
     install("venus", GOOD.replace('yield Listed("mars:sol-1"', "raise OSError('too hot')\n    Listed(\"x\""))
     where = around(tmp_path)
@@ -313,7 +313,7 @@ def test_the_lists_of_all_are_one_newest_first(tmp_path, install):
     assert broken == [BrokenAdapter("venus", "OSError: too hot")]
 
 
-def test_a_session_is_listed_once_and_all_are_in_order(tmp_path, install):
+def test_a_session_of_two_adapters_is_listed_once_and_the_newest_come_first(tmp_path, install):
     """A session that began first may end last, and third-party adapters list their sessions in any order."""
     install("mars-rover", GOOD.replace("2026-11-21T07:30:00Z", "2026-11-19T07:30:00Z"))
     ids = {"a1b2": "2026-01-09", "late": "2026-01-08", "early": "2026-01-07"}

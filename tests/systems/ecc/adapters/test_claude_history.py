@@ -173,12 +173,12 @@ def test_latest_is_the_file_that_changed_last(here, value):
         ("claude:2026-02-03", "2026-02-03-session"), ("claude:2026-02-03-session", "2026-02-03-session"),
     ],
 )  # fmt: skip
-def test_an_id_may_be_short_or_a_file_name_or_a_date(here, value, id_):
+def test_a_target_may_be_a_short_id_a_file_name_or_a_date(here, value, id_):
     assert look(here, value)["session"]["id"] == id_
     assert look(here, value.removeprefix("claude:"), adapter="claude-history")["session"]["id"] == id_
 
 
-def test_of_two_files_of_one_name_the_one_in_eccs_folder_is_used(here):
+def test_of_two_files_with_one_name_the_one_in_eccs_folder_is_used(here):
     assert look(here, "claude:beef0000")["workers"][0]["label"] == "Rework the login"
 
 
@@ -271,7 +271,7 @@ def test_placeholders_are_left_out_of_the_snapshot(here):
     assert look(here, "claude:2026-02-03")["workers"][0]["outputs"]["summary"] == []
 
 
-def test_a_blank_line_ends_no_section(here):
+def test_a_blank_line_does_not_end_a_section(here):
     spaced = RICH.replace("\n- [", "\n\n- [").replace("odd.\n", "odd.\n\nAsk Bea.\n\n#### Later\n- more\n")
     spaced = spaced.replace("src/login.py\n", "src/login.py\n\n")
     put(here.cwd, {"2026-03-01-feed-session.tmp": spaced})
@@ -311,8 +311,8 @@ def test_empty_and_binary_sessions_are_not_listed(here, content):
     assert "claude:bad" not in [one.target for one in claude_history.sessions(here)]
     found = see(here, "claude:latest")
     assert found.snapshot.session.id == "beef0000"
-    [told] = found.problems
-    assert str(path) in told.why
+    [problem] = found.problems
+    assert str(path) in problem.why
     with pytest.raises(InvalidDocument, match=r"is empty|is not text"):
         look(here, "claude:bad")
 

@@ -1,4 +1,4 @@
-"""Sessions of ECC's orchestrator, without tmux: folders, plans, health and state. With it: test_real_tmux."""
+"""Sessions of ECC's orchestrator without tmux: folders, plans, health and state. `test_real_tmux` needs tmux."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def here(tmp_path: Path):
     return around(tmp_path, PATH=str(tmp_path / "no-programs"))
 
 
-def a_session(here, name: str = "proof", base: str = ".claude/orchestration", **workers: Any) -> None:
+def write_session(here, name: str = "proof", base: str = ".claude/orchestration", **workers: Any) -> None:
     for slug, files in workers.items():
         put(here.cwd / base / name / slug, {f"{one}.md": text for one, text in files.items()})
 
 
 def test_a_session_is_mapped_as_ecc_maps_it(here):
     handoff = "**Summary**\n- Read it\n\n**Validation**\n- ran lint\n\n**Remaining Risks**\n- flaky\n"
-    a_session(here, seed={"status": STATUS.format("running", FRESH), "task": TASK, "handoff": handoff})
+    write_session(here, seed={"status": STATUS.format("running", FRESH), "task": TASK, "handoff": handoff})
     folder = here.cwd / ".claude/orchestration/proof/seed"
     assert look(here, "proof") == {
         "schemaVersion": "ecc.session.v1",
@@ -96,7 +96,7 @@ def test_a_session_is_mapped_as_ecc_maps_it(here):
     ],
 )  # fmt: skip
 def test_health_follows_eccs_rule(here, state, updated, health):
-    a_session(here, seed={"status": STATUS.format(state, updated)})
+    write_session(here, seed={"status": STATUS.format(state, updated)})
     worker = look(here, "proof")["workers"][0]
     assert (worker["state"], worker["health"]) == (state, health)
 
@@ -111,21 +111,21 @@ def test_health_follows_eccs_rule(here, state, updated, health):
 def test_the_state_of_a_session_without_panes_follows_eccs_rule(here, states, state):
     (here.cwd / ".claude/orchestration/proof").mkdir(parents=True)
     workers: dict[str, Any] = {f"w{n}": {"status": STATUS.format(one, FRESH)} for n, one in enumerate(states)}
-    a_session(here, **workers)
+    write_session(here, **workers)
     found = look(here, "proof")
     assert found["session"]["state"] == state
     assert found["aggregates"]["workerCount"] == len(states)
 
 
 def test_a_worker_without_a_status_is_in_an_unknown_state(here):
-    a_session(here, seed={"task": TASK}, other={"notes": "no worker"})
+    write_session(here, seed={"task": TASK}, other={"notes": "no worker"})
     (here.cwd / ".claude/orchestration/proof/file.md").write_text("x")
     found = look(here, "proof")
     assert [(one["id"], one["state"], one["health"]) for one in found["workers"]] == [("seed", "unknown", "unknown")]
 
 
 def test_a_worker_file_that_is_a_folder_or_pipe_counts_as_missing(here):
-    a_session(here, seed={"status": STATUS.format("running", FRESH)})
+    write_session(here, seed={"status": STATUS.format("running", FRESH)})
     (here.cwd / ".claude/orchestration/proof/seed/task.md").mkdir()
     os.mkfifo(here.cwd / ".claude/orchestration/proof/seed/handoff.md")
     assert look(here, "proof")["workers"][0]["intent"]["objective"] == "seed"
@@ -133,7 +133,7 @@ def test_a_worker_file_that_is_a_folder_or_pipe_counts_as_missing(here):
 
 def test_a_file_that_is_too_large_does_not_hide_the_others(here, monkeypatch):
     monkeypatch.setattr(building, "MAX_BYTES", 1000)
-    a_session(here, seed={"status": "x" * 1001, "task": TASK}, other={"status": STATUS.format("running", FRESH)})
+    write_session(here, seed={"status": "x" * 1001, "task": TASK}, other={"status": STATUS.format("running", FRESH)})
     workers = {one["id"]: one for one in look(here, "proof")["workers"]}
     assert workers["other"]["state"] == "running"
     assert workers["seed"]["state"] == "unknown"
@@ -145,7 +145,7 @@ def test_a_file_that_is_too_large_does_not_hide_the_others(here, monkeypatch):
 
 def test_a_link_that_leads_out_of_the_folder_of_the_session_is_not_followed(here, tmp_path):
     put(tmp_path, {"secret/status.md": STATUS.format("running", FRESH), "secret/task.md": TASK})
-    a_session(here, seed={"handoff": "## Summary\n- Read\n", "shared": STATUS.format("done", FRESH)})
+    write_session(here, seed={"handoff": "## Summary\n- Read\n", "shared": STATUS.format("done", FRESH)})
     folder = here.cwd / ".claude/orchestration/proof"
     (folder / "seed/status.md").symlink_to("shared.md")
     (folder / "seed/task.md").symlink_to(tmp_path / "secret/task.md")
@@ -168,25 +168,25 @@ def test_a_session_with_panes_is_active():
 
 
 def test_a_worker_without_an_objective_does_not_hide_the_others(here):
-    a_session(here, seed={"status": STATUS.format("running", FRESH)}, docs={"task": "## Objective\n\n"})
+    write_session(here, seed={"status": STATUS.format("running", FRESH)}, docs={"task": "## Objective\n\n"})
     assert [one["intent"]["objective"] for one in look(here, "proof")["workers"]] == ["docs", "seed"]
 
 
 def test_an_unfilled_template_is_not_data(here):
-    a_session(here, seed={"handoff": TEMPLATE})
+    write_session(here, seed={"handoff": TEMPLATE})
     assert look(here, "proof")["workers"][0]["outputs"] == {"summary": [], "validation": [], "remainingRisks": []}
 
 
-def test_the_headings_of_the_template_are_read_and_blank_lines_end_nothing(here):
+def test_the_headings_of_the_template_are_read_and_blank_lines_do_not_end_a_list(here):
     filled = "## Summary\n\n- One\n\n- Two\n  goes on\n\n## Tests / Verification\n- pytest\n\n## Follow-ups\n- docs\n"
-    a_session(here, seed={"handoff": filled})
+    write_session(here, seed={"handoff": filled})
     outputs = look(here, "proof")["workers"][0]["outputs"]
     assert outputs == {"summary": ["One", "Two goes on"], "validation": ["pytest"], "remainingRisks": ["docs"]}
 
 
 def test_sessions_are_found_in_both_folders_by_name_and_by_plan(here):
-    a_session(here, "one", ".orchestration", w={"task": TASK})
-    a_session(here, "two", ".claude/orchestration", w={"task": TASK})
+    write_session(here, "one", ".orchestration", w={"task": TASK})
+    write_session(here, "two", ".claude/orchestration", w={"task": TASK})
     put(here.cwd, {"plan.json": json.dumps({"sessionName": "two"})})
     assert len(look(here, "one")["workers"]) == 1
     assert len(look(here, "two")["workers"]) == 1
@@ -196,7 +196,7 @@ def test_sessions_are_found_in_both_folders_by_name_and_by_plan(here):
 # --- targets
 
 
-def test_a_plan_has_the_folder_of_its_session(here, tmp_path):
+def test_a_plan_opens_the_session_in_its_coordination_folder(here, tmp_path):
     put(tmp_path / "repo/coordination/My Session/w", {"task.md": TASK})
     plan = {"sessionName": "My Session", "repoRoot": str(tmp_path / "repo"), "coordinationRoot": "../repo/coordination"}
     put(here.cwd, {"plans/p.json": json.dumps(plan)})
@@ -208,8 +208,8 @@ def test_a_plan_has_the_folder_of_its_session(here, tmp_path):
     assert look(here, "plans/p.json", type_="plan") == found
 
 
-def test_a_plan_finds_the_folder_that_the_orchestrator_made_a_slug_of(here):
-    a_session(here, "my-session", ".orchestration", w={"task": TASK})
+def test_a_plan_finds_the_folder_named_with_the_slug_of_its_session(here):
+    write_session(here, "my-session", ".orchestration", w={"task": TASK})
     put(here.cwd, {"plan.json": json.dumps({"sessionName": "My Session"})})
     assert look(here, "plan.json")["aggregates"]["workerCount"] == 1
 
@@ -230,7 +230,7 @@ def test_an_invalid_plan_is_rejected_with_its_field(here, text, said):
     assert str(here.cwd / "plan.json") in str(caught.value)
 
 
-def test_a_missing_session_is_no_target_unless_this_adapter_must_open_it(here):
+def test_a_missing_session_matches_no_adapter_but_opens_empty_with_this_one(here):
     with pytest.raises(NotFound, match="No session adapter matched target: 'gone'"):
         look(here, "gone")
     for found in (look(here, "gone", adapter="dmux-tmux"), look(here, "gone", type_="session")):
@@ -247,8 +247,8 @@ def test_an_invalid_name_opens_nothing(here, name):
 
 
 def test_sessions_are_listed_newest_first(here):
-    a_session(here, "older", w1={"task": TASK})
-    a_session(here, "newer", ".orchestration", w1={"task": TASK}, w2={"task": TASK})
+    write_session(here, "older", w1={"task": TASK})
+    write_session(here, "newer", ".orchestration", w1={"task": TASK}, w2={"task": TASK})
     (here.cwd / ".orchestration/empty").mkdir()
     aged(here.cwd / ".claude/orchestration/older/w1/task.md", 60)
     aged(here.cwd / ".orchestration/newer/w1/task.md", 5)

@@ -42,7 +42,7 @@ def test_a_heading_inside_of_a_fence_is_text():
     ]  # fmt: skip
 
 
-def test_bold_lines_are_headings_only_where_they_are_wanted():
+def test_bold_lines_are_headings_only_on_request():
     text = "**Summary**\n- a\n**Next:**\n- b\n"
     assert parse_sections(text) == {}
     assert parse_sections(text, bold=True) == {"summary": ["- a"], "next": ["- b", ""]}
@@ -52,7 +52,7 @@ def test_a_repeated_heading_has_the_lines_of_both():
     assert parse_sections("## A\n- 1\n## B\n## A\n- 2")["a"] == ["- 1", "- 2"]
 
 
-def test_the_markers_of_the_stop_hook_end_a_section_and_compaction_is_no_text():
+def test_the_markers_of_the_stop_hook_end_a_section_and_notes_of_compactions_are_left_out():
     text = "### Notes\nmine\n<!-- ECC:SUMMARY:START -->\n### Tasks\n- t\n<!-- ECC:SUMMARY:END -->\nafter\n"
     assert parse_sections(text)["notes"] == ["mine"]
     assert parse_sections(text)["tasks"] == ["- t"]
@@ -60,14 +60,14 @@ def test_the_markers_of_the_stop_hook_end_a_section_and_compaction_is_no_text():
     assert join_prose(parse_sections(compacted)["notes"]) == "mine"
 
 
-def test_items_differ_from_placeholders_and_continue_on_indented_lines():
+def test_bullets_are_read_without_placeholders_and_with_their_indented_lines():
     lines = ["- one", "", "  goes on", "* two", "- Pending", "-", "+ three", "loose text"]
     assert parse_bullets(lines) == ["one goes on", "two", "three"]
     assert parse_tasks(["- [x] a", "- [ ] b", "- [X] c", "- [ ]", "- d"], done=True) == ["a", "c"]
     assert parse_tasks(["- [x] a", "- [ ] b", "- [ ]", "- d"], done=False) == ["b"]
 
 
-def test_the_lines_of_a_fence_or_of_the_section_without_one():
+def test_the_lines_of_a_fence_are_read_or_without_one_those_of_the_section():
     assert parse_fenced(["", "```text", " a ", "", "b", "```", "after"]) == ["a", "b"]
     assert parse_fenced(["a", "[relevant files]"]) == ["a"]
     assert parse_fenced(["```", "never closed"]) == ["never closed"]
@@ -75,7 +75,7 @@ def test_the_lines_of_a_fence_or_of_the_section_without_one():
 
 @laws
 @given(st.text(st.sampled_from("#*-[]x` \n~<!>aE:"), max_size=60))
-def test_any_text_is_read_and_no_placeholder_comes_out(text):
+def test_any_text_is_read_and_no_placeholder_is_returned(text):
     for lines in parse_sections(text, bold=True).values():
         assert not any(
             map(is_placeholder, [*parse_bullets(lines), *parse_fenced(lines), *parse_tasks(lines, done=True)])

@@ -17,7 +17,7 @@ FIRST = {"id": "s-one", "started": "2026-11-20T08:00:00Z", "ended": "2026-11-20T
 LAST = {"id": "s-two", "started": "2026-11-21T07:00:00Z", "agent": "claude", "machine": "laptop", "parent": "s-one"}
 
 
-def a_state(*, first: dict[str, str] | None = None, last: dict[str, str] | None = None, **head: str) -> State:
+def make_state(*, first: dict[str, str] | None = None, last: dict[str, str] | None = None, **head: str) -> State:
     state = State().put(Session.model_validate({**FIRST, **(first or {})}))
     state = state.put(Session.model_validate({**LAST, **(last or {})}))
     loop = {"id": "OL-1", "action": "Deployed", "expected_outcome": "answers", "created_at": "2026-11-20"}
@@ -26,12 +26,14 @@ def a_state(*, first: dict[str, str] | None = None, last: dict[str, str] | None 
     return state.put(Head.model_validate(head)) if head else state
 
 
-def seen(folder: Path, state: State, target: str = "baton:latest"):
+def open_target(folder: Path, state: State, target: str = "baton:latest"):
     return look(around(folder, state=state), target)
 
 
 def test_a_session_is_mapped_from_its_record(tmp_path):
-    found = seen(tmp_path, a_state(session_id="s-two", context="Half way.\nMore.", updated_at="2026-11-21T07:58:00Z"))
+    found = open_target(
+        tmp_path, make_state(session_id="s-two", context="Half way.\nMore.", updated_at="2026-11-21T07:58:00Z")
+    )
     assert found["session"] == {
         "id": "s-two", "kind": "baton", "state": "active", "repoRoot": None,
         "sourceTarget": {"type": "baton", "value": "latest"},
@@ -50,39 +52,39 @@ def test_a_session_is_mapped_from_its_record(tmp_path):
 
 
 def test_open_items_of_a_baton_belong_to_the_session_that_wrote_it(tmp_path):
-    state = a_state(first={"summary": "Set it up"}, session_id="s-two", context="Half way.")
-    [worker] = seen(tmp_path, state, "baton:s-one")["workers"]
+    state = make_state(first={"summary": "Set it up"}, session_id="s-two", context="Half way.")
+    [worker] = open_target(tmp_path, state, "baton:s-one")["workers"]
     assert worker["outputs"] == {"summary": ["Set it up"], "validation": [], "remainingRisks": []}
     assert worker["intent"]["objective"] == "Set it up"
     assert (worker["state"], worker["health"], worker["runtime"]["dead"]) == ("ended", "healthy", True)
 
 
-def test_an_active_session_that_was_not_heard_of_for_long_is_stale(tmp_path):
-    assert seen(tmp_path, a_state())["workers"][0]["health"] == "stale"
-    just = a_state(last={"started": "2026-11-21T07:59:00Z"})
-    assert seen(tmp_path, just)["workers"][0]["health"] == "healthy"
+def test_an_active_session_without_a_recent_update_is_stale(tmp_path):
+    assert open_target(tmp_path, make_state())["workers"][0]["health"] == "stale"
+    recent = make_state(last={"started": "2026-11-21T07:59:00Z"})
+    assert open_target(tmp_path, recent)["workers"][0]["health"] == "healthy"
 
 
-def test_a_session_without_words_still_has_an_objective(tmp_path):
-    assert seen(tmp_path, a_state())["workers"][0]["intent"]["objective"] == "Session s-two"
+def test_a_session_without_a_summary_still_has_an_objective(tmp_path):
+    assert open_target(tmp_path, make_state())["workers"][0]["intent"]["objective"] == "Session s-two"
 
 
 def test_a_session_is_found_by_a_prefix_of_its_id(tmp_path):
-    assert seen(tmp_path, a_state(), "baton:s-t")["session"]["id"] == "s-two"
+    assert open_target(tmp_path, make_state(), "baton:s-t")["session"]["id"] == "s-two"
     with pytest.raises(Ambiguous):
-        seen(tmp_path, a_state(), "baton:s")
+        open_target(tmp_path, make_state(), "baton:s")
 
 
 @pytest.mark.parametrize("target", ["baton:", "baton:nobody"])
 def test_a_target_that_matches_nothing_is_an_error(tmp_path, target):
     with pytest.raises(NotFound):
-        seen(tmp_path, a_state(), target)
+        open_target(tmp_path, make_state(), target)
     with pytest.raises(NotFound):
-        seen(tmp_path, State())
+        open_target(tmp_path, State())
 
 
 def test_sessions_are_listed_newest_first(tmp_path):
-    found = list(baton.sessions(around(tmp_path, state=a_state())))
+    found = list(baton.sessions(around(tmp_path, state=make_state())))
     assert [(one.target, one.updated_at) for one in found] == [
         ("baton:s-two", LAST["started"]), ("baton:s-one", FIRST["ended"])
     ]  # fmt: skip

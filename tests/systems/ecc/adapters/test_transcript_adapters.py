@@ -25,25 +25,25 @@ def lines(path: Path, *records: object) -> Path:
 
 
 def claude(home: Path, id_: str = CLAUDE_ID, *, time: str = DONE, replied: bool = True) -> Path:
-    told = {"sessionId": id_, "cwd": "/srv/shop", "gitBranch": "cart", "version": "2.0.1", "timestamp": time}
-    asked = {**told, "type": "user", "uuid": "u1", "message": {"role": "user", "content": "Fix the\nrounding"}}
+    shared = {"sessionId": id_, "cwd": "/srv/shop", "gitBranch": "cart", "version": "2.0.1", "timestamp": time}
+    prompt = {**shared, "type": "user", "uuid": "u1", "message": {"role": "user", "content": "Fix the\nrounding"}}
     reply = {"role": "assistant", "model": "m-1", "content": [{"type": "text", "text": "Fixed it.\n\nTests pass."}]}
-    records = [asked, {**told, "type": "assistant", "uuid": "u2", "message": reply}]
+    records = [prompt, {**shared, "type": "assistant", "uuid": "u2", "message": reply}]
     return lines(home / f".claude/projects/-srv-shop/{id_}.jsonl", *records[: 2 if replied else 1])
 
 
 def codex(home: Path, id_: str = CODEX_ID, *, time: str = DONE, replied: bool = True) -> Path:
     meta = {"id": id_, "timestamp": time, "cwd": "/srv/shop", "cli_version": "0.60.0", "git": {"branch": "cart"}}
-    asked = {"type": "user_message", "message": "Fix the\nrounding"}
+    prompt = {"type": "user_message", "message": "Fix the\nrounding"}
     reply = {"type": "agent_message", "message": "Fixed it.\n\nTests pass."}
-    told = [("session_meta", meta), ("event_msg", asked), ("event_msg", reply)]
-    records = [{"timestamp": time, "type": kind, "payload": payload} for kind, payload in told]
+    payloads = [("session_meta", meta), ("event_msg", prompt), ("event_msg", reply)]
+    records = [{"timestamp": time, "type": kind, "payload": payload} for kind, payload in payloads]
     name = f".codex/sessions/2026/11/20/rollout-2026-11-20T10-00-00-{id_}.jsonl"
     return lines(home / name, *records[: 3 if replied else 2])
 
 
 def gemini(home: Path, id_: str = GEMINI_ID, *, time: str = DONE, replied: bool = True) -> Path:
-    said = [
+    messages = [
         {"id": "1", "timestamp": time, "type": "user", "content": "Fix the\nrounding"},
         {"id": "2", "timestamp": time, "type": "gemini", "content": "Fixed it.\n\nTests pass.", "model": "g-1"},
     ]
@@ -52,7 +52,7 @@ def gemini(home: Path, id_: str = GEMINI_ID, *, time: str = DONE, replied: bool 
     path = folder / f"chats/session-2026-11-20T10-00-{id_[-8:]}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     (folder / ".project_root").write_text("/srv/shop")
-    path.write_text(json.dumps({**chat, "messages": said[: 2 if replied else 1]}))
+    path.write_text(json.dumps({**chat, "messages": messages[: 2 if replied else 1]}))
     return path
 
 
@@ -104,16 +104,16 @@ def test_a_target_is_an_id_a_prefix_or_a_path(tmp_path, make, adapter, prefix, k
 def test_state_and_health_follow_the_last_event(tmp_path, make, adapter, prefix, kind, id_):
     where = around(tmp_path)
 
-    def seen(**more: object) -> tuple[str, str, bool]:
+    def state_of(**more: object) -> tuple[str, str, bool]:
         make(where.home, **more)
         worker = look(where, f"{prefix}:latest")["workers"][0]
         return worker["state"], worker["health"], worker["runtime"]["active"]
 
-    assert seen(time=JUST_NOW) == ("active", "healthy", True)
-    assert seen(time=JUST_NOW, replied=False) == ("active", "healthy", True)
-    assert seen(time=DONE) == ("recorded", "healthy", False)
-    assert seen(time=DONE, replied=False) == ("recorded", "stale", False)
-    assert seen(time="whenever") == ("recorded", "unknown", False)
+    assert state_of(time=JUST_NOW) == ("active", "healthy", True)
+    assert state_of(time=JUST_NOW, replied=False) == ("active", "healthy", True)
+    assert state_of(time=DONE) == ("recorded", "healthy", False)
+    assert state_of(time=DONE, replied=False) == ("recorded", "stale", False)
+    assert state_of(time="whenever") == ("recorded", "unknown", False)
 
 
 @EACH
@@ -139,9 +139,7 @@ def test_sessions_are_listed_with_their_first_prompt(tmp_path, make, adapter, pr
 
 
 @EACH
-def test_the_newest_that_can_be_read_is_the_latest_and_the_list_has_only_such(
-    tmp_path, make, adapter, prefix, kind, id_
-):
+def test_latest_and_the_list_skip_transcripts_that_cannot_be_read(tmp_path, make, adapter, prefix, kind, id_):
     where = around(tmp_path)
     path = make(where.home)
     aged(path, 60)
@@ -177,7 +175,7 @@ def test_a_file_name_may_differ_from_its_session(tmp_path, make, adapter):
         assert look(where, target)["session"]["id"] == inner
 
 
-def test_the_transcript_of_another_agent_is_not_taken_for_ones_own(tmp_path):
+def test_an_adapter_refuses_the_transcript_of_another_agent(tmp_path):
     where = around(tmp_path)
     path = codex(where.home)
     with pytest.raises(InvalidDocument, match="is a transcript of codex"):
@@ -196,15 +194,15 @@ def test_damage_is_counted_and_the_rest_is_read(tmp_path):
     assert worker["outputs"]["summary"] == ["Fixed it.", "Tests pass."]
 
 
-def test_long_and_nasty_texts_are_bounded_and_flat(tmp_path):
+def test_long_texts_with_control_characters_are_cut_and_cleaned(tmp_path):
     where = around(tmp_path)
-    told = {"sessionId": "s", "cwd": "/x", "timestamp": DONE}
+    shared = {"sessionId": "s", "cwd": "/x", "timestamp": DONE}
     nasty = "\x1b[31m" + "word " * 5000
     reply = {"role": "assistant", "model": "m", "content": [{"type": "text", "text": "\n".join([nasty] * 50)}]}
     lines(
         where.home / ".claude/projects/x/s.jsonl",
-        {**told, "type": "user", "uuid": "1", "message": {"role": "user", "content": nasty}},
-        {**told, "type": "assistant", "uuid": "2", "message": reply},
+        {**shared, "type": "user", "uuid": "1", "message": {"role": "user", "content": nasty}},
+        {**shared, "type": "assistant", "uuid": "2", "message": reply},
     )
     [worker] = see(where, "claude-jsonl:s").snapshot.workers
     assert len(worker.intent.objective) <= 200

@@ -49,12 +49,13 @@ class Recorded:
 SESSION = SessionInfo("s1", "codex", "/tmp")
 
 
-def outcome(text, name="on_stop", data=None, variables=None, effects=None, started=None, **options):
+def run_event(text, name="on_stop", data=None, variables=None, effects=None, started=None, **options):
+    """Run workflows at an event, and return what they did. `started` collects the sessions that they start."""
     started = [] if started is None else started
 
-    def starter(wish, given):
-        started.append((wish, given))
-        return {"session_spawned": True, "cli": wish.cli, "pid": 7}
+    def starter(request, spawn_variables):
+        started.append((request, spawn_variables))
+        return {"session_spawned": True, "cli": request.cli, "pid": 7}
 
     texts = [text] if isinstance(text, str) else text
     workflows = [parse_workflow(one, name=f"w{number}", is_checked=False) for number, one in enumerate(texts)]
@@ -63,6 +64,7 @@ def outcome(text, name="on_stop", data=None, variables=None, effects=None, start
 
 
 def step(action, **arguments):
+    """Return a workflow with one action at `on_stop`."""
     import json
 
     return f"triggers: {{on_stop: [{json.dumps({'action': action, **arguments})}]}}"
@@ -72,27 +74,27 @@ LOOP = (find_shipped("workflows") / "autonomous-loop.yaml").read_text()
 WANTED = {"loop_enabled": True, "loop_prompt": "Fix it"}
 
 
-def test_the_documents_loop_runs_until_its_marker():
+def test_the_documented_loop_runs_until_its_marker():
     effects, started = Recorded(), []
-    begun = outcome(LOOP, "on_session_start", {"source": "startup"}, WANTED)
+    begun = run_event(LOOP, "on_session_start", {"source": "startup"}, WANTED)
     assert begun.variables["iteration_count"] == 1
-    ended = outcome(LOOP, "on_session_end", {}, begun.variables, effects, started)
-    wish, given = started[0]
+    ended = run_event(LOOP, "on_session_end", {}, begun.variables, effects, started)
+    request, variables = started[0]
     assert ended.problems == []
-    assert "## Autonomous Loop - Iteration 2/20" in wish.system_prompt
-    assert "Fix it" in wish.system_prompt
-    assert "It went well" in wish.system_prompt
-    assert (wish.cli, wish.cwd, wish.most, wish.loop) == ("codex", "/tmp", 20, "autonomous-loop")
-    assert wish.prompt == "Continue the task from the previous session."
-    assert given["iteration_count"] == 2
-    said = outcome(LOOP, "on_after_agent", {"response": "ok LOOP_COMPLETE"}, ended.variables)
-    assert said.variables["task_complete"] is True
-    assert outcome(LOOP, "on_session_end", {}, said.variables).ran == []
+    assert "## Autonomous Loop - Iteration 2/20" in request.system_prompt
+    assert "Fix it" in request.system_prompt
+    assert "It went well" in request.system_prompt
+    assert (request.cli, request.cwd, request.most, request.loop) == ("codex", "/tmp", 20, "autonomous-loop")
+    assert request.prompt == "Continue the task from the previous session."
+    assert variables["iteration_count"] == 2
+    answered = run_event(LOOP, "on_after_agent", {"response": "ok LOOP_COMPLETE"}, ended.variables)
+    assert answered.variables["task_complete"] is True
+    assert run_event(LOOP, "on_session_end", {}, answered.variables).ran == []
 
 
-def test_the_loop_does_nothing_at_its_limit_or_when_disabled():
-    assert outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 20}).ran == []
-    assert outcome(LOOP, "on_session_start", {}, {}).ran == []
+def test_the_documented_loop_does_nothing_at_its_limit_or_when_disabled():
+    assert run_event(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 20}).ran == []
+    assert run_event(LOOP, "on_session_start", {}, {}).ran == []
 
 
 HANDOFF = (find_shipped("workflows") / "session-handoff.yaml").read_text()
@@ -110,7 +112,7 @@ HANDOFF = (find_shipped("workflows") / "session-handoff.yaml").read_text()
     ],
 )
 def test_a_session_gets_the_context_for_its_start_source(source, wanted):
-    found = outcome(HANDOFF, "on_session_start", {"source": source})
+    found = run_event(HANDOFF, "on_session_start", {"source": source})
     assert found.problems == []
     assert [one.source for one in found.injected] == ([wanted] if wanted else [])
 
@@ -118,29 +120,29 @@ def test_a_session_gets_the_context_for_its_start_source(source, wanted):
 @pytest.mark.parametrize("trigger", ["auto", "manual"])
 def test_facts_are_extracted_before_every_compaction(trigger):
     effects = Recorded()
-    assert outcome(HANDOFF, "on_pre_compact", {"trigger": trigger}, effects=effects).variables == {}
+    assert run_event(HANDOFF, "on_pre_compact", {"trigger": trigger}, effects=effects).variables == {}
     assert effects.done[0][0] == "extract"
     assert "initial_goal" in effects.done[0][1]
 
 
 def test_a_template_renders_the_injected_text():
     text = step("inject_context", source="compact_handoff", template="## Go on\n{{ initial_goal }}\n")
-    found = outcome(text).injected[0]
+    found = run_event(text).injected[0]
     assert found.text == "## Go on\nShip"
     assert found.sections[0].lines == ("| ## Go on", "| Ship")
 
 
 def test_a_missing_handoff_is_reported_and_never_blocks():
-    found = outcome(step("inject_context", source="previous_session_summary", require=True))
+    found = run_event(step("inject_context", source="previous_session_summary", require=True))
     assert found.block is None
     assert "there is no content for previous_session_summary" in found.problems[0]
-    assert outcome(step("inject_context", source="previous_session_summary")).problems == []
-    assert "no source nowhere" in outcome(step("inject_context", source="nowhere")).problems[0]
+    assert run_event(step("inject_context", source="previous_session_summary")).problems == []
+    assert "no source nowhere" in run_event(step("inject_context", source="nowhere")).problems[0]
 
 
 def test_facts_stored_under_another_name_can_be_injected_later():
-    stored = outcome(step("extract_handoff_context", store_as="mine", include=["initial_goal"]))
-    later = outcome(step("inject_context", source="mine"), variables=stored.variables)
+    stored = run_event(step("extract_handoff_context", store_as="mine", include=["initial_goal"]))
+    later = run_event(step("inject_context", source="mine"), variables=stored.variables)
     assert later.injected[0].sections[0].lines == ("| initial_goal: Ship",)
 
 
@@ -160,15 +162,15 @@ triggers:
       - {action: increment_variable, variable: n, amount: 2}
 """
     effects = Recorded()
-    found = outcome(text, variables={"word": "x"}, effects=effects)
+    found = run_event(text, variables={"word": "x"}, effects=effects)
     assert effects.done == [("checkpoint", "s1"), ("verify",)]
     assert found.variables == {"word": "x", "n": 2}
-    for place, what in zip(
+    for position, message in zip(
         ("triggers[0].when", "actions[0]", "actions[1]", "actions[2]", "actions[3]", "actions[4].when"),
         ("'nope' is undefined", "there is no agent", "RuntimeError: boom", "not a number: 'x'", "larger", "undefined"),
         strict=True,
     ):
-        assert any(place in one and what in one and one.startswith("workflow w0: ") for one in found.problems)
+        assert any(position in one and message in one and one.startswith("workflow w0: ") for one in found.problems)
 
 
 def test_results_of_an_action_are_visible_to_later_actions_of_the_event_only():
@@ -178,18 +180,18 @@ triggers:
     - {action: start_new_session, prompt: go}
     - {action: set_variable, name: seen, value: "{{ pid }} {{ variables.cli }}", when: "session_spawned"}
 """
-    assert outcome(text).variables == {"seen": "7 codex"}
+    assert run_event(text).variables == {"seen": "7 codex"}
 
 
 def test_variables_cannot_replace_the_event_or_the_session():
     text = step("set_variable", name="seen", value="{{ session.id }} {{ event.name }}")
-    found = outcome(text, variables={"session": {"id": "other"}, "event": 3})
+    found = run_event(text, variables={"session": {"id": "other"}, "event": 3})
     assert found.variables["seen"] == "s1 on_stop"
 
 
 def test_the_first_block_action_is_used_and_later_actions_are_skipped():
     first = "triggers: {on_stop: [{decision: block, reason: 'not yet {{ session.id }}'}, {action: verify}]}"
-    found = outcome([first, step("block", reason="later")])
+    found = run_event([first, step("block", reason="later")])
     assert found.block == "not yet s1"
     assert len(found.ran) == 1
     assert len(found.skipped) == 2
@@ -197,12 +199,12 @@ def test_the_first_block_action_is_used_and_later_actions_are_skipped():
 
 def test_a_session_starts_with_the_variables_of_the_workflow():
     text = "variables: {n: 5}\n" + step("increment_variable", name="n")
-    assert outcome(text).variables == {"n": 6}
-    assert outcome(text, variables={"n": 9}).variables == {"n": 10}
+    assert run_event(text).variables == {"n": 6}
+    assert run_event(text, variables={"n": 9}).variables == {"n": 10}
 
 
 def test_mark_loop_complete_sets_the_stop_reason():
-    found = outcome(step("mark_loop_complete"))
+    found = run_event(step("mark_loop_complete"))
     assert found.variables == {"stop_reason": "completed"}
     assert found.ran[0].result == {"loop_marked_complete": True}
 
@@ -219,7 +221,7 @@ def test_mark_loop_complete_sets_the_stop_reason():
 )
 def test_an_invalid_request_for_a_session_is_an_error(arguments, error):
     started = []
-    found = outcome(step("start_new_session", **arguments), started=started)
+    found = run_event(step("start_new_session", **arguments), started=started)
     assert found.ran[0].result["error"].startswith(error)
     assert started == []
 
@@ -235,7 +237,7 @@ def test_an_invalid_limit_starts_no_session(settings):
     import json
 
     started = []
-    found = outcome(f"settings: {json.dumps(settings)}\n" + step("start_new_session", prompt="x"), started=started)
+    found = run_event(f"settings: {json.dumps(settings)}\n" + step("start_new_session", prompt="x"), started=started)
     assert f"settings.{next(iter(settings))} is not a " in found.ran[0].result["error"]
     assert started == []
 
@@ -250,17 +252,17 @@ def test_every_chain_has_a_time_limit_and_a_budget(settings, limits):
     import json
 
     started = []
-    outcome(f"settings: {json.dumps(settings)}\n" + step("start_new_session", prompt="x"), started=started)
+    run_event(f"settings: {json.dumps(settings)}\n" + step("start_new_session", prompt="x"), started=started)
     assert (started[0][0].chain_seconds, started[0][0].budget_usd) == limits
 
 
 def test_a_dry_run_evaluates_everything_and_does_nothing():
     effects, started = Recorded(), []
-    found = outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 1}, effects, started, dry_run=True)
+    found = run_event(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 1}, effects, started, dry_run=True)
     assert [one.action for one in found.ran] == ["increment_variable", "generate_handoff", "start_new_session"]
     assert "Iteration 2/20" in found.ran[2].result["system_prompt"]
     assert (effects.done, started) == ([], [])
     for text in (HANDOFF, step("checkpoint"), step("verify"), step("notify", message="x")):
         for name in ("on_stop", "on_session_start", "on_session_end", "on_pre_compact"):
-            outcome(text, name, {"source": "compact"}, effects=effects, dry_run=True)
+            run_event(text, name, {"source": "compact"}, effects=effects, dry_run=True)
     assert effects.done == []

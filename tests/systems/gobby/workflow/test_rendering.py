@@ -173,11 +173,11 @@ def test_templates_have_limits_of_memory_and_time(text, monkeypatch):
     begun = time.monotonic()
     with pytest.raises(InvalidArgument, match="the template"):
         render(text, NAMES)
-    assert time.monotonic() - begun < 20  # a promise: no operation within a template goes on for long
+    assert time.monotonic() - begun < 20  # baton promises that no operation of a template takes long
 
 
 @for_each(
-    ("text", "said"),
+    ("text", "rendered"),
     [
         ("{{ 2.5|round }} {{ 1.234|round(2) }}", "2.0 1.23"),
         ("{{ 1.231|round(2, 'ceil') }} {{ 129|round(-1, 'floor') }}", "1.24 120.0"),
@@ -187,11 +187,11 @@ def test_templates_have_limits_of_memory_and_time(text, monkeypatch):
         ("{{ 'a/b'.rpartition('/') }} {{ 'xax'.strip('x') }}", "('a', '/', 'b') a"),
     ],
 )
-def test_filters_and_methods_do_what_they_do_in_jinja2(text, said):
-    assert render(text, NAMES) == said
+def test_filters_and_methods_do_what_they_do_in_jinja2(text, rendered):
+    assert render(text, NAMES) == rendered
 
 
-def test_suspicious_conditions_are_found_without_evaluation():
+def test_syntax_errors_are_found_without_evaluation():
     check_condition("nope.x == 1")
     check_template("{{ nope }}")
     with pytest.raises(InvalidArgument, match="line 2"):
@@ -202,7 +202,7 @@ def test_suspicious_conditions_are_found_without_evaluation():
 
 @for_each("source", ["compact", "startup", "", None, 3, ["compact"]])
 @for_each("operator", ["== 'compact'", "!= 'compact'", "in ('compact', 'resume')", "not in ('compact', 'resume')"])
-def test_conditions_of_the_shipped_workflow_hold_without_jinja_as_with_it(source, operator):
+def test_conditions_of_the_shipped_workflow_give_the_same_result_with_and_without_jinja(source, operator):
     names = {"event": {"data": {} if source is None else {"source": source}}}
     text = f"event.data.get('source') {operator}"
     assert evaluate_condition(text, names) == evaluate_condition(f"({text})", names)

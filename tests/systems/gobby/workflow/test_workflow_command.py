@@ -63,7 +63,7 @@ def test_shipped_workflows_are_listed(baton):
     assert states(baton) == {("session-handoff", "built-in"): "on", ("autonomous-loop", "built-in"): "off"}
 
 
-def test_a_projects_workflow_runs_only_when_exactly_it_was_allowed(baton, project):
+def test_a_projects_workflow_runs_only_if_exactly_this_content_was_allowed(baton, project):
     file = project("mine", MINE.format("x", "project"))
     assert states(baton)["mine", "project"] == "not allowed"
     assert notices(baton) == []
@@ -86,7 +86,7 @@ def test_an_approval_of_a_workflow_can_be_withdrawn(baton, project):
     assert baton("workflow", "disallow", "mine", "--json").json["withdrawn"] is False
 
 
-def test_a_project_workflow_overrides_the_users_and_that_the_built_in_one(baton, project, users):
+def test_a_projects_workflow_overrides_the_users_and_the_users_overrides_the_built_in_one(baton, project, users):
     project("session-handoff", MINE.format("p", "project"))
     users("session-handoff", MINE.format("u", "user"))
     assert notices(baton) == ["from user"]
@@ -101,10 +101,10 @@ def test_a_project_workflow_overrides_the_users_and_that_the_built_in_one(baton,
 
 def test_everything_that_would_run_is_shown_before_approval(baton, project):
     project("mine", MINE.format("x", "go \u202eon") + "      # the end")
-    said = baton("workflow", "allow", "mine").err
-    assert 'message: "go \\u202eon"' in said.replace("from go", "go")
-    assert "# the end" in said
-    assert "\u202e" not in said
+    shown = baton("workflow", "allow", "mine").err
+    assert 'message: "go \\u202eon"' in shown.replace("from go", "go")
+    assert "# the end" in shown
+    assert "\u202e" not in shown
     assert "\u202e" not in baton("workflow", "show", "mine").out
 
 
@@ -176,7 +176,7 @@ def test_workflows_are_switched_in_untracked_configuration(baton, git, top):
     assert git(top, "status", "--porcelain") == ""
 
 
-def test_a_workflow_is_checked_with_all_its_faults(baton, project, top):
+def test_the_check_of_a_workflow_reports_all_its_faults(baton, project, top):
     file = project("mine", "triggers: {on_stop: [{action: rm}, {action: verify, when: 'a =='}]}")
     done = baton("workflow", "check", str(file), code=1)
     assert "triggers.on_stop[0]: there is no action 'rm'" in done.err
@@ -271,7 +271,7 @@ def test_a_dry_run_of_an_event_does_nothing_and_gives_the_reasons(baton, users, 
     assert not (top / ".git/baton/workflow").exists()
 
 
-def test_a_notice_is_kept_and_given_to_the_users_own_command(baton, users, git, top, tmp_path):
+def test_a_notice_is_stored_and_passed_to_the_users_command(baton, users, git, top, tmp_path):
     users("mine", MINE.format("x", "{{ session.id }} $(touch /tmp/never) api_key=ghp_" + "a1B2" * 10))
     script = tmp_path / "tell"
     script.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {tmp_path}/told\n')

@@ -36,32 +36,32 @@ triggers:
 
 
 def test_the_mapping_form_is_read():
-    made = parse_workflow(HANDOFF, name="session-handoff")
-    assert made.name == "session-handoff"
-    assert [one.event for one in made.triggers] == ["on_session_end", "on_pre_compact", "on_session_start"]
-    assert made.triggers[1].steps[0].arguments == {
+    workflow = parse_workflow(HANDOFF, name="session-handoff")
+    assert workflow.name == "session-handoff"
+    assert [one.event for one in workflow.triggers] == ["on_session_end", "on_pre_compact", "on_session_start"]
+    assert workflow.triggers[1].steps[0].arguments == {
         "store_as": "compact_handoff",
         "include": ["active_task", "todo_state"],
     }
-    assert made.enabled
-    assert made.priority == 100
-    assert made.warnings == ()
+    assert workflow.enabled
+    assert workflow.priority == 100
+    assert workflow.warnings == ()
 
 
 def test_the_list_form_is_read_with_its_settings():
-    made = parse_workflow((find_shipped("workflows") / "autonomous-loop.yaml").read_text(), name="x")
-    assert made.name == "autonomous-loop"
-    assert made.settings == {"max_iterations": 20, "completion_marker": "LOOP_COMPLETE"}
-    assert [len(one.steps) for one in made.triggers] == [1, 1, 3]
-    assert not made.enabled
+    workflow = parse_workflow((find_shipped("workflows") / "autonomous-loop.yaml").read_text(), name="x")
+    assert workflow.name == "autonomous-loop"
+    assert workflow.settings == {"max_iterations": 20, "completion_marker": "LOOP_COMPLETE"}
+    assert [len(one.steps) for one in workflow.triggers] == [1, 1, 3]
+    assert not workflow.enabled
 
 
 def test_every_shipped_workflow_is_without_fault_and_warning():
     files = sorted(find_shipped("workflows").glob("*.yaml"))
     assert len(files) >= 2
     for file in files:
-        made = parse_workflow(file.read_text(), name=file.stem)
-        assert (made.name, made.warnings) == (file.stem, ())
+        workflow = parse_workflow(file.read_text(), name=file.stem)
+        assert (workflow.name, workflow.warnings) == (file.stem, ())
 
 
 def test_the_priority_is_read_from_the_top_level_or_the_settings():
@@ -110,51 +110,51 @@ FAULTS = {
 
 
 @for_each("text", FAULTS, ids=FAULTS.values())
-def test_a_fault_is_named_on_one_line_with_its_place(text):
+def test_a_fault_is_reported_on_one_line_with_its_position(text):
     with pytest.raises(BatonError) as caught:
         parse_workflow(text, name="x", where="x.yaml")
     assert FAULTS[text] in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_all_faults_are_named_at_once():
+def test_all_faults_are_reported_at_once():
     with pytest.raises(InvalidDocument) as caught:
         parse_workflow("name: 3\ntriggers: {on_stop: [{action: rm}], on_x: []}", name="x")
     assert len(caught.value.faults) == 3
 
 
 def test_keys_without_effect_are_warnings_with_their_path():
-    made = parse_workflow("colour: red\ntriggers: {on_stop: [{action: verify, if: x}]}\nsteps: []", name="x")
-    assert [re.sub(":.*", "", one) for one in made.warnings] == ["colour", "steps", "triggers.on_stop[0].if"]
+    workflow = parse_workflow("colour: red\ntriggers: {on_stop: [{action: verify, if: x}]}\nsteps: []", name="x")
+    assert [re.sub(":.*", "", one) for one in workflow.warnings] == ["colour", "steps", "triggers.on_stop[0].if"]
 
 
 def test_names_that_nothing_defines_and_empty_conditions_are_warnings():
-    made = parse_workflow(
+    workflow = parse_workflow(
         "variables: {mine: 1}\ntriggers:\n  on_stop:\n"
         "    - {action: set_variable, name: made, value: 1, when: 'mine and len(variables) and evnt.data'}\n"
         "    - {action: verify, when: 'made and event.data'}\n    - {action: verify, when: ''}\n",
         name="x",
     )
-    assert sorted(made.warnings) == [
+    assert sorted(workflow.warnings) == [
         "triggers.on_stop[0].when: nothing in the file defines evnt",
         "triggers.on_stop[2].when: is empty, so it is always true",
     ]
 
 
 DOCUMENT = Path(__file__).parent / "from_the_document"
-"""Gobby's document "Autonomous Session Handoff", its two workflows, to the letter."""
+"""The two workflows in Gobby's document "Autonomous Session Handoff", copied verbatim."""
 
 
 @pytest.mark.parametrize("name", ["session-handoff", "autonomous-loop"])
 def test_the_yaml_of_the_document_is_parsed_verbatim(name):
-    made = parse_workflow((DOCUMENT / f"{name}.yaml").read_text(), name=name)
-    assert (made.name, made.warnings) == (name, ())
-    assert made.triggers
+    workflow = parse_workflow((DOCUMENT / f"{name}.yaml").read_text(), name=name)
+    assert (workflow.name, workflow.warnings) == (name, ())
+    assert workflow.triggers
 
 
-def test_the_template_of_the_document_prints_what_it_shows():
-    made = parse_workflow((DOCUMENT / "session-handoff.yaml").read_text(), name="x")
-    template = made.triggers_of("on_session_start")[0].steps[1].arguments["template"]
+def test_the_template_of_the_document_prints_the_facts():
+    workflow = parse_workflow((DOCUMENT / "session-handoff.yaml").read_text(), name="x")
+    template = workflow.triggers_of("on_session_start")[0].steps[1].arguments["template"]
     facts = {
         "active_task": {"title": "Parser", "id": "T-1", "status": "in_progress"},
         "todo_state": [{"content": "Test", "status": "completed"}, {"content": "Ship", "status": "pending"}],
@@ -163,7 +163,7 @@ def test_the_template_of_the_document_prints_what_it_shows():
         "files_modified": ["a.py"],
         "initial_goal": "Ship the parser",
     }
-    said = render(template, facts)
+    lines = render(template, facts).splitlines()
     for line in ("**Parser** (T-1)", "- [x] Test", "- [ ] Ship", "- `abc1234` Add it", " M a.py", "Ship the parser"):
-        assert line in said.splitlines()
+        assert line in lines
     assert render(template, {}).split() == ["##", "Continuation", "Context"]

@@ -23,7 +23,7 @@ from baton_git.systems.session_baton.caching import BatonCache, write_baton
 from baton_git.systems.session_baton.client import BatonServer, ServerAddress
 
 
-def kept(folder):
+def kept_copies(folder):
     return [json.loads(path.read_text()) for path in sorted((folder / ".baton" / "kept").glob("*.json"))]
 
 
@@ -58,7 +58,7 @@ def test_a_read_returns_and_caches_the_servers_response(cache, wire, folder):
     assert cached(folder, "work") == {**a_baton("from elsewhere"), "_sync_status": "synced"}
 
 
-def test_a_namespace_that_no_server_has_is_null_and_makes_no_file(cache, wire, folder):
+def test_a_namespace_that_the_server_lacks_is_null_and_makes_no_file(cache, wire, folder):
     done = cache("read", "work", "--json", url=wire.url)
     assert done.json["baton"] is None
     assert done.json["source"] == "server"
@@ -71,7 +71,7 @@ def test_a_client_can_write_repeatedly_without_reading(cache, wire):
     assert wire.get("work")["context"] == "2"
 
 
-def test_the_folder_is_for_the_user_alone_and_one_that_is_there_keeps_its_mode(cache, wire, folder):
+def test_a_new_folder_is_private_and_an_existing_one_keeps_its_mode(cache, wire, folder):
     folder.mkdir(parents=True, mode=0o755)
     cache("write", "work", url=wire.url, doc=a_baton())
     assert stat.S_IMODE(folder.stat().st_mode) == 0o755
@@ -99,24 +99,23 @@ def test_a_server_that_lost_its_baton_does_not_empty_the_cache(cache, wire, fold
 
 
 def test_an_unsent_document_waits_and_is_sent_with_the_next_write(cache, wire, folder):
-    done = cache("write", "work", url=wire.url, doc=a_baton("one"))
+    cache("write", "work", url=wire.url, doc=a_baton("one"))
     url = wire.url
-    away = wire.answer
-    wire.answer = lambda *_: (503, {})
+    answer, wire.answer = wire.answer, lambda *_: (503, {})
     done = cache("write", "work", url=url, doc=a_baton("two"))
     assert done.json["status"] == "pending_upload"
     assert "the document waits in the local cache" in done.err
     assert cached(folder, "work")["_sync_status"] == "pending_upload"
-    wire.answer = away
+    wire.answer = answer
     cache("write", "work", url=url, doc=a_baton("three"))
     assert [one["context"] for one in wire.history] == ["one", "two", "three"]
     assert cached(folder, "work") == {**a_baton("three"), "_sync_status": "synced"}
 
 
 def test_a_pending_document_is_sent_by_the_next_read(cache, wire, folder):
-    refuse, wire.answer = wire.answer, lambda *_: (502, {})
+    answer, wire.answer = wire.answer, lambda *_: (502, {})
     cache("write", "work", url=wire.url, doc=a_baton("two"))
-    wire.answer = refuse
+    wire.answer = answer
     done = cache("read", "work", url=wire.url)
     assert done.json["baton"]["context"] == "two"
     assert "the document that waited in the cache was sent" in done.err
@@ -136,7 +135,7 @@ def test_offline_the_cache_is_read_and_reported(cache, wire, folder):
     assert f"offline: the document from the local cache (updated_at {time})" in done.err
 
 
-def test_without_server_and_cache_the_start_of_a_session_is_not_held_up(cache, folder):
+def test_a_read_without_server_and_cache_finds_nothing_and_is_not_an_error(cache, folder):
     done = cache("read", "work", "--json", url=NOWHERE)
     assert done.json == {"baton": None, "namespace": "work", "updated_at": None, "source": "none", "status": "nothing"}
     assert "no document in the local cache either" in done.err
@@ -161,12 +160,12 @@ def test_a_write_whose_answer_got_lost_is_recognised_and_not_a_conflict(cache, w
 def test_send_tries_everything_that_waits_for_this_server(cache, wire):
     for name in ("a", "b"):
         cache("write", name, url=wire.url, doc=a_baton(name))
-    refuse, wire.answer = wire.answer, lambda *_: (503, {})
+    answer, wire.answer = wire.answer, lambda *_: (503, {})
     for name in ("a", "b"):
         cache("write", name, url=wire.url, doc=a_baton(f"{name}2"))
     cache("write", "c", url=NOWHERE, doc=a_baton("elsewhere"))
     assert "the document still waits" in cache("send", "--all", url=wire.url, code=1).err
-    wire.answer = refuse
+    wire.answer = answer
     assert cache("send", "--all", url=wire.url, code=1).err.startswith(
         f"a: sent\nb: sent\nc: the document waits for {NOWHERE}\n"
     )
@@ -175,11 +174,11 @@ def test_send_tries_everything_that_waits_for_this_server(cache, wire):
 
 
 def test_a_document_that_the_server_refuses_does_not_keep_the_others_back(cache, plain):
-    refuse, plain.answer = plain.answer, lambda *_: (503, {})
+    answer, plain.answer = plain.answer, lambda *_: (503, {})
     for name in ("a", "b"):
         cache("write", name, url=plain.url, doc=a_baton(name))
     plain.answer = lambda path, body, token: (
-        (413, {"detail": "too large"}) if body["namespace"] == "a" else refuse(path, body, token)
+        (413, {"detail": "too large"}) if body["namespace"] == "a" else answer(path, body, token)
     )
     done = cache("send", url=plain.url, code=1)
     assert "answers 413: too large" in done.err
@@ -236,11 +235,11 @@ def test_a_conflict_remains_until_it_is_resolved(cache, wire, conflict):
     assert wire.get("work")["context"] == "base"
 
 
-def test_ours_replaces_the_version_that_was_shown_and_keeps_it(cache, wire, folder, conflict):
+def test_ours_replaces_the_document_that_was_shown_and_keeps_a_copy_of_it(cache, wire, folder, conflict):
     theirs = wire.get("work")
     cache("send", "work", "--ours", url=wire.url)
     assert wire.get("work")["context"] == "ours"
-    assert theirs in kept(folder)
+    assert theirs in kept_copies(folder)
     assert cached(folder, "work")["_sync_status"] == "synced"
 
 
@@ -251,7 +250,7 @@ def test_ours_does_not_replace_a_document_that_was_not_shown(cache, wire, folder
     assert "newer still" in done.err
     cache("send", "work", "--ours", url=wire.url)
     assert wire.get("work")["context"] == "ours"
-    assert "newer still" in [one["context"] for one in kept(folder)]
+    assert "newer still" in [one["context"] for one in kept_copies(folder)]
 
 
 @pytest.mark.parametrize("choice", ["--ours", "--merge"])
@@ -266,14 +265,14 @@ def test_a_resolution_made_offline_holds_when_the_server_returns(cache, wire, co
 def test_theirs_replaces_ours_and_keeps_a_copy_of_ours(cache, wire, folder, conflict):
     cache("send", "work", "--theirs", url=wire.url)
     assert cached(folder, "work") == {**wire.get("work"), "_sync_status": "synced"}
-    assert a_baton("ours", a_loop(1, action="Shipped")) in kept(folder)
+    assert a_baton("ours", a_loop(1, action="Shipped")) in kept_copies(folder)
 
 
 def test_merge_combines_both_documents_by_record_and_field(cache, wire, folder, conflict):
     done = cache("send", "work", "--merge", "--json", url=wire.url)
     made = wire.get("work")
     assert made["context"] == "ours"
-    assert {"ours", "base"} <= {one["context"] for one in kept(folder)}
+    assert {"ours", "base"} <= {one["context"] for one in kept_copies(folder)}
     loops = {one["id"]: one for one in made["open_loops"]}
     assert set(loops) == {"OL-001", "OL-003"}
     assert (loops["OL-001"]["action"], loops["OL-001"]["expected_outcome"]) == ("Shipped", "201")
@@ -298,7 +297,7 @@ def test_merge_reports_the_chosen_values(cache, wire, folder):
     done = cache("send", "work", "--merge", url=wire.url)
     assert "merged: OL-001 action: 'Ours' was chosen over 'Theirs'" in done.err
     assert wire.get("work")["open_loops"][0]["action"] == "Ours"
-    assert theirs in kept(folder)
+    assert theirs in kept_copies(folder)
 
 
 def test_invalid_documents_are_compared_by_field_and_not_merged(cache, wire):
@@ -312,7 +311,7 @@ def test_invalid_documents_are_compared_by_field_and_not_merged(cache, wire):
     assert wire.get("work")["free"] == 3
 
 
-def test_a_first_write_does_not_replace_what_was_never_seen(cache, wire):
+def test_a_first_write_does_not_replace_an_unseen_document(cache, wire):
     wire.put("work", a_baton("theirs"))
     cache("write", "work", url=wire.url, doc=a_baton("ours"), code=3)
     assert wire.get("work")["context"] == "theirs"
@@ -323,9 +322,9 @@ def test_the_same_document_from_both_sides_is_no_conflict(cache, wire):
     assert cache("write", "work", url=wire.url, doc=a_baton("same")).json["status"] == "synced"
 
 
-def test_a_document_that_was_turned_away_is_kept_when_a_newer_one_takes_its_place(cache, wire, folder, conflict):
+def test_a_copy_of_a_rejected_document_is_kept_when_a_newer_one_replaces_it(cache, wire, folder, conflict):
     cache("write", "work", url=wire.url, doc=a_baton("newer"), code=3)
-    assert a_baton("ours", a_loop(1, action="Shipped")) in kept(folder)
+    assert a_baton("ours", a_loop(1, action="Shipped")) in kept_copies(folder)
     assert cached(folder, "work")["context"] == "newer"
 
 
@@ -341,7 +340,7 @@ def test_records_archived_by_the_server_are_reported(cache, counting, folder):
     assert "archived, because the document does not contain them: OL-7" in done.err
 
 
-def test_a_server_with_revisions_decides_by_the_revision(cache, counting):
+def test_a_write_to_a_server_with_revisions_sends_the_expected_revision(cache, counting):
     cache("write", "work", url=counting.url, doc=a_baton("one"))
     counting.asked.clear()
     cache("write", "work", url=counting.url, doc=a_baton("two"))
@@ -353,7 +352,7 @@ def test_a_server_with_revisions_decides_by_the_revision(cache, counting):
 def test_the_first_write_expects_revision_zero(cache, counting):
     cache("write", "work", url=counting.url, doc=a_baton("one"))
     expected = [body.get("expected_revision") for path, body in counting.asked if path.endswith("write")]
-    assert expected == [0, None]  # memory-hall refuses revision 0 for a namespace after it said that it does not exist
+    assert expected == [0, None]  # memory-hall refuses revision 0, so the document is written without it
     assert counting.get("work")["context"] == "one"
 
 
@@ -385,7 +384,7 @@ def test_a_file_that_another_client_changed_counts_as_waiting(cache, wire, folde
     assert cache("status", "--json").json[0]["status"] == "synced"
 
 
-def test_a_file_of_the_original_client_alone_is_found_and_sent(cache, wire, folder):
+def test_a_file_of_the_original_client_without_sync_state_is_found_and_sent(cache, wire, folder):
     folder.mkdir(parents=True)
     (folder / "work.json").write_text(json.dumps({**a_baton("theirs"), "_sync_status": "pending_upload"}))
     assert cache("status", "--json").json == [
@@ -396,7 +395,7 @@ def test_a_file_of_the_original_client_alone_is_found_and_sent(cache, wire, fold
     assert wire.get("work")["context"] == "theirs"
 
 
-def test_a_file_of_an_unknown_namespace_is_sent_only_by_name(cache, wire, folder):
+def test_a_file_whose_namespace_is_unknown_is_sent_only_by_name(cache, wire, folder):
     folder.mkdir(parents=True)
     (folder / "a_b.json").write_text(json.dumps({**a_baton("whose"), "_sync_status": "pending_upload"}))
     (listed,) = cache("status", "--json").json
@@ -413,11 +412,11 @@ def test_a_copy_is_kept_of_a_file_that_may_be_of_another_namespace(cache, wire, 
     (folder / "a_b.json").write_text(json.dumps({**a_baton("whose"), "_sync_status": "pending_upload"}))
     done = cache("write", "a:b", url=wire.url, doc=a_baton("mine"))
     assert "may belong to another namespace" in done.err
-    assert a_baton("whose") in kept(folder)
+    assert a_baton("whose") in kept_copies(folder)
     assert wire.get("a:b")["context"] == "mine"
 
 
-def test_two_namespaces_that_want_one_file_both_keep_their_batons(cache, wire, folder):
+def test_two_namespaces_with_one_file_name_both_keep_their_batons(cache, wire, folder):
     cache("write", "a/b", url=wire.url, doc=a_baton("first"))
     done = cache("write", "a:b", url=wire.url, doc=a_baton("second"))
     assert "because a/b has the same file name" in done.err
@@ -455,7 +454,7 @@ def test_offline_a_damaged_cache_file_does_not_hide_the_pending_document(cache, 
     assert (folder / "work.json").read_bytes() == b"\xff\x00"
 
 
-def test_a_damaged_note_is_kept_aside_and_the_file_beside_it_still_counts(cache, wire, folder):
+def test_a_damaged_sync_state_is_kept_aside_and_the_document_still_counts(cache, wire, folder):
     cache("write", "work", url=wire.url, doc=a_baton("one"))
     (folder / ".baton" / "work.json").write_text('{"namespace": "other"}')
     done = cache("read", "work", url=wire.url)
@@ -468,8 +467,8 @@ def test_a_pending_document_overwritten_by_another_client_is_kept(cache, wire, f
     cache("write", "work", url=NOWHERE, doc=a_baton("waits"))
     (folder / "work.json").write_text(json.dumps({**a_baton("over it"), "_sync_status": "synced"}))
     cache("write", "work", url=NOWHERE, doc=a_baton("third"))
-    assert [one["context"] for one in kept(folder)].count("waits") == 1
-    assert "over it" in [one["context"] for one in kept(folder)]
+    assert [one["context"] for one in kept_copies(folder)].count("waits") == 1
+    assert "over it" in [one["context"] for one in kept_copies(folder)]
 
 
 def test_a_folder_in_the_place_of_the_file_is_an_error_and_kept(cache, wire, folder):
@@ -502,14 +501,14 @@ sys.argv = ["baton", "cache", "write", "work", "--url", {wire.url!r}, "--file", 
 main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=dict(os.environ))
-    assert done.returncode == -signal.SIGKILL  # two files are written when it is staged, two when it was sent
-    said = cache("read", "work", url=wire.url)
-    assert said.json["baton"]["context"] in ("old", "new")
-    assert wire.get("work")["context"] == said.json["baton"]["context"]
-    assert "conflict" not in said.err
+    assert done.returncode == -signal.SIGKILL  # two files are written before the document is sent, two after it
+    found = cache("read", "work", url=wire.url)
+    assert found.json["baton"]["context"] in ("old", "new")
+    assert wire.get("work")["context"] == found.json["baton"]["context"]
+    assert "conflict" not in found.err
     if call == "os.replace" and moment > 1:
-        assert said.json["baton"]["context"] == "new"
-    assert json.loads((folder / "work.json").read_text())["context"] == said.json["baton"]["context"]
+        assert found.json["baton"]["context"] == "new"
+    assert json.loads((folder / "work.json").read_text())["context"] == found.json["baton"]["context"]
 
 
 @pytest.mark.slow
@@ -518,13 +517,13 @@ def test_concurrent_cache_writes_all_reach_the_server(folder, counting, tmp_path
     for number, name in enumerate(names):
         (tmp_path / f"{number}.json").write_text(json.dumps(a_baton(f"{name}-{number}")))
 
-    def one(number):
+    def write(number):
         words = ["write", names[number], "--url", counting.url, "--file", str(tmp_path / f"{number}.json")]
         done = subprocess.run([sys.executable, "-m", "baton_git", "cache", *words], capture_output=True, text=True)
         return done.returncode
 
     with ThreadPoolExecutor(6) as pool:
-        codes = list(pool.map(one, range(6)))
+        codes = list(pool.map(write, range(6)))
     assert codes == [0] * 6
     assert {name: entry[2] for name, entry in counting.batons.items()} == {"n0": 3, "n1": 3}
     for name in set(names):
@@ -539,10 +538,10 @@ def test_a_busy_namespace_is_read_from_the_cache_at_once(cache, wire, folder):
     assert "another process works on the cache" in done.err
 
 
-def test_a_write_waits_for_another_process_only_so_long(wire, folder):
-    there = CacheFolder(folder)
-    with there.lock(Namespace("work"), 1), pytest.raises(Busy):
-        write_baton(BatonCache(there, BatonServer(ServerAddress.parse(wire.url)), wait=0.1), "work", a_baton())
+def test_a_write_waits_for_another_process_only_until_its_time_limit(wire, folder):
+    cache_folder = CacheFolder(folder)
+    with cache_folder.lock(Namespace("work"), 1), pytest.raises(Busy):
+        write_baton(BatonCache(cache_folder, BatonServer(ServerAddress.parse(wire.url)), wait=0.1), "work", a_baton())
     assert wire.batons == {}
 
 
@@ -583,7 +582,7 @@ def test_without_a_document_on_the_server_the_rejected_one_is_read(cache, picky)
     assert "it has a fault" in done.json["refused"]
 
 
-def test_a_server_that_refuses_to_be_read_too_leaves_the_cache(cache, picky):
+def test_if_the_server_refuses_reads_too_the_cache_is_read(cache, picky):
     picky.put("work", a_baton("theirs"))
     cache("read", "work", url=picky.url)
     cache("write", "work", url=picky.url, doc=a_baton("bad"), code=1)
@@ -598,7 +597,7 @@ def test_the_corrected_document_is_sent_and_the_refused_one_kept(cache, picky, f
     done = cache("write", "work", url=picky.url, doc=a_baton("good"))
     assert done.json["status"] == "synced"
     assert picky.get("work")["context"] == "good"
-    assert kept(folder) == [a_baton("bad")]
+    assert kept_copies(folder) == [a_baton("bad")]
     assert cached(folder, "work") == {**a_baton("good"), "_sync_status": "synced"}
 
 
@@ -647,14 +646,14 @@ def test_a_newer_document_is_kept_if_the_server_rejects_the_pending_one(cache, f
         for context in ("one", "two"):
             cache("write", "work", url=wire.url, doc=a_baton(context), code=1)
     assert cached(folder, "work")["context"] == "two"
-    assert [one["context"] for one in kept(folder)] == ["one"]
+    assert [one["context"] for one in kept_copies(folder)] == ["one"]
 
 
 # --- a write that failed
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_document_whose_last_file_was_refused_is_not_sent_later(cache, wire, folder, monkeypatch, known):
+def test_a_document_whose_file_could_not_be_written_is_not_sent_later(cache, wire, folder, monkeypatch, known):
     if known:
         cache("write", "work", url=wire.url, doc=a_baton("old"))
     real = Path.replace

@@ -46,7 +46,7 @@ def wait_for(server, process):
 
 
 @pytest.mark.slow
-def test_two_machines_that_write_through_our_server_meet_in_a_merge(cache, url, tmp_path):
+def test_conflicting_writes_of_two_machines_through_baton_serve_are_merged(cache, url, tmp_path):
     env = {"BATON_API_TOKEN": "s3same"}
 
     def on(machine, *words, **rest):

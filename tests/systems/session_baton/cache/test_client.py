@@ -59,7 +59,7 @@ ODD = {
 }
 
 
-def a_server(url, **settings):
+def make_server(url, **settings):
     return BatonServer(ServerAddress.parse(url), **settings)
 
 
@@ -74,7 +74,7 @@ def test_a_server_that_does_not_answer_counts_as_offline(cache, shape):
 
 
 @pytest.mark.parametrize("shape", ODD)
-def test_a_server_that_answers_oddly_is_one_clear_line_and_the_document_waits(cache, shape):
+def test_an_odd_answer_is_reported_on_one_line_and_the_document_waits(cache, shape):
     with odd(ODD[shape]) as url:
         done = cache("write", "work", url=url, doc=a_baton("waits"), code=1)
         assert len([line for line in done.err.splitlines() if line.startswith("baton: ")]) == 1
@@ -98,19 +98,19 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(request, "MAX_ANSWER", 100)
     answer = response(200, json.dumps({"baton": {"x": "y" * 200}, "updated_at": None}))
     with odd(answer) as url, pytest.raises(LimitExceeded, match="the limit is 100 bytes"):
-        a_server(url).read("work")
+        make_server(url).read("work")
 
 
 def test_an_unknown_host_name_counts_as_offline():
     with pytest.raises(Unreachable):
-        a_server("http://nowhere.invalid:9101", seconds=3).read("work")
+        make_server("http://nowhere.invalid:9101", seconds=3).read("work")
 
 
 @pytest.mark.parametrize("token", ["a\nb", "té", "a\0"])
 def test_a_token_with_characters_not_allowed_in_headers_is_refused_without_being_shown(cache, token):
     if "\0" in token:
         with pytest.raises(InvalidArgument, match="HTTP header must not contain"):
-            a_server("http://h", token=token)
+            make_server("http://h", token=token)
         return
     done = cache("read", "work", url="http://127.0.0.1:9", code=2, env={"BATON_API_TOKEN": token})
     assert "check BATON_API_TOKEN" in done.err
@@ -118,19 +118,19 @@ def test_a_token_with_characters_not_allowed_in_headers_is_refused_without_being
 
 
 def test_the_repr_of_a_server_does_not_contain_its_token():
-    assert "s3same" not in repr(a_server("http://h", token="s3same"))
+    assert "s3same" not in repr(make_server("http://h", token="s3same"))
 
 
 @for_each(
-    ("text", "spelled"),
+    ("text", "normalised"),
     [
         ("http://H:80/", "http://h"), ("https://h:443", "https://h"), ("http://[::1]:9101", "http://[::1]:9101"),
         ("HTTP://127.0.0.1:9101//", "http://127.0.0.1:9101"), ("https://h/baton/", "https://h/baton"),
     ],
 )  # fmt: skip
-def test_an_address_is_normalised(text, spelled):
-    assert str(ServerAddress.parse(text)) == spelled
-    assert ServerAddress.parse(spelled) == ServerAddress.parse(text)
+def test_an_address_is_normalised(text, normalised):
+    assert str(ServerAddress.parse(text)) == normalised
+    assert ServerAddress.parse(normalised) == ServerAddress.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -143,15 +143,15 @@ def test_an_address_is_normalised(text, spelled):
 )
 def test_a_conflict_is_understood_in_each_of_its_forms(body):
     with odd(response(409, json.dumps(body))) as url:
-        assert a_server(url).write("work", {}, 3) == StaleWrite(ServerAnswer({"a": 1}, "t", 4))
+        assert make_server(url).write("work", {}, 3) == StaleWrite(ServerAnswer({"a": 1}, "t", 4))
 
 
 @pytest.mark.parametrize("body", ["{}", '{"detail": "conflict"}', '{"detail": {"current_baton": 5}}'])
 def test_a_409_without_the_current_document_is_still_a_conflict(body):
     with odd(response(409, body)) as url:
-        assert a_server(url).write("work", {}, 3) == StaleWrite(None)
+        assert make_server(url).write("work", {}, 3) == StaleWrite(None)
 
 
 def test_an_invalid_write_response_does_not_count_as_written():
     with odd(response(200, '{"baton": null, "updated_at": null}')) as url, pytest.raises(RemoteError):
-        a_server(url).write("work", {})
+        make_server(url).write("work", {})

@@ -1,4 +1,4 @@
-"""`baton cache send --ours, --theirs, --merge`: they apply only to shown versions of this namespace."""
+"""`baton cache send --ours, --theirs, --merge`: they apply only to documents of this namespace that were shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cached_batons import NOWHERE, a_baton, a_loop
 CHOICES = pytest.mark.parametrize("choice", ["--ours", "--theirs", "--merge"])
 
 
-def kept(folder):
+def kept_copies(folder):
     return sorted((folder / ".baton" / "kept").glob("*"))
 
 
@@ -20,7 +20,7 @@ def test_an_unseen_conflict_is_shown_before_anything_is_replaced(cache, wire, fo
     assert "baton: conflict" in done.err
     assert "unseen" in done.err
     assert wire.get("work")["context"] == "unseen"
-    assert not kept(folder)
+    assert not kept_copies(folder)
     cache("send", "work", choice, url=wire.url)
     assert wire.get("work")["context"] == ("seen" if choice == "--ours" else "unseen")
 
@@ -34,7 +34,7 @@ def test_a_pending_document_is_compared_before_it_is_sent(cache, wire, folder, c
     wire.put("work", a_baton("unseen"))
     cache("send", "work", choice, url=wire.url, code=3)
     assert wire.get("work")["context"] == "unseen"
-    assert not kept(folder)
+    assert not kept_copies(folder)
     assert cache("status", "--json").json[0]["status"] == "conflict"
 
 
@@ -47,7 +47,7 @@ def test_a_newer_document_of_the_server_is_shown_before_a_resolution(cache, wire
     done = cache("send", "work", choice, url=wire.url, code=3)
     assert "newer still" in done.err
     assert wire.get("work")["context"] == "newer still"
-    assert not kept(folder)
+    assert not kept_copies(folder)
     cache("send", "work", choice, url=wire.url)
 
 
@@ -78,7 +78,7 @@ def test_resolving_without_a_conflict_is_reported_and_changes_nothing(cache, wir
     for _ in range(2):
         assert "no conflict to resolve" in cache("send", "work", choice, url=wire.url).err
     assert wire.writes == count
-    assert not kept(folder)
+    assert not kept_copies(folder)
 
 
 # --- another url
@@ -162,7 +162,7 @@ def test_the_servers_document_is_read_unchanged(cache, wire):
     assert cache("read", "work", url=wire.url).json["baton"]["context"] == SECRET
 
 
-# --- accidents
+# --- damaged and shared files
 
 
 @pytest.mark.parametrize("place", ["work.json", ".baton/work.json"])
@@ -174,13 +174,13 @@ def test_a_folder_in_the_place_of_a_file_is_reported_with_its_path(cache, wire, 
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"namespace": "work", "url": ""}', "\xff"])
-def test_a_damaged_sidecar_is_reported_without_python_error_names(cache, wire, folder, text):
+def test_a_damaged_sync_state_is_reported_without_python_error_names(cache, wire, folder, text):
     cache("write", "work", url=wire.url, doc=a_baton())
     (folder / ".baton" / "work.json").write_bytes(text.encode("latin-1"))
-    said = cache("status").out
-    assert "is damaged" in said
-    assert "Error" not in said
-    assert "Document" not in said
+    shown = cache("status").out
+    assert "is damaged" in shown
+    assert "Error" not in shown
+    assert "Document" not in shown
 
 
 def test_only_one_of_two_namespaces_that_claim_a_file_owns_it(cache, wire, folder):
@@ -199,7 +199,7 @@ def test_only_one_of_two_namespaces_that_claim_a_file_owns_it(cache, wire, folde
 def test_the_namespace_that_wrote_the_file_owns_it(cache, wire, folder):
     cache("write", "a:b", url=wire.url, doc=a_baton("first"))
     cache("write", "a/b", url=wire.url, doc=a_baton("second"))
-    note = folder / ".baton" / "a%2fb.json"
-    note.write_text(note.read_text().replace('"owns": false', '"owns": true'))
+    sync_state = folder / ".baton" / "a%2fb.json"
+    sync_state.write_text(sync_state.read_text().replace('"owns": false', '"owns": true'))
     listed = {one["namespace"]: one.get("shared_with") for one in cache("status", "--json").json}
     assert listed == {"a:b": None, "a/b": "a:b"}

@@ -1,3 +1,5 @@
+"""Helpers for the tests of the importers: databases, batons, a full disk, and a read-only folder."""
+
 from __future__ import annotations
 
 import json
@@ -68,6 +70,7 @@ def baton(namespace: str, document: dict[str, Any] | None = None, **more: Any) -
 
 
 def tree(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder: the name and the content of each."""
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
@@ -96,11 +99,11 @@ def read_only_folder() -> Iterator[Path]:
         with server_at(folder / "there.sqlite3") as connection:
             put(connection, "a", README_BATON)
         folder.chmod(0o555)
-        was = os.geteuid()
-        if was == 0:
+        user = os.geteuid()
+        if user == 0:
             os.seteuid(65534)
         try:
             yield folder
         finally:
-            os.seteuid(was)
+            os.seteuid(user)
             folder.chmod(0o755)

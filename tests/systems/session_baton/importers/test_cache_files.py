@@ -1,3 +1,5 @@
+"""Cache folders of session-baton: read every usable file, and write files with the same names and bytes."""
+
 from __future__ import annotations
 
 import json
@@ -37,7 +39,7 @@ def test_the_sync_status_of_the_specification_counts_only_if_it_is_a_status(tmp_
     ]
 
 
-def test_the_namespace_comes_from_the_names_else_from_the_file_name(tmp_path: Path) -> None:
+def test_the_namespace_comes_from_the_given_names_or_else_from_the_file_name(tmp_path: Path) -> None:
     write_cache(tmp_path, [baton("project:x"), baton("plain")])
     names = {cache_stem(name): name for name in ("project:x", "not/there")}
     assert [one.namespace for one in read_cache(tmp_path) if isinstance(one, ImportedBaton)] == ["plain", "project_x"]
@@ -73,17 +75,17 @@ def test_unreadable_files_are_reported_and_the_others_read(tmp_path: Path, monke
     (tmp_path / "good.json").write_text("{}")
     entries = read_cache(tmp_path)
     assert [one.namespace for one in entries if isinstance(one, ImportedBaton)] == ["good"]
-    told = {Path(one.where).name: one.why for one in entries if isinstance(one, UnusableEntry)}
-    assert set(told) == {
+    reasons = {Path(one.where).name: one.why for one in entries if isinstance(one, UnusableEntry)}
+    assert set(reasons) == {
         ".json", "\\udcff.json", "array.json", "big.json", "circle.json",
         "dangling.json", "empty.json", "nan.json", "pipe.json", "torn.json",
     }  # fmt: skip
-    assert told["empty.json"] == "is empty"
-    assert "the limit is 1,000 bytes" in told["big.json"]
+    assert reasons["empty.json"] == "is empty"
+    assert "the limit is 1,000 bytes" in reasons["big.json"]
     assert all(one.where.isprintable() for one in entries)
 
 
-def test_a_linked_file_is_read_and_nothing_is_changed(tmp_path: Path) -> None:
+def test_a_linked_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("{}")
     folder = tmp_path / "cache"
     folder.mkdir()
@@ -103,7 +105,7 @@ def test_an_empty_folder_has_no_batons(tmp_path: Path) -> None:
     assert read_cache(tmp_path) == []
 
 
-def test_files_are_named_and_filled_as_session_baton_does_it(tmp_path: Path) -> None:
+def test_files_have_the_names_and_bytes_of_session_baton(tmp_path: Path) -> None:
     folder = tmp_path / "loop" / "batons"
     paths = write_cache(folder, [baton("project:a/b"), baton("c", {"n": [1]}, pending=True)])
     assert paths == [folder / "project_a_b.json", folder / "c.json"]
@@ -165,7 +167,7 @@ def test_an_unwritable_folder_is_reported(read_only_folder: Path) -> None:
         write_cache(read_only_folder, [baton("a")])
 
 
-def test_the_mark_in_a_baton_is_written_over_as_session_baton_does_it(tmp_path: Path) -> None:
+def test_a_sync_status_in_a_baton_is_overwritten_as_in_session_baton(tmp_path: Path) -> None:
     write_cache(tmp_path, [baton("a", {"_sync_status": "mine"})])
     assert json.loads((tmp_path / "a.json").read_text()) == {"_sync_status": "synced"}
 

@@ -1,3 +1,5 @@
+"""session-baton's SQLite database: read it without changing it, and write rows without losing others."""
+
 from __future__ import annotations
 
 import os
@@ -48,7 +50,7 @@ def test_each_row_is_read_unchanged_with_its_time(database: Database) -> None:
     assert list(found[2].baton) == list(README_BATON)  # type: ignore[union-attr]
 
 
-def test_reading_a_resting_database_makes_no_file_and_changes_none(database: Database) -> None:
+def test_reading_a_closed_database_makes_no_file_and_changes_none(database: Database) -> None:
     path = database(a=README_BATON)
     before = tree(path.parent)
     assert list(before) == ["baton.sqlite3"]
@@ -94,10 +96,10 @@ def test_rows_left_in_the_wal_by_a_killed_server_are_read(tmp_path: Path) -> Non
 def test_rows_written_during_the_read_are_not_missed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(a={})
     module = sys.modules["baton_git.systems.session_baton.importers.database"]
-    ask, modes = module.query_rows, []
+    query_rows, modes = module.query_rows, []
 
     def disturbed(path: Path, mode: str, wait: float) -> Any:
-        answer = ask(path, mode, wait)
+        answer = query_rows(path, mode, wait)
         modes.append(mode)
         if len(modes) == 1:
             with server_at(path) as connection:
@@ -109,7 +111,7 @@ def test_rows_written_during_the_read_are_not_missed(database: Database, monkeyp
     assert modes == ["mode=ro&immutable=1", "mode=ro"]
 
 
-def test_a_database_in_a_folder_that_may_not_be_written_is_read(read_only_folder: Path) -> None:
+def test_a_database_in_a_read_only_folder_is_read(read_only_folder: Path) -> None:
     assert [
         one.namespace for one in read_database(read_only_folder / "there.sqlite3") if isinstance(one, ImportedBaton)
     ] == ["a"]
@@ -188,7 +190,7 @@ def test_several_rows_of_one_namespace_are_all_unusable(tmp_path: Path) -> None:
     assert [type(one) for one in read_database(path)] == [UnusableEntry, UnusableEntry, ImportedBaton]
 
 
-def test_the_mark_of_a_cache_that_a_client_uploaded_is_no_part_of_the_baton(database: Database) -> None:
+def test_a_sync_status_that_a_client_uploaded_is_not_part_of_the_baton(database: Database) -> None:
     (found,) = read_database(database(a={"_sync_status": "pending_upload", "n": 1}))
     assert isinstance(found, ImportedBaton)
     assert (found.baton, found.pending) == ({"n": 1}, False)
@@ -254,7 +256,7 @@ def test_a_locked_database_is_busy(tmp_path: Path) -> None:
     assert len(rows(path)) == 1
 
 
-def test_a_new_database_is_as_session_baton_makes_it(tmp_path: Path) -> None:
+def test_a_new_database_has_the_schema_and_settings_of_session_baton(tmp_path: Path) -> None:
     path = tmp_path / "data" / "b.sqlite3"
     assert write_database(path, [baton("project:x", {"k": ["名", None]}), baton("y", {})]) == 2
     assert list(tree(path.parent)) == ["b.sqlite3"]
@@ -266,7 +268,7 @@ def test_a_new_database_is_as_session_baton_makes_it(tmp_path: Path) -> None:
     assert rows(path) == [("project:x", "2026-06-17", '{"k":["名",null]}'), ("y", "2026-06-17", "{}")]
 
 
-def test_other_rows_and_tables_stay(database: Database) -> None:
+def test_other_rows_and_tables_are_kept(database: Database) -> None:
     path = database(a={"old": 1}, b={"old": 2})
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE memories (text TEXT)")
@@ -350,7 +352,7 @@ def test_a_file_that_is_not_a_database_is_never_written(tmp_path: Path, content:
     assert tree(tmp_path) == {"b.json": content}
 
 
-def test_a_truncated_database_is_unchanged(database: Database) -> None:
+def test_a_truncated_database_is_not_written(database: Database) -> None:
     path = database(**{f"n{number}": README_BATON for number in range(100)})
     os.truncate(path, 9000)
     before = path.read_bytes()
@@ -359,7 +361,7 @@ def test_a_truncated_database_is_unchanged(database: Database) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_folder_in_the_way_is_refused(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="not a file"):
         write_database(tmp_path, [baton("a")])
 
@@ -386,7 +388,7 @@ def test_an_unwritable_target_is_reported(read_only_folder: Path) -> None:
     assert [path.name for path in sorted(read_only_folder.iterdir())] == ["there.json", "there.sqlite3"]
 
 
-def test_a_linked_database_is_read_and_written_where_it_is(tmp_path: Path, database: Database) -> None:
+def test_a_linked_database_is_read_and_written_through_the_link(tmp_path: Path, database: Database) -> None:
     path = database(a={})
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "link.db"

@@ -1,3 +1,5 @@
+"""A single JSON file or text with a baton: the accepted forms, errors, and writing."""
+
 from __future__ import annotations
 
 import json
@@ -40,7 +42,7 @@ def test_a_bare_document_is_the_baton(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_of_the_cache_is_read_without_its_mark() -> None:
+def test_a_file_of_the_cache_is_read_without_its_sync_status() -> None:
     found = parse_text('{"n": 1, "_sync_status": "pending_upload"}', "-", "x")
     assert (found.baton, found.pending) == ({"n": 1}, True)
 
@@ -57,7 +59,7 @@ def test_a_request_to_the_server_has_the_namespace() -> None:
     assert parse_text(json.dumps(request), "-") == ImportedBaton("x", {"n": 1}, None, where="-")
 
 
-def test_the_namespace_that_is_given_wins() -> None:
+def test_a_given_namespace_overrides_that_of_the_document() -> None:
     assert parse_text('{"namespace": "x", "baton": {}}', "-", "y").namespace == "y"
 
 

@@ -51,7 +51,7 @@ def _is_name(text: str) -> bool:
 
 
 namespaces = (texts | st.sampled_from(["project:x", "a/b", "a_b", "..", "x.lock", "名前", " "])).filter(_is_name)
-founds = st.builds(ImportedBaton, namespaces, documents, texts.filter(bool), st.booleans())
+imported_batons = st.builds(ImportedBaton, namespaces, documents, texts.filter(bool), st.booleans())
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -62,7 +62,7 @@ def content(entries: Sequence[ImportedBaton | UnusableEntry], *, cached: bool = 
 
 
 @few
-@given(st.lists(founds, max_size=4, unique_by=lambda one: one.namespace))
+@given(st.lists(imported_batons, max_size=4, unique_by=lambda one: one.namespace))
 def test_a_database_round_trips(batons: list[ImportedBaton]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b.sqlite3"
@@ -71,7 +71,7 @@ def test_a_database_round_trips(batons: list[ImportedBaton]) -> None:
 
 
 @few
-@given(st.lists(founds, max_size=4, unique_by=lambda one: cache_stem(one.namespace)))
+@given(st.lists(imported_batons, max_size=4, unique_by=lambda one: cache_stem(one.namespace)))
 def test_a_cache_folder_round_trips(batons: list[ImportedBaton]) -> None:
     assume(not any("\0" in one.namespace for one in batons))
     names = {cache_stem(one.namespace): one.namespace for one in batons}
@@ -81,7 +81,7 @@ def test_a_cache_folder_round_trips(batons: list[ImportedBaton]) -> None:
 
 
 @few
-@given(founds)
+@given(imported_batons)
 def test_a_json_file_round_trips(found: ImportedBaton) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b.json"
