@@ -1,4 +1,4 @@
-"""Each verb of the records as a tool, in both eras of the protocol."""
+"""Tools for checkpoints, protocol runs, handoffs, syncs and conflicts."""
 
 from __future__ import annotations
 
