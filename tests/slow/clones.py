@@ -243,7 +243,7 @@ def _wrap(ws: Workspace, now: datetime, act: Act) -> Revision:
 
 def _boot(ws: Workspace, now: datetime, act: Act) -> Revision:
     options = StartOptions(sync_seconds=3.0 if act.which % 3 == 0 else 0, check_seconds=act.which % 2)
-    return begin_session(ws, now, options).version
+    return begin_session(ws, now, options).revision
 
 
 def _roll_back(ws: Workspace, now: datetime, act: Act) -> Revision:

@@ -44,7 +44,7 @@ def test_the_frame_of_a_brief_has_an_unpredictable_mark(ws):
 
 def test_the_first_boot_creates_the_namespace_and_the_session(ws):
     begun = begin_session(ws, NOW)
-    assert (begun.session, begun.parent, begun.version.number, begun.problems) == ("s1", None, 1, ())
+    assert (begun.session, begun.parent, begun.revision.number, begun.problems) == ("s1", None, 1, ())
     assert sessions(ws)["s1"].status == "active"
     assert "Nothing has been recorded yet" in begun.brief.text
 

@@ -62,21 +62,21 @@ class HandoverRunner:
     def say_imported(self, copy: Copy, imported: MergedCopy) -> None:
         """Print what was imported from the copy; the base class prints nothing."""
 
-    def step(self, asked: StepHandover) -> SteppedHandover:
+    def step(self, verb_input: StepHandover) -> SteppedHandover:
         """Record a step of a run, and write the copy.
 
         Raises:
             WriteFailed: the step is in git, but the copy could not be written, or another client changed it so that it
                 cannot be imported.
         """
-        result = step_handover(self.ws, self.now, self._import_copy(asked))
+        result = step_handover(self.ws, self.now, self._import_copy(verb_input))
         if self.copy is None:
             return result
         id_ = result.SESSION_ID
         try:
             other = write_copy(self.ws, self.now, self.copy, id_)
         except BatonError as error:
-            retry = "change nothing" if asked.stay else "be a conflict"
+            retry = "change nothing" if verb_input.stay else "be a conflict"
             hint = (
                 f"to write the copy later: baton handover resume --session {one_line(id_, 100)}; a retry would {retry}"
             )
@@ -87,22 +87,22 @@ class HandoverRunner:
             self.say(f"{self.copy.path} contained run {other}, which is still in git; now it contains {id_}")
         return result
 
-    def resume(self, asked: ResumeHandover) -> ResumedHandover:
+    def resume(self, verb_input: ResumeHandover) -> ResumedHandover:
         """Return the state of a run, and update its copy."""
-        in_copy, problem = self._try_import_copy(asked)
-        result = resume_handover(self.ws, self.now, in_copy if asked.uri is None else asked)
+        in_copy, problem = self._try_import_copy(verb_input)
+        result = resume_handover(self.ws, self.now, in_copy if verb_input.uri is None else verb_input)
         if self.copy is not None and problem is None:
             problem = self._refresh(self.copy, result.SESSION_ID)
         return result.model_copy(update={"file_problem": problem})
 
-    def show(self, asked: ShowHandover) -> HandoverRun:
+    def show(self, verb_input: ShowHandover) -> HandoverRun:
         """Return a run, after importing changes of other clients from its copy."""
-        named, problem = self._try_import_copy(asked)
+        named, problem = self._try_import_copy(verb_input)
         return show_handover(self.ws, self.now, named).model_copy(update={"file_problem": problem})
 
-    def clear(self, asked: ClearHandover) -> ClearedHandover:
+    def clear(self, verb_input: ClearHandover) -> ClearedHandover:
         """Archive a run, and delete its copy."""
-        named = self._import_copy(asked)
+        named = self._import_copy(verb_input)
         try:
             result = clear_handover(self.ws, self.now, named)
         except EndedError as error:
@@ -112,25 +112,29 @@ class HandoverRunner:
         removed = self.copy is not None and remove_copy(self.copy, result.SESSION_ID)
         return result.model_copy(update={"file_removed": removed})
 
-    def _import_copy(self, asked: Any) -> Any:
+    def _import_copy(self, verb_input: Any) -> Any:
         """Import changes of other clients from the copy; return the input, with the copy's run if it names none."""
         if self.copy is None:
-            return asked
+            return verb_input
         imported = merge_copy(self.ws, self.now, self.copy)
         if imported is None:
-            return asked
+            return verb_input
         if imported.written.changes:
             self.say_imported(self.copy, imported)
         is_live = imported.id in self.ws.branch.read().state.ids(Handover.kind)
-        return asked.model_copy(update={"session": imported.id}) if is_live and asked.session is None else asked
+        return (
+            verb_input.model_copy(update={"session": imported.id})
+            if is_live and verb_input.session is None
+            else verb_input
+        )
 
-    def _try_import_copy(self, asked: Any) -> tuple[Any, str | None]:
+    def _try_import_copy(self, verb_input: Any) -> tuple[Any, str | None]:
         """Do the same as `_import_copy`; if that fails, return the input and the problem instead of raising."""
         try:
-            return self._import_copy(asked), None
+            return self._import_copy(verb_input), None
         except COPY_ERRORS as error:
             self.say(f"the copy was not imported, so this is the state in git: {error}")
-            return asked, str(error)
+            return verb_input, str(error)
 
     def _refresh(self, copy: Copy, id_: str) -> str | None:
         """Update the copy of a run, unless it is a copy of another run; return the problem if it was not updated."""
@@ -147,8 +151,8 @@ class HandoverRunner:
 
 
 RUNS: Mapping[str, Callable[[Call, Workspace, Any], Any]] = {
-    "handover step": lambda call, ws, asked: HandoverRunner(call, ws).step(asked),
-    "handover resume": lambda call, ws, asked: HandoverRunner(call, ws).resume(asked),
-    "handover clear": lambda call, ws, asked: HandoverRunner(call, ws).clear(asked),
+    "handover step": lambda call, ws, verb_input: HandoverRunner(call, ws).step(verb_input),
+    "handover resume": lambda call, ws, verb_input: HandoverRunner(call, ws).resume(verb_input),
+    "handover clear": lambda call, ws, verb_input: HandoverRunner(call, ws).clear(verb_input),
 }
 """The verbs that run together with the copy that is configured for the repository."""

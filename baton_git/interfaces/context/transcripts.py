@@ -66,7 +66,7 @@ def _is_around(folder: str, cwd: str) -> bool:
 
 
 def extract_with_settings(
-    call: Call, ws: Workspace, asked: ExtractHandoff, agent: str | None, file: Path | None = None
+    call: Call, ws: Workspace, verb_input: ExtractHandoff, agent: str | None, file: Path | None = None
 ) -> ExtractedHandoff:
     """Extract the facts of a session with the options of `read_handoff_options`, by default from the newest transcript.
 
@@ -75,16 +75,16 @@ def extract_with_settings(
         file: the file with the settings, as for `read_handoff_options`.
     """
     newest: dict[str, Any] = {}
-    if asked.transcript is None:
+    if verb_input.transcript is None:
         path, cli, cwd = find_newest_transcript(agent)
-        folder = asked.folder or (Path(cwd).absolute() if cwd else None)
+        folder = verb_input.folder or (Path(cwd).absolute() if cwd else None)
         newest = {"transcript": path, "cli": cli, "folder": folder}
     settings = {"options": read_handoff_options(call, file), "session": call.settings.session}
-    return extract_handoff(ws, call.now, asked.model_copy(update={**newest, **settings}))
+    return extract_handoff(ws, call.now, verb_input.model_copy(update={**newest, **settings}))
 
 
-def _extract_for_client(call: Call, ws: Workspace, asked: ExtractHandoff) -> ExtractedHandoff:
-    return extract_with_settings(call, ws, asked, ws.actor.agent if ws.actor.agent in AGENTS else None)
+def _extract_for_client(call: Call, ws: Workspace, verb_input: ExtractHandoff) -> ExtractedHandoff:
+    return extract_with_settings(call, ws, verb_input, ws.actor.agent if ws.actor.agent in AGENTS else None)
 
 
 def read_new_transcripts(call: Call, ws: Workspace) -> str:
@@ -98,9 +98,9 @@ def read_new_transcripts(call: Call, ws: Workspace) -> str:
     return f"{unread} transcripts of earlier sessions are not read yet; ask again, or run baton mine" if unread else ""
 
 
-def _recall(call: Call, ws: Workspace, asked: RecallQuestion) -> RecallResult:
+def _recall(call: Call, ws: Workspace, verb_input: RecallQuestion) -> RecallResult:
     read_new_transcripts(call, ws)
-    return recall(ws, call.now, asked)
+    return recall(ws, call.now, verb_input)
 
 
 RUNS: Mapping[str, Callable[[Call, Workspace, Any], Any]] = {"handoff extract": _extract_for_client, "recall": _recall}

@@ -237,7 +237,7 @@ class EventRunner:
         return ""
 
     def remember_tip(self) -> None:
-        revision = self._boot.version if self._boot else self.ws.branch.read()
+        revision = self._boot.revision if self._boot else self.ws.branch.read()
         self._remember(known_commit=revision.commit or "")
 
 

@@ -86,10 +86,10 @@ def _protocol(routes: APIRouter, site: Site) -> None:
             saved = save_checkpoint(
                 ws, site.now(), agent_id, body, interval_minutes=interval, own_only=is_agent, may_be_empty=True
             )
-        version = saved.written.revision
-        response.headers["ETag"] = tag(version.commit)
+        revision = saved.written.revision
+        response.headers["ETag"] = tag(revision.commit)
         response.status_code = 200 if saved.id is None or saved.known else 201
-        return {**_describe_checkpoint(saved), "revision": version.number, "commit": version.commit}
+        return {**_describe_checkpoint(saved), "revision": revision.number, "commit": revision.commit}
 
     @routes.get("/checkpoint/{agent_id}/latest", dependencies=for_agent)
     def latest_checkpoint(agent_id: str, response: Response, who: Who) -> dict[str, Any]:
@@ -174,9 +174,9 @@ def _describe_checkpoint(saved: Saved) -> dict[str, Any]:
     }
 
 
-def _describe_unknown_agent(agent: str, session: str | None, version: Revision) -> dict[str, Any]:
+def _describe_unknown_agent(agent: str, session: str | None, revision: Revision) -> dict[str, Any]:
     """Return an empty identity and a session id, so that an agent without an identity can begin a session."""
-    fields = _describe_restored(Restored(make_empty_identity(agent), None, version))
+    fields = _describe_restored(Restored(make_empty_identity(agent), None, revision))
     return {**fields, "session_id": session or str(uuid4())}
 
 

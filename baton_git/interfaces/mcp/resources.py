@@ -72,19 +72,19 @@ class Resources:
         """One record, live or archived: open_loop, follow_up, pattern, active_decision, rule, session and others."""
         check_kind(kind)
         with self.tool_context.open_for_reading(namespace) as ws:
-            version = ws.branch.read()
+            revision = ws.branch.read()
             keys = (Key(kind, id), Key(kind, id, archived=True))
-            key = next((candidate for candidate in keys if isinstance(version.state.entry(candidate), Part)), None)
-            entry = version.state.entry(key) if key is not None else None
+            key = next((candidate for candidate in keys if isinstance(revision.state.entry(candidate), Part)), None)
+            entry = revision.state.entry(key) if key is not None else None
             if key is None or not isinstance(entry, Part):
                 raise NotFound(name_kind(kind), id)
-            return _json({**entry.as_data(), **describe_provenance(ws, version, key)})
+            return _json({**entry.as_data(), **describe_provenance(ws, revision, key)})
 
     def _rules(self, namespace: str | None) -> str:
         with self.tool_context.open_for_reading(namespace) as ws:
-            version = ws.branch.read()
-            judge = ws.judgement(version)
-            rules = [rule for rule in version.state.records(Rule) if judge.is_confirmed(key_of(rule))]
+            revision = ws.branch.read()
+            judge = ws.judgement(revision)
+            rules = [rule for rule in revision.state.records(Rule) if judge.is_confirmed(key_of(rule))]
             return "\n\n".join(rule.text.strip() for rule in rules) or "There are no rules yet."
 
     def list_own(self) -> list[Resource]:

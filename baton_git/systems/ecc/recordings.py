@@ -80,7 +80,7 @@ class ImportedRecordings(Result):
         "baton import ecc recordings/claude-history/a1b2c3d4.json",
     ),
 )
-def import_ecc(ws: Workspace, now: datetime, asked: ImportEcc) -> ImportedRecordings:
+def import_ecc(ws: Workspace, now: datetime, verb_input: ImportEcc) -> ImportedRecordings:
     """Import ECC's recordings of sessions (ecc.session.recording.v1) from a file or a folder of files.
 
     Each snapshot in a recording's history becomes a revision, in the order of the file. Importing again adds nothing.
@@ -96,7 +96,7 @@ def import_ecc(ws: Workspace, now: datetime, asked: ImportEcc) -> ImportedRecord
         ImportedRecording(ok=False, id=entry.where, why=entry.why)
         if isinstance(entry, UnusableEntry)
         else _import_recording(ws, now, entry)
-        for entry in track(read_recordings(asked.path), ws.progress)
+        for entry in track(read_recordings(verb_input.path), ws.progress)
     ]
     return ImportedRecordings(recordings=recordings)
 
@@ -253,7 +253,7 @@ _IMPORT_FIRST = "import it first (baton import ecc FILE), or overwrite it with -
         "baton export ecc recordings --id claude-history/a1b2c3d4",
     ),
 )
-def export_ecc(ws: Workspace, now: datetime, asked: ExportEcc) -> ExportedRecordings:
+def export_ecc(ws: Workspace, now: datetime, verb_input: ExportEcc) -> ExportedRecordings:
     """Write the recorded sessions in ECC's format to FOLDER/ADAPTER/SESSION.json, with their history.
 
     A file with snapshots that this namespace lacks is not replaced; import it first.
@@ -266,15 +266,17 @@ def export_ecc(ws: Workspace, now: datetime, asked: ExportEcc) -> ExportedRecord
     """
     state = ws.branch.read().state
     everything = {*state.ids(Snapshot.kind), *state.ids(Snapshot.kind, archived=True)}
-    ids = [find_recorded(state, asked.id).id] if asked.id is not None else sorted(everything)
+    ids = [find_recorded(state, verb_input.id).id] if verb_input.id is not None else sorted(everything)
     if not ids:
         raise NotFound("recorded session in", str(ws.branch.namespace), hint="baton session record TARGET")
     chosen, refused = _separate_files(ids)
     contents = {}
     for id_ in chosen:
-        path = asked.folder / make_recording_path(*id_.split("/", 1))
+        path = verb_input.folder / make_recording_path(*id_.split("/", 1))
         try:
-            contents[path] = encode_recording(_make_recording(ws, path, find_recorded(state, id_), force=asked.force))
+            contents[path] = encode_recording(
+                _make_recording(ws, path, find_recorded(state, id_), force=verb_input.force)
+            )
         except (Busy, WriteFailed):
             raise
         except BatonError as error:

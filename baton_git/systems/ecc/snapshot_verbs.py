@@ -122,21 +122,21 @@ class ShownSnapshot(AtNamespace):
     options={"snapshot": Option(hidden=True)},
     examples=("baton session record claude:latest", "baton session record --file snapshot.json"),
 )
-def record_snapshot(ws: Workspace, now: datetime, asked: RecordSnapshot) -> RecordedSnapshot:
+def record_snapshot(ws: Workspace, now: datetime, verb_input: RecordSnapshot) -> RecordedSnapshot:
     """Record a snapshot as the latest one of its session. Nothing is written if the latest one is equal.
 
     Raises:
         InvalidDocument: the snapshot violates a rule of ECC's contract, or its id contains a secret.
         InvalidName: its id cannot be the name of a file.
     """
-    done = record_latest(ws, now, parse_snapshot(asked.snapshot))
+    done = record_latest(ws, now, parse_snapshot(verb_input.snapshot))
     return RecordedSnapshot.of(done.written, id=done.id, changed=done.changed)
 
 
 @verb("session snapshots", "GET /v1/snapshots", effect=READS, tag=TAG, examples=("baton session snapshots",))
-def list_snapshots(ws: Workspace, now: datetime, asked: PageInput) -> SnapshotList:
+def list_snapshots(ws: Workspace, now: datetime, verb_input: PageInput) -> SnapshotList:
     """List the sessions with recorded snapshots, newest first."""
-    shown, after = take_page(list_recorded(ws), asked, lambda snapshot: snapshot.id)
+    shown, after = take_page(list_recorded(ws), verb_input, lambda snapshot: snapshot.id)
     summaries = [summarize_snapshot(snapshot) for snapshot in shown]
     return SnapshotList(snapshots=summaries, next=after, **full_position(ws.branch.read()))
 
@@ -150,7 +150,7 @@ def list_snapshots(ws: Workspace, now: datetime, asked: PageInput) -> SnapshotLi
     options={"limit": Option(names=("--limit", "-l"))},
     examples=("baton session history claude-history/a1b2c3d4", "baton session history a1b2 --json"),
 )
-def list_former_snapshots(ws: Workspace, now: datetime, asked: SnapshotHistoryInput) -> SnapshotHistory:
+def list_former_snapshots(ws: Workspace, now: datetime, verb_input: SnapshotHistoryInput) -> SnapshotHistory:
     """List the recorded snapshots of a session, newest first.
 
     Raises:
@@ -164,7 +164,7 @@ def list_former_snapshots(ws: Workspace, now: datetime, asked: SnapshotHistoryIn
             commit=dated.commit,
             snapshot=dated.snapshot.as_data(),
         )
-        for dated in list_history(ws, asked.id)[: asked.limit]
+        for dated in list_history(ws, verb_input.id)[: verb_input.limit]
     ]
     return SnapshotHistory(snapshots=former)
 
@@ -178,15 +178,15 @@ def list_former_snapshots(ws: Workspace, now: datetime, asked: SnapshotHistoryIn
     options={"at": Option(metavar="REV|TIME")},
     examples=("baton session show claude-history/a1b2c3d4",),
 )
-def show_snapshot(ws: Workspace, now: datetime, asked: ShowSnapshot) -> ShownSnapshot:
+def show_snapshot(ws: Workspace, now: datetime, verb_input: ShowSnapshot) -> ShownSnapshot:
     """Show the latest recorded snapshot of a session.
 
     Raises:
         NotFound: the session was never recorded.
         Ambiguous: several ids begin with the given text.
     """
-    revision = ws.branch.read(asked.at)
-    snapshot = find_recorded(revision.state, asked.id)
+    revision = ws.branch.read(verb_input.at)
+    snapshot = find_recorded(revision.state, verb_input.id)
     return ShownSnapshot(
         id=snapshot.id, created_at=snapshot.created_at, recorded_at=snapshot.recorded_at,
         snapshot=snapshot.snapshot.as_data(), **full_position(revision),

@@ -107,14 +107,16 @@ class AdapterList(AdapterResult):
     options={"adapter": Option(metavar="ID"), "limit": Option(names=("--limit", "-l")), "around": HIDDEN},
     examples=("baton session list", "baton session list --adapter claude-history --limit 5"),
 )
-def list_targets(ws: Workspace, now: datetime, asked: ListTargets) -> TargetList:
+def list_targets(ws: Workspace, now: datetime, verb_input: ListTargets) -> TargetList:
     """List the sessions that adapters can open, newest first, each with the target for baton session inspect.
 
     Raises:
         InvalidArgument: there is no such adapter.
     """
-    offered, broken = list_sessions(_complete_surroundings(ws, now, asked.around), asked.adapter)
-    sessions = [OfferedTarget(adapter=adapter, **listed._asdict()) for adapter, listed in islice(offered, asked.limit)]
+    offered, broken = list_sessions(_complete_surroundings(ws, now, verb_input.around), verb_input.adapter)
+    sessions = [
+        OfferedTarget(adapter=adapter, **listed._asdict()) for adapter, listed in islice(offered, verb_input.limit)
+    ]
     return TargetList(sessions=sessions, problems=_list_problems(broken))
 
 
@@ -130,7 +132,7 @@ def list_targets(ws: Workspace, now: datetime, asked: ListTargets) -> TargetList
         "baton session inspect codex:latest --write /tmp/session.json",
     ),
 )
-def inspect_target(ws: Workspace, now: datetime, asked: InspectTarget) -> InspectedTarget:
+def inspect_target(ws: Workspace, now: datetime, verb_input: InspectTarget) -> InspectedTarget:
     """Show the canonical snapshot (ecc.session.v1) of a session.
 
     TARGET is a target that baton session list shows, the path of a plan, a session file or a transcript, or
@@ -141,16 +143,16 @@ def inspect_target(ws: Workspace, now: datetime, asked: InspectTarget) -> Inspec
         InvalidArgument: there is no such adapter, or no such type of target.
         InvalidDocument: the session cannot be parsed.
     """
-    if asked.target.startswith(RECORDED) and asked.adapter is None:
-        kept = find_recorded(ws.branch.read().state, asked.target.removeprefix(RECORDED)).snapshot
+    if verb_input.target.startswith(RECORDED) and verb_input.adapter is None:
+        kept = find_recorded(ws.branch.read().state, verb_input.target.removeprefix(RECORDED)).snapshot
         return InspectedTarget(snapshot=kept.as_data(), problems=[])
-    around = _complete_surroundings(ws, now, asked.around)
-    opened = open_target(Target(asked.target, asked.target_type or ""), around, asked.adapter)
+    around = _complete_surroundings(ws, now, verb_input.around)
+    opened = open_target(Target(verb_input.target, verb_input.target_type or ""), around, verb_input.adapter)
     return InspectedTarget(snapshot=opened.data, problems=_list_problems(opened.problems))
 
 
 @verb("session adapters", effect=READS, anywhere=True, examples=("baton session adapters",))
-def list_session_adapters(ws: Workspace, now: datetime, asked: NoInput) -> AdapterList:
+def list_session_adapters(ws: Workspace, now: datetime, verb_input: NoInput) -> AdapterList:
     """List the session adapters, including those of other packages."""
     known = list_adapters()
     usable = [adapter for adapter in known if not isinstance(adapter, BrokenAdapter)]

@@ -187,7 +187,7 @@ class ExtractedHandoff(Result):
         "baton handoff extract latest --agent codex --only initial_goal --only todo_state --format narrative",
     ),
 )  # fmt: skip
-def extract_handoff(ws: Workspace, now: datetime, asked: ExtractHandoff) -> ExtractedHandoff:
+def extract_handoff(ws: Workspace, now: datetime, verb_input: ExtractHandoff) -> ExtractedHandoff:
     """Extract the facts of a session from its transcript: goal, task, to-dos, commits, files, last tool uses.
 
     FACT is one of initial_goal, active_task, todo_state, files_modified, git_commits, git_status, recent_activity,
@@ -197,14 +197,14 @@ def extract_handoff(ws: Workspace, now: datetime, asked: ExtractHandoff) -> Extr
         InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript cannot be read.
         InvalidName: the session's id cannot be the name of a file.
     """
-    if asked.transcript is None:
+    if verb_input.transcript is None:
         raise InvalidArgument("no transcript is named", hint="give the path of one")
     extraction = gather_facts(
-        ws, now, asked.transcript, asked.cli, memory=asked.memory, options=asked.complete_options(),
-        folder=asked.folder, session=asked.session,
+        ws, now, verb_input.transcript, verb_input.cli, memory=verb_input.memory, options=verb_input.complete_options(),
+        folder=verb_input.folder, session=verb_input.session,
     )  # fmt: skip
-    extraction = _leave_out_facts(extraction, asked.list_unwanted())
-    if not asked.keep:
+    extraction = _leave_out_facts(extraction, verb_input.list_unwanted())
+    if not verb_input.keep:
         return ExtractedHandoff.of(extraction)
     written = store_handoff(ws, now, extraction, trigger="command")
     handoff = resolve_handoff(ws.branch.read().state, make_handoff_id(extraction))

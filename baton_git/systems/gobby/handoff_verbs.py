@@ -59,11 +59,11 @@ class HandoffList(PageResult):
 
 
 @verb("handoff list", "GET /v1/handoffs", effect=READS, tag="sessions", examples=("baton handoff list",))
-def list_kept_handoffs(ws: Workspace, now: datetime, asked: PageInput) -> HandoffList:
+def list_kept_handoffs(ws: Workspace, now: datetime, verb_input: PageInput) -> HandoffList:
     """List the stored handoffs with a summary of each, newest first."""
     revision = ws.branch.read()
     handoffs = sorted(revision.state.records(Handoff), key=extraction_time, reverse=True)
-    shown, after = take_page(handoffs, asked, lambda handoff: handoff.id)
+    shown, after = take_page(handoffs, verb_input, lambda handoff: handoff.id)
     return HandoffList(handoffs=[_summarise(handoff) for handoff in shown], next=after, **full_position(revision))
 
 
@@ -77,7 +77,7 @@ def list_kept_handoffs(ws: Workspace, now: datetime, asked: PageInput) -> Handof
     tool=Tool("Facts of a session. Default: the last one here.", hidden=("at",)),
     examples=("baton handoff show", "baton handoff show claude/1f0c --json", "baton handoff show 1f0c ~2"),
 )
-def show_handoff(ws: Workspace, now: datetime, asked: ShowHandoff) -> ShownHandoff:
+def show_handoff(ws: Workspace, now: datetime, verb_input: ShowHandoff) -> ShownHandoff:
     """Show the stored facts of a session. The default is the last session of this work tree.
 
     If this work tree has no session, the default is the newest session of another machine. Sessions of other work trees
@@ -87,8 +87,8 @@ def show_handoff(ws: Workspace, now: datetime, asked: ShowHandoff) -> ShownHando
         NotFound: there is no such handoff.
         Ambiguous: several ids begin with this text.
     """
-    revision = ws.branch.read(asked.at)
-    handoff = resolve_handoff(revision.state, asked.id) if asked.id else find_last_handoff(ws, revision.state)
+    revision = ws.branch.read(verb_input.at)
+    handoff = resolve_handoff(revision.state, verb_input.id) if verb_input.id else find_last_handoff(ws, revision.state)
     if handoff is None:
         others = sorted(revision.state.records(Handoff), key=extraction_time, reverse=True)
         whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"

@@ -127,7 +127,7 @@ class MineResult(AtNamespace):
     },
     examples=("baton mine --dry-run", "baton mine", "baton mine --agent codex --since 2026-06-01"),
 )  # fmt: skip
-def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
+def mine(ws: Workspace, now: datetime, verb_input: Mine) -> MineResult:
     """Import earlier sessions of this repository from transcripts on this machine.
 
     Each session becomes a handoff like those that the hooks store, without secrets. All handoffs are stored in one
@@ -138,30 +138,30 @@ def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
         InvalidArgument: there is no such agent, or a time cannot be parsed.
         Busy: another process mines this namespace.
     """
-    if asked.agent is not None:
-        check_agent_name(asked.agent)
-    if not asked.home:
+    if verb_input.agent is not None:
+        check_agent_name(verb_input.agent)
+    if not verb_input.home:
         raise InvalidArgument("no home directory is named", hint="give home")
-    since = parse_moment(asked.since) if asked.since is not None else None
-    with _hold_lock(ws, needed=not asked.dry_run):
-        run = _MiningRun(ws, now, asked)
+    since = parse_moment(verb_input.since) if verb_input.since is not None else None
+    with _hold_lock(ws, needed=not verb_input.dry_run):
+        run = _MiningRun(ws, now, verb_input)
         run.select_transcripts(since)
         run.read_all(ws.progress)
         return run.finish()
 
 
-def count_new(ws: Workspace, now: datetime, asked: Mine) -> int:
+def count_new(ws: Workspace, now: datetime, verb_input: Mine) -> int:
     """Return the number of sessions that `mine` would read; only the first lines of transcripts are read.
 
     Sessions of deleted folders count only if git knows the folder: other evidence is found only in the whole
     transcript.
     """
-    run = _MiningRun(ws, now, asked.model_copy(update={"dry_run": True}), looks_inside=False)
+    run = _MiningRun(ws, now, verb_input.model_copy(update={"dry_run": True}), looks_inside=False)
     run.select_transcripts(None)
     return len(run.to_read)
 
 
-def keep_local_turns(ws: Workspace, now: datetime, asked: Mine, seconds: float) -> int:
+def keep_local_turns(ws: Workspace, now: datetime, verb_input: Mine, seconds: float) -> int:
     """Store the turns of sessions that no hook and no `mine` has read yet, newest first, without a commit.
 
     A later `mine` continues from there. If a run reads all transcripts, runs in the following `LOOK_AGAIN` do
@@ -184,7 +184,7 @@ def keep_local_turns(ws: Workspace, now: datetime, asked: Mine, seconds: float) 
     with hold_flock(folder / f"{ws.branch.namespace.component}.lock", 0) as is_alone:
         if is_alone is False:
             return 0
-        run = _MiningRun(ws, now, asked, looks_inside=False)
+        run = _MiningRun(ws, now, verb_input, looks_inside=False)
         run.select_transcripts(None)
         unread = run.keep_turns(time.monotonic() + seconds)
         if not unread:
@@ -225,12 +225,12 @@ class _SelectedTranscript(NamedTuple):
 class _MiningRun:
     """One run of `mine`: it selects transcripts, reads them, and stores the sessions."""
 
-    def __init__(self, ws: Workspace, now: datetime, asked: Mine, *, looks_inside: bool = True) -> None:
-        self._ws, self._now, self._asked, self._looks_inside = ws, now, asked, looks_inside
-        self._home = Path(asked.home)
+    def __init__(self, ws: Workspace, now: datetime, verb_input: Mine, *, looks_inside: bool = True) -> None:
+        self._ws, self._now, self._verb_input, self._looks_inside = ws, now, verb_input, looks_inside
+        self._home = Path(verb_input.home)
         self._state: State = ws.branch.read().state
         self._progress = MiningProgress(_mining_folder(ws) / f"{ws.branch.namespace.component}.jsonl")
-        self._writes = not asked.dry_run
+        self._writes = not verb_input.dry_run
         self._count: Counter[str] = Counter()
         self._unclear_folders: set[str] = set()
         self._problems: list[str] = []
@@ -243,11 +243,11 @@ class _MiningRun:
 
     def select_transcripts(self, since: datetime | None) -> None:
         """Find the transcripts of this repository that the namespace lacks, and count the others by reason."""
-        agents = [self._asked.agent] if self._asked.agent is not None else list(AGENTS)
-        listed = list_candidates(agents, self._home, self._asked.variables, self._problems.append)
+        agents = [self._verb_input.agent] if self._verb_input.agent is not None else list(AGENTS)
+        listed = list_candidates(agents, self._home, self._verb_input.variables, self._problems.append)
         candidates = list(_drop_older_copies(listed))
         belongs = self._judge_all(candidates)
-        is_at_work = make_running_check(str(self._ws.branch.store.repository.common_dir), self._asked.variables)
+        is_at_work = make_running_check(str(self._ws.branch.store.repository.common_dir), self._verb_input.variables)
         ids = self._stored_ids()
         for candidate in candidates:
             belonging = belongs[candidate.path]
@@ -269,8 +269,8 @@ class _MiningRun:
                 self._count[outcome] += 1
             else:
                 self.to_read.append(_SelectedTranscript(candidate, belonging.work_tree))
-        if self._asked.project is not None and not self._ours:
-            self._problems.append(f"{show_path(Path(self._asked.project))}: no session worked in this folder")
+        if self._verb_input.project is not None and not self._ours:
+            self._problems.append(f"{show_path(Path(self._verb_input.project))}: no session worked in this folder")
 
     def _stored_ids(self) -> set[str]:
         return {*self._state.ids(Handoff.kind), *self._state.ids(Handoff.kind, archived=True)}
@@ -287,7 +287,7 @@ class _MiningRun:
         return "known" if note.get("stored") or is_known(self._state, id_, changed) else None
 
     def _judge_all(self, candidates: Sequence[Candidate]) -> dict[Path, Belonging]:
-        if self._asked.all_projects:
+        if self._verb_input.all_projects:
             return {candidate.path: Belonging("ours") for candidate in candidates}
         folders = self._open_project_folders()
         cwds = {item.path: item.cwd or folders.resolve_digest(item.cwd_digest) for item in candidates}
@@ -303,7 +303,7 @@ class _MiningRun:
         return {path: self._follow_move(belonging) for path, belonging in judged.items()}
 
     def _open_project_folders(self) -> ProjectFolders:
-        ws, project = self._ws, self._asked.project and os.path.normpath(self._asked.project)
+        ws, project = self._ws, self._verb_input.project and os.path.normpath(self._verb_input.project)
         repository = ws.branch.store.repository
         if project is None:
             return ProjectFolders(repository, ws.folder, ws.environment)
@@ -411,10 +411,10 @@ class _MiningRun:
         sessions = sorted(self._sessions.values(), key=lambda pair: (pair[1].ended, pair[1].id), reverse=True)
         if self._writes:
             self._store(sessions)
-        expiring = find_expiring(self._ours, self._now, self._home, self._asked.variables)
+        expiring = find_expiring(self._ours, self._now, self._home, self._verb_input.variables)
         return MineResult(
             **full_position(self._ws.branch.read()),
-            dry_run=self._asked.dry_run,
+            dry_run=self._verb_input.dry_run,
             taken=[_describe(candidate, session) for candidate, session in sessions],
             **{name: self._count[name] for name in ("known", "at_work", "empty", "unclear", "elsewhere")},
             unclear_folders=sorted(self._unclear_folders),

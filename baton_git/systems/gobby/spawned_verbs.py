@@ -36,7 +36,7 @@ class StoppedSession(Result):
     options={"id": Option(metavar="ID")},
     examples=("baton session stop SP-7k3f9q",),
 )
-def stop_session(ws: Workspace, now: datetime, asked: StopSession) -> StoppedSession:
+def stop_session(ws: Workspace, now: datetime, verb_input: StopSession) -> StoppedSession:
     """Stop a session that a workflow or a loop started, with all of its child processes.
 
     To list the ids of started sessions: baton session list --spawned.
@@ -46,7 +46,7 @@ def stop_session(ws: Workspace, now: datetime, asked: StopSession) -> StoppedSes
         Ambiguous: several ids begin with this text.
     """
     records = open_spawned_sessions(ws)
-    session = records.find(asked.id)
+    session = records.find(verb_input.id)
     ended = stop(records, session, iso(now))
     was_running = session.status == "running"
     return StoppedSession(id=ended.id, status=ended.status, was_running=was_running, session=ended.public_data)

@@ -84,7 +84,7 @@ class WhichTodo(Input):
         "printf -- '- [x] Read\\n- [ ] Write\\n' | baton todo set --file -",
     ),
 )
-def set_todos(ws: Workspace, now: datetime, asked: SetTodos) -> ChangedTodos:
+def set_todos(ws: Workspace, now: datetime, verb_input: SetTodos) -> ChangedTodos:
     """Replace the whole to-do list; marks set the status of its items.
 
     Raises:
@@ -95,7 +95,7 @@ def set_todos(ws: Workspace, now: datetime, asked: SetTodos) -> ChangedTodos:
     """
     todos = [
         parse_line(item) if isinstance(item, str) else parse(Todo, item, at=f"items[{index}]")
-        for index, item in enumerate(asked.items)
+        for index, item in enumerate(verb_input.items)
     ]
     return replace_todos(ws, now, todos)
 
@@ -121,7 +121,7 @@ def replace_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> Change
     tool=Tool("Add a to-do."),
     examples=('baton todo add "Write the parser" --doing',),
 )
-def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
+def add_todo(ws: Workspace, now: datetime, verb_input: NewTodo) -> ChangedTodos:
     """Add an item at the end of the to-do list.
 
     Raises:
@@ -129,8 +129,8 @@ def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
         InvalidArgument: the item is empty, or is already in the list.
         LimitExceeded: there are too many items.
     """
-    check_not_empty(asked.text, "item")
-    item = Todo(content=asked.text.strip(), status="in_progress" if asked.started else "pending")
+    check_not_empty(verb_input.text, "item")
+    item = Todo(content=verb_input.text.strip(), status="in_progress" if verb_input.started else "pending")
 
     def change(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
         if any(todo.content == item.content for todo in todos):
@@ -150,9 +150,9 @@ def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
     options={"which": Option(metavar="TEXT|NUMBER")},
     examples=('baton todo start "Write"',),
 )
-def start_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
+def start_todo(ws: Workspace, now: datetime, verb_input: WhichTodo) -> ChangedTodos:
     """Mark a to-do item as in progress."""
-    return mark_todo(ws, now, asked.which, "in_progress")
+    return mark_todo(ws, now, verb_input.which, "in_progress")
 
 
 @verb(
@@ -166,9 +166,9 @@ def start_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     tool=Tool("Mark a to-do done.", fields={"which": "Text or number"}),
     examples=("baton todo done 2",),
 )
-def finish_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
+def finish_todo(ws: Workspace, now: datetime, verb_input: WhichTodo) -> ChangedTodos:
     """Mark a to-do item as done."""
-    return mark_todo(ws, now, asked.which, "completed")
+    return mark_todo(ws, now, verb_input.which, "completed")
 
 
 @verb(
@@ -181,9 +181,9 @@ def finish_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     options={"which": Option(metavar="TEXT|NUMBER")},
     examples=('baton todo cancel "Write the"',),
 )
-def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
+def cancel_todo(ws: Workspace, now: datetime, verb_input: WhichTodo) -> ChangedTodos:
     """Mark a to-do item as cancelled."""
-    return mark_todo(ws, now, asked.which, "cancelled")
+    return mark_todo(ws, now, verb_input.which, "cancelled")
 
 
 @verb(
@@ -195,7 +195,7 @@ def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     tool=Tool("List the to-dos.", hidden=("all",)),
     examples=("baton todo list", "baton todo list --all --json"),
 )
-def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:
+def list_todos(ws: Workspace, now: datetime, verb_input: ListTodos) -> TodoList:
     """List the to-do items of the active session, with numbers.
 
     Raises:
@@ -203,7 +203,7 @@ def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:
     """
     revision = ws.branch.read()
     items = _number_items(_acting_session(ws, revision.state).todos)
-    shown = [item for item in items if asked.all or item.status in OPEN]
+    shown = [item for item in items if verb_input.all or item.status in OPEN]
     return TodoList(todos=shown, **position(revision))
 
 

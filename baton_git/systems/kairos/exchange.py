@@ -52,7 +52,7 @@ class ExportedHandover(Result):
     positional=("file",),
     examples=("baton import kairos kairos-session-handover.txt",),
 )
-def import_handover(ws: Workspace, now: datetime, asked: ImportHandover) -> ImportedHandover:
+def import_handover(ws: Workspace, now: datetime, verb_input: ImportHandover) -> ImportedHandover:
     """Import a KAIROS handover file, and merge it with this namespace's run of the same SESSION_ID, if there is one.
 
     An older copy of the run changes nothing.
@@ -62,7 +62,7 @@ def import_handover(ws: Workspace, now: datetime, asked: ImportHandover) -> Impo
         InvalidDocument, LimitExceeded: the file is invalid, or too large.
         StepConflict: the run has ended, and the file was changed later.
     """
-    copy = Copy.at(asked.file, ws.branch.store.repository.common_dir, ws.branch.namespace)
+    copy = Copy.at(verb_input.file, ws.branch.store.repository.common_dir, ws.branch.namespace)
     merged = import_kairos(ws, now, copy)
     return ImportedHandover.of(
         merged.written, SESSION_ID=merged.id, changed=bool(merged.written.changes), contested=list(merged.contested)
@@ -76,7 +76,7 @@ def import_handover(ws: Workspace, now: datetime, asked: ImportHandover) -> Impo
     options={"session": Option(hidden=True), "at": Option(metavar="REV|TIME")},
     examples=("baton export kairos kairos-session-handover.txt --session run-1",),
 )
-def export_handover(ws: Workspace, now: datetime, asked: ExportHandover) -> ExportedHandover:
+def export_handover(ws: Workspace, now: datetime, verb_input: ExportHandover) -> ExportedHandover:
     """Write a run, by default the only one, to a handover file that KAIROS clients read.
 
     An existing file is replaced only if it is a handover of the same run.
@@ -87,5 +87,5 @@ def export_handover(ws: Workspace, now: datetime, asked: ExportHandover) -> Expo
         NotAllowed: the file exists and is not a handover of this run.
         WriteFailed: the file could not be written; nothing was changed.
     """
-    id_ = export_kairos(ws, asked.file, asked.session, asked.at, force=asked.force)
-    return ExportedHandover(SESSION_ID=id_, path=str(asked.file))
+    id_ = export_kairos(ws, verb_input.file, verb_input.session, verb_input.at, force=verb_input.force)
+    return ExportedHandover(SESSION_ID=id_, path=str(verb_input.file))

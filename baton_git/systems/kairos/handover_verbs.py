@@ -187,7 +187,7 @@ class Handovers(PageResult):
         "baton handover step --session run-1 --stay 'proposed_slot=2026-11-24T10:00:00Z'",
     ),
 )  # fmt: skip
-def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedHandover:
+def step_handover(ws: Workspace, now: datetime, verb_input: StepHandover) -> SteppedHandover:
     """Record the next step of a protocol run (KAIROS), or start a run.
 
     If no run is named, the only live run is used. If no run is live, a run with a new SESSION_ID starts, except with
@@ -201,9 +201,10 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
         NotFound: there is no such run.
     """
     request = StepRequest(
-        asked.challenge, asked.uri, asked.index, asked.came_from, asked.stay, asked.state, tuple(asked.unset)
+        verb_input.challenge, verb_input.uri, verb_input.index, verb_input.came_from, verb_input.stay,
+        verb_input.state, tuple(verb_input.unset),
     )  # fmt: skip
-    done = record_step(ws, now, asked.session, request)
+    done = record_step(ws, now, verb_input.session, request)
     return SteppedHandover.of(done.written, **to_kairos_data(done.handover))
 
 
@@ -220,7 +221,7 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
     ),
     examples=("baton handover resume --session run-1", "baton handover resume --uri kairos://mem/step2 --json"),
 )  # fmt: skip
-def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> ResumedHandover:
+def resume_handover(ws: Workspace, now: datetime, verb_input: ResumeHandover) -> ResumedHandover:
     """Show the current step and state of a protocol run (KAIROS), to continue it.
 
     A run is stale if its last change is older than --stale-after. The age is unknown if `updated_at` is missing, not a
@@ -231,11 +232,11 @@ def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> Resu
         NotFound: there is no such run.
         InvalidArgument: several runs match.
     """
-    resumed = resume_run(ws, now, asked.session, asked.uri, timedelta(hours=asked.stale_after))
+    resumed = resume_run(ws, now, verb_input.session, verb_input.uri, timedelta(hours=verb_input.stale_after))
     age = resumed.age
     unknown = {"age_unknown": age.why} if age.why else {}
     return ResumedHandover.of(
-        resumed.run, stale=age.stale, age_seconds=age.seconds, stale_after_hours=asked.stale_after, **unknown
+        resumed.run, stale=age.stale, age_seconds=age.seconds, stale_after_hours=verb_input.stale_after, **unknown
     )
 
 
@@ -249,7 +250,7 @@ def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> Resu
     tool=Tool("End a run, and archive it.", names={"session": "run"}),
     examples=("baton handover clear --session run-1 --outcome completed",),
 )
-def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> ClearedHandover:
+def clear_handover(ws: Workspace, now: datetime, verb_input: ClearHandover) -> ClearedHandover:
     """End a protocol run (KAIROS), and archive it. Its history is kept.
 
     Raises:
@@ -258,15 +259,15 @@ def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> Cleare
         NotFound: there is no such run.
         InvalidArgument: no run is named, and several are live.
     """
-    done = end_run(ws, now, asked.session, asked.outcome)
-    return ClearedHandover.of(done.written, SESSION_ID=done.handover.id, outcome=asked.outcome)
+    done = end_run(ws, now, verb_input.session, verb_input.outcome)
+    return ClearedHandover.of(done.written, SESSION_ID=done.handover.id, outcome=verb_input.outcome)
 
 
 @verb("handover list", "GET /v1/handovers", effect=READS, tag=TAG, examples=("baton handover list",))
-def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
+def list_handovers(ws: Workspace, now: datetime, verb_input: PageInput) -> Handovers:
     """List the live protocol runs (KAIROS). `baton list handovers --archived` lists the ended ones."""
     revision = ws.branch.read()
-    runs, after = take_page(revision.state.records(Handover), asked, lambda run: run.id)
+    runs, after = take_page(revision.state.records(Handover), verb_input, lambda run: run.id)
     return Handovers(handovers=[RunState(**to_kairos_data(run)) for run in runs], next=after, **full_position(revision))
 
 
@@ -279,11 +280,11 @@ def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
     options={"session": HIDDEN, "at": Option(metavar="REV|TIME")},
     examples=("baton handover show", "baton handover show --session run-1 --at ~1"),
 )
-def show_handover(ws: Workspace, now: datetime, asked: ShowHandover) -> HandoverRun:
+def show_handover(ws: Workspace, now: datetime, verb_input: ShowHandover) -> HandoverRun:
     """Show a protocol run (KAIROS), now or at an older revision. An ended run is shown as it was at its end.
 
     Raises:
         NotFound: there is no such run.
         InvalidArgument: no run is named, and several are live.
     """
-    return HandoverRun.of(find_run(ws, asked.session, asked.at))
+    return HandoverRun.of(find_run(ws, verb_input.session, verb_input.at))

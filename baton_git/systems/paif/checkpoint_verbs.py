@@ -113,10 +113,10 @@ class RestoredAgent(AtRevision):
     )
 
     @classmethod
-    def of(cls, restored: Restored, now: datetime, asked: RestoreAgent) -> Self:
+    def of(cls, restored: Restored, now: datetime, verb_input: RestoreAgent) -> Self:
         """Return the result for an agent that was restored or previewed."""
         checkpoint, state, error = restored.checkpoint, restored.identity.mutable.state, restored.unrecorded
-        text = restore_text.make_restore_brief(restored.identity, checkpoint, now, fresh_mark(), asked.budget)
+        text = restore_text.make_restore_brief(restored.identity, checkpoint, now, fresh_mark(), verb_input.budget)
         problems = [f"this restore was not recorded: {error}"] if error is not None else []
         problems += [str(Corrupt(entry.path, entry.why)) for entry in restored.damaged]
         return cls(
@@ -126,7 +126,7 @@ class RestoredAgent(AtRevision):
             checkpoint_id=checkpoint.id if checkpoint is not None else None,
             session=state.session_id,
             restored_at=state.last_session_at,
-            recorded=error is None and not asked.look and state.session_id is not None,
+            recorded=error is None and not verb_input.look and state.session_id is not None,
             damaged=[UnreadableFile(path=entry.path, why=entry.why) for entry in restored.damaged],
             left_out=text.left_out,
             brief=text.text,
@@ -173,7 +173,7 @@ class AgentSessions(PageResult):
         'baton checkpoint --agent zero --periodic --focus "the parser" --file state.json',
     ),
 )  # fmt: skip
-def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -> SavedCheckpoint:
+def save_agent_checkpoint(ws: Workspace, now: datetime, verb_input: SaveCheckpoint) -> SavedCheckpoint:
     """Save a checkpoint of an agent for its next session.
 
     Beliefs, skills and relationships in the checkpoint are added to the agent's identity. With `periodic`, a checkpoint
@@ -184,14 +184,18 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -
         InvalidArgument: no agent is named, or the checkpoint would be empty.
         InvalidDocument: a field is not valid.
     """
-    options = {body: value for name, body in BODY_FIELDS.items() if (value := getattr(asked, name)) not in (None, [])}
-    body = overlay_document(nest_sections(asked.more, where=asked.source), nest_sections(options))
-    interval = asked.interval_minutes if asked.periodic else None
-    saved = save_checkpoint(ws, now, check_agent(asked.agent), body, interval_minutes=interval, where=asked.source)
+    options = {
+        body: value for name, body in BODY_FIELDS.items() if (value := getattr(verb_input, name)) not in (None, [])
+    }
+    body = overlay_document(nest_sections(verb_input.more, where=verb_input.source), nest_sections(options))
+    interval = verb_input.interval_minutes if verb_input.periodic else None
+    saved = save_checkpoint(
+        ws, now, check_agent(verb_input.agent), body, interval_minutes=interval, where=verb_input.source
+    )
     result = SavedCheckpoint.of(saved.written, id=saved.id, saved=saved.id is not None and not saved.known)
     if saved.younger is None:
         return result
-    return result.model_copy(update={"younger": saved.younger.id, "interval_minutes": asked.interval_minutes})
+    return result.model_copy(update={"younger": saved.younger.id, "interval_minutes": verb_input.interval_minutes})
 
 
 @verb(
@@ -205,7 +209,7 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -
         "baton restore --agent zero --json | jq .checkpoint.context",
     ),
 )
-def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> RestoredAgent:
+def restore_agent(ws: Workspace, now: datetime, verb_input: RestoreAgent) -> RestoredAgent:
     """Restore an agent from its identity and its newest checkpoint, and raise its session count by one.
 
     This begins a session of the agent. If no session is named, one is created, and the next checkpoints belong to it.
@@ -214,8 +218,10 @@ def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> Restored
         InvalidArgument: no agent is named.
         NotFound: the agent has no identity and no checkpoint.
     """
-    agent = check_agent(asked.agent)
-    return RestoredAgent.of(preview_restore(ws, now, agent) if asked.look else restore(ws, now, agent), now, asked)
+    agent = check_agent(verb_input.agent)
+    return RestoredAgent.of(
+        preview_restore(ws, now, agent) if verb_input.look else restore(ws, now, agent), now, verb_input
+    )
 
 
 @verb(
@@ -226,13 +232,13 @@ def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> Restored
     options={"agent": HIDDEN},
     examples=("baton sessions --agent zero", "baton sessions --agent zero --limit 5 --json"),
 )
-def list_agent_sessions(ws: Workspace, now: datetime, asked: ListAgentSessions) -> AgentSessions:
+def list_agent_sessions(ws: Workspace, now: datetime, verb_input: ListAgentSessions) -> AgentSessions:
     """List the sessions of an agent, newest first, including restored sessions without a checkpoint (PAIF).
 
     Raises:
         NotFound: the agent has no identity and no checkpoint.
     """
-    sessions = collect_sessions(ws, asked.agent)
-    shown, after = take_page(sessions, asked, lambda session: session.metadata.session_id)
+    sessions = collect_sessions(ws, verb_input.agent)
+    shown, after = take_page(sessions, verb_input, lambda session: session.metadata.session_id)
     data = [session.as_data() for session in shown]
-    return AgentSessions(agent=asked.agent, sessions=data, next=after, **full_position(ws.branch.read()))
+    return AgentSessions(agent=verb_input.agent, sessions=data, next=after, **full_position(ws.branch.read()))

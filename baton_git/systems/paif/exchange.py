@@ -81,7 +81,7 @@ AGENT = {"agent": Option(hidden=True)}
     options=AGENT,
     examples=("baton import paif ~/.memory-bridge/checkpoints", "baton import paif ~/.memory-bridge/checkpoints/zero"),
 )
-def import_paif(ws: Workspace, now: datetime, asked: ImportPaif) -> ImportedPaif:
+def import_paif(ws: Workspace, now: datetime, verb_input: ImportPaif) -> ImportedPaif:
     """Import PAIF's checkpoints from a folder `checkpoints`, the folder of one agent in it, or a file.
 
     Secrets are redacted; nothing else in a checkpoint is changed. Existing checkpoints stay, and importing again adds
@@ -91,7 +91,7 @@ def import_paif(ws: Workspace, now: datetime, asked: ImportPaif) -> ImportedPaif
         NotFound: the path does not exist, or has no checkpoint of that agent.
         InvalidArgument: all checkpoints in the folder are of another agent.
     """
-    path, agent = asked.path, asked.agent
+    path, agent = verb_input.path, verb_input.agent
     files = checkpoint_folder.read_checkpoints(path, checkpoint_store.parse_agent(agent) if agent is not None else None)
     if not files:
         raise NotFound("checkpoint in", show_path(path), hint=_PATH_HINT)
@@ -185,7 +185,7 @@ def _find_agent(document: dict[str, object]) -> str | None:
         "baton export paif ~/.memory-bridge/checkpoints/zero --agent zero",
     ),
 )
-def export_paif(ws: Workspace, now: datetime, asked: ExportPaif) -> ExportedPaif:
+def export_paif(ws: Workspace, now: datetime, verb_input: ExportPaif) -> ExportedPaif:
     """Write checkpoints, including archived ones, as PAIF stores them: FOLDER/<agent>/checkpoint-<time>.json.
 
     An existing file with other content is left alone, and the checkpoint gets another file name. A file that was
@@ -197,7 +197,7 @@ def export_paif(ws: Workspace, now: datetime, asked: ExportPaif) -> ExportedPaif
         InvalidName: the name of an agent cannot be the name of a folder.
         WriteFailed: the disk is full or refuses the write; nothing was written.
     """
-    state, agent = ws.branch.read().state, asked.agent
+    state, agent = ws.branch.read().state, verb_input.agent
     if agent is not None:
         check_known(state, checkpoint_store.parse_agent(agent))
     names = [agent] if agent is not None else checkpoint_store.list_agents(state)
@@ -214,6 +214,6 @@ def export_paif(ws: Workspace, now: datetime, asked: ExportPaif) -> ExportedPaif
     if not outgoing:
         hint = "baton checkpoint saves one"
         raise NotFound("checkpoint of" if agent else "checkpoint of any agent", agent or "", hint=hint)
-    is_one_agent = agent is not None and asked.folder.name == agent
-    files = checkpoint_folder.write_checkpoints(asked.folder, outgoing, one_agent=is_one_agent)
-    return ExportedPaif(path=str(asked.folder), files=files)
+    is_one_agent = agent is not None and verb_input.folder.name == agent
+    files = checkpoint_folder.write_checkpoints(verb_input.folder, outgoing, one_agent=is_one_agent)
+    return ExportedPaif(path=str(verb_input.folder), files=files)

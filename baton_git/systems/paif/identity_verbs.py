@@ -136,7 +136,7 @@ class CheckedIdentity(Result):
         "baton identity init --agent zero --file identity.yaml",
     ),
 )  # fmt: skip
-def init_agent_identity(ws: Workspace, now: datetime, asked: InitIdentity) -> Changed:
+def init_agent_identity(ws: Workspace, now: datetime, verb_input: InitIdentity) -> Changed:
     """Set the immutable part of an agent's identity. It cannot be changed afterwards.
 
     If no taboos are given, the phrases that PAIF documents are used.
@@ -146,8 +146,8 @@ def init_agent_identity(ws: Workspace, now: datetime, asked: InitIdentity) -> Ch
         InvalidDocument: a field is not valid, or the document is the identity of another agent.
         NotAllowed: the agent already has an identity.
     """
-    document = _merge_parts(asked.document or {}, asked.parts)
-    return init_identity(ws, now, check_agent(asked.agent), document, where=asked.source)
+    document = _merge_parts(verb_input.document or {}, verb_input.parts)
+    return init_identity(ws, now, check_agent(verb_input.agent), document, where=verb_input.source)
 
 
 @verb(
@@ -156,14 +156,14 @@ def init_agent_identity(ws: Workspace, now: datetime, asked: InitIdentity) -> Ch
     options={"agent": HIDDEN},
     examples=("baton identity show --agent zero", "baton identity show --agent zero --json | jq .immutable.purpose"),
 )
-def show_agent_identity(ws: Workspace, now: datetime, asked: ShowIdentity) -> ShownIdentity:
+def show_agent_identity(ws: Workspace, now: datetime, verb_input: ShowIdentity) -> ShownIdentity:
     """Show an agent's identity: the immutable part, and what its sessions added.
 
     Raises:
         InvalidArgument: no agent is named.
         NotFound: the agent has no identity and no checkpoint.
     """
-    agent = check_agent(asked.agent)
+    agent = check_agent(verb_input.agent)
     data = show_identity(ws, agent).model_dump(mode="json", exclude={"id"})
     return ShownIdentity(agent=agent, **data)
 
@@ -175,7 +175,7 @@ def show_agent_identity(ws: Workspace, now: datetime, asked: ShowIdentity) -> Sh
     options={"agent": HIDDEN},
     examples=('baton identity check --agent zero "How can I help you today?"',),
 )
-def check_agent_identity(ws: Workspace, now: datetime, asked: CheckIdentity) -> CheckedIdentity:
+def check_agent_identity(ws: Workspace, now: datetime, verb_input: CheckIdentity) -> CheckedIdentity:
     """Check a text for phrases that an agent's identity rules out.
 
     With an agent, the result is counted and added to the agent's next checkpoint. Without one, the phrases that PAIF
@@ -185,9 +185,11 @@ def check_agent_identity(ws: Workspace, now: datetime, asked: CheckIdentity) -> 
         InvalidArgument: there is no text.
         NotFound: the agent has no identity and no checkpoint.
     """
-    if asked.agent is None:
-        return CheckedIdentity.of(None, check_words(asked.text))
-    return CheckedIdentity.of(asked.agent, check_text(ws, now, asked.agent, asked.text, count=not asked.no_count))
+    if verb_input.agent is None:
+        return CheckedIdentity.of(None, check_words(verb_input.text))
+    return CheckedIdentity.of(
+        verb_input.agent, check_text(ws, now, verb_input.agent, verb_input.text, count=not verb_input.no_count)
+    )
 
 
 def _merge_parts(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -115,10 +115,10 @@ class StateDocument(Result):
     tool=Tool("The whole state as one document."),
     examples=("baton read | jq .baton.open_loops", "baton read --at 2026-06-17"),
 )
-def read(ws: Workspace, now: datetime, asked: ReadRevision) -> StateDocument:
+def read(ws: Workspace, now: datetime, verb_input: ReadRevision) -> StateDocument:
     """Read the whole state as session-baton's document; `baton` is null for a namespace that does not exist.
 
     Raises:
         NotFound, Ambiguous: `at` does not name one commit.
     """
-    return StateDocument.of(ws, read_document(ws, asked.at))
+    return StateDocument.of(ws, read_document(ws, verb_input.at))

@@ -122,7 +122,7 @@ class ExportedBatons(Result):
         "baton import session-baton baton.json",
     ),
 )
-def import_session_baton(ws: Workspace, now: datetime, asked: ImportBatons) -> ImportedBatons:
+def import_session_baton(ws: Workspace, now: datetime, verb_input: ImportBatons) -> ImportedBatons:
     """Import batons of session-baton from its SQLite database, its cache folder, or a JSON file.
 
     Imported records are merged with those of this namespace. A later import of the same source applies what changed
@@ -132,7 +132,7 @@ def import_session_baton(ws: Workspace, now: datetime, asked: ImportBatons) -> I
     Raises:
         NotFound: there is no baton, or none of that name.
     """
-    path, namespace, everything = asked.path, asked.source, asked.everything
+    path, namespace, everything = verb_input.path, verb_input.source, verb_input.everything
     known = {
         cache_stem(str(name)): str(name)
         for name in [*list_namespaces(ws.branch.store, ws.branch.prefix), ws.branch.namespace]
@@ -212,7 +212,7 @@ def _screen(ws: Workspace, now: datetime, entry: ImportedBaton) -> ScreenedDocum
         "baton export session-baton baton.json --at 2026-06-17",
     ),
 )
-def export_session_baton(ws: Workspace, now: datetime, asked: ExportBatons) -> ExportedBatons:
+def export_session_baton(ws: Workspace, now: datetime, verb_input: ExportBatons) -> ExportedBatons:
     """Write the state to session-baton's SQLite database, its cache folder, or a JSON file.
 
     Raises:
@@ -220,8 +220,8 @@ def export_session_baton(ws: Workspace, now: datetime, asked: ExportBatons) -> E
         InvalidArgument: the type of the path is unknown, or all namespaces cannot be exported in this way.
         WriteFailed: the storage cannot be written; nothing was changed.
     """
-    path, everything, at = asked.path, asked.everything, asked.at
-    storage = asked.to or _guess_storage(path)
+    path, everything, at = verb_input.path, verb_input.everything, verb_input.at
+    storage = verb_input.to or _guess_storage(path)
     if everything and (storage == "json" or at is not None):
         raise InvalidArgument(
             "all namespaces can be exported only to a database or a cache folder, and only at their newest revision"

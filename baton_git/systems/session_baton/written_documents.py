@@ -89,7 +89,7 @@ class WrittenDocument(Result):
         "baton read | jq .baton | … | baton write --file - --expected-revision 12",
     ),
 )
-def write(ws: Workspace, now: datetime, asked: NewDocument) -> WrittenDocument:
+def write(ws: Workspace, now: datetime, verb_input: NewDocument) -> WrittenDocument:
     """Write a whole session-baton document, merged with what others wrote since its session last read.
 
     Records that the document leaves out are archived. Missing dates and expected outcomes are filled in.
@@ -99,5 +99,7 @@ def write(ws: Workspace, now: datetime, asked: NewDocument) -> WrittenDocument:
         Stale: the newest revision is not the expected one.
         LimitExceeded: the document has too many records, or one is too large.
     """
-    outcome = write_document(ws, now, asked.baton, expected_revision=asked.expected_revision, where=asked.source)
+    outcome = write_document(
+        ws, now, verb_input.baton, expected_revision=verb_input.expected_revision, where=verb_input.source
+    )
     return WrittenDocument.of(outcome)

@@ -70,7 +70,7 @@ class Diagnosis(Result):
     options={"checks": Option(metavar="[CHECK]...")},
     examples=("baton doctor", "baton doctor refs objects", "baton doctor --fix", "baton doctor --report"),
 )
-def doctor(ws: Workspace, now: datetime, asked: ExaminedChecks) -> Diagnosis:
+def doctor(ws: Workspace, now: datetime, verb_input: ExaminedChecks) -> Diagnosis:
     """Check that the repository and the namespace are sound. Nothing is changed.
 
     In a terminal, `baton doctor` also checks the machine: hooks of git and of agent CLIs, remotes, file permissions.
@@ -80,4 +80,4 @@ def doctor(ws: Workspace, now: datetime, asked: ExaminedChecks) -> Diagnosis:
         NotFound: there is no such check.
     """
     examination = Examination(now, ws.branch.store, ws.branch.prefix, ws, seconds=SECONDS)
-    return Diagnosis.of(examine(examination, select_checks(asked.checks)))
+    return Diagnosis.of(examine(examination, select_checks(verb_input.checks)))

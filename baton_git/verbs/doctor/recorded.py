@@ -93,8 +93,8 @@ def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
     """Find claims of records that nobody on this machine vouches for, and a newest commit that was made by hand and
     restores an older revision."""
     ws = examination.ws
-    version = ws.branch.read()
-    claims = list(ws.judgement(version).find_unvouched(version.state))
+    revision = ws.branch.read()
+    claims = list(ws.judgement(revision).find_unvouched(revision.state))
     for claim in claims[:NAMED]:
         yield Diagnostic(
             "warning", f"{claim.key}: {claim.text}", "it came from elsewhere, or was edited by hand",
@@ -103,7 +103,7 @@ def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
         )  # fmt: skip
     if len(claims) > NAMED:
         yield Diagnostic("warning", f"{len(claims) - NAMED} more open claims", advice="baton validate")
-    older = ws.branch.find_suspected_revert(version)
+    older = ws.branch.find_suspected_revert(revision)
     if older is not None:
         yield Diagnostic(
             "error", f"the newest commit was made by hand and restores {older.commit[:10]}: {older.subject}",

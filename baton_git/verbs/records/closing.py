@@ -61,7 +61,7 @@ class Reopened(Preview):
     positional=("id",),
     examples=('baton forget DEC-042 --reason "entered by mistake"',),
 )
-def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotten:
+def forget_record(ws: Workspace, now: datetime, verb_input: ForgetRecord) -> Forgotten:
     """Archive a record of any kind, with a reason. A pattern is archived together with its rule.
 
     Nothing is deleted: `baton reopen` or `baton undo` brings it back.
@@ -72,9 +72,11 @@ def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotte
         NotAllowed: it is a conflict, or has immutable fields.
     """
     tip = ws.branch.read()
-    key = find_record(tip.state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
+    key = find_record(tip.state, verb_input.id, check_kind(verb_input.kind) if verb_input.kind is not None else None)
     if key.archived:
-        raise NotFound(f"live {KINDS[key.kind].title}", asked.id, hint=f"it is in the archive: baton show {key.id}")
+        raise NotFound(
+            f"live {KINDS[key.kind].title}", verb_input.id, hint=f"it is in the archive: baton show {key.id}"
+        )
     if key.kind == Conflict.kind:
         raise NotAllowed(f"{key.display_name} is open until somebody resolves it", hint=f"baton resolve {key.id}")
 
@@ -84,10 +86,10 @@ def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotte
         for kind in (Pattern.kind, Rule.kind) if key.kind in (Pattern.kind, Rule.kind) else (key.kind,):
             if kind == key.kind or state.entry(Key(kind, key.id)) is not None:
                 record = state.get(cast("type[Record]", KINDS[kind].model), key.id)
-                state = state.archive(record, at=iso(now), reason=asked.reason, session=ws.actor.session)
+                state = state.archive(record, at=iso(now), reason=verb_input.reason, session=ws.actor.session)
         return state
 
-    if asked.dry_run:
+    if verb_input.dry_run:
         return Forgotten.of_preview(ws.preview(change), id=key.id)
     return Forgotten.of(ws.update("forget", now, change), id=key.id)
 
@@ -111,7 +113,7 @@ def _check_person(ws: Workspace, tip: Revision, key: Key) -> None:
     positional=("id",),
     examples=("baton reopen FU-2x8m4c",),
 )
-def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened:
+def reopen_record(ws: Workspace, now: datetime, verb_input: ReopenRecord) -> Reopened:
     """Reopen a record: restore it from the archive, or set a closed loop back to open or a dismissed pattern back to
     observing.
 
@@ -122,7 +124,9 @@ def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened
         NotAllowed: records of its kind cannot be reopened, it is not closed, a live record has its id, or it is a
             superseded decision.
     """
-    key = find_record(ws.branch.read().state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
+    key = find_record(
+        ws.branch.read().state, verb_input.id, check_kind(verb_input.kind) if verb_input.kind is not None else None
+    )
     if key.kind not in EDITABLE:
         names = ", ".join(KINDS[kind].name(2) for kind in EDITABLE)
         message = f"{key.display_name} cannot be reopened: only {names} can"
@@ -135,9 +139,9 @@ def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened
             raise NotAllowed(f"{key.id} is not closed")
         return state.put(opened)
 
-    result = ws.preview(change) if asked.dry_run else ws.update("reopen", now, change)
+    result = ws.preview(change) if verb_input.dry_run else ws.update("reopen", now, change)
     id_ = next((item.id for item in result.changes if item.kind == key.kind), key.id)
-    return Reopened.of_preview(result, id=id_) if asked.dry_run else Reopened.of(result, id=id_)
+    return Reopened.of_preview(result, id=id_) if verb_input.dry_run else Reopened.of(result, id=id_)
 
 
 def _take_out(state: State, key: Key) -> tuple[State, Record]:

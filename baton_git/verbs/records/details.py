@@ -82,7 +82,7 @@ class ShownRecord(AtNamespace, StoredRecord):
     options={"at": Option(metavar="REV|TIME")},
     examples=("baton record open_loop OL-7k3f9q", "baton record pattern PAT-9d2k1m --at ~3"),
 )
-def show_record(ws: Workspace, now: datetime, asked: OneRecord) -> ShownRecord:
+def show_record(ws: Workspace, now: datetime, verb_input: OneRecord) -> ShownRecord:
     """Show one record, live or archived, and its recent history; for an unreadable record, show the reason.
 
     Raises:
@@ -90,29 +90,31 @@ def show_record(ws: Workspace, now: datetime, asked: OneRecord) -> ShownRecord:
         NotFound: the record or the revision does not exist.
         Ambiguous: several ids have this prefix, or records of several kinds have the id.
     """
-    version = ws.branch.read(asked.at)
-    key = find_record(version.state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
-    entry = version.state.entry(key)
+    revision = ws.branch.read(verb_input.at)
+    key = find_record(
+        revision.state, verb_input.id, check_kind(verb_input.kind) if verb_input.kind is not None else None
+    )
+    entry = revision.state.entry(key)
     assert entry is not None
-    commits = list(_list_commits(ws, version, key))
+    commits = list(_list_commits(ws, revision, key))
     events = [_describe_event(ws, entry, key) for entry in commits[:SHOWN]]
     conflicts = [
-        conflict.id for conflict in version.state.records(Conflict)
+        conflict.id for conflict in revision.state.records(Conflict)
         if (conflict.record_kind, conflict.record_id) == (key.kind, key.id)
     ]  # fmt: skip
     return ShownRecord(
-        **full_position(version), **describe_stored(ws, version, RecordAging(ws, version), key, entry),
+        **full_position(revision), **describe_stored(ws, revision, RecordAging(ws, revision), key, entry),
         began=_describe_event(ws, commits[-1], key) if commits else None, history=events,
         earlier=len(commits) - len(events),
-        conflicts=conflicts, ready=_find_need(ws, now, version, key) if asked.at is None else None,
+        conflicts=conflicts, ready=_find_need(ws, now, revision, key) if verb_input.at is None else None,
     )  # fmt: skip
 
 
-def _find_need(ws: Workspace, now: datetime, version: Revision, key: Key) -> ReadyItem | None:
+def _find_need(ws: Workspace, now: datetime, revision: Revision, key: Key) -> ReadyItem | None:
     """Return the action that a record needs from somebody; None if it needs none."""
     if key.archived:
         return None
-    items = find_ready(ws, now, version)
+    items = find_ready(ws, now, revision)
     return next((item for item in items if (item.kind, item.id) == (key.kind, key.id)), None)
 
 
@@ -174,12 +176,12 @@ def _ambiguous(text: str, candidates: list[Key], kind: str | None) -> Ambiguous:
     return Ambiguous("record", text, [f"{key.kind}/{key.id}" for key in candidates], hint=hint)
 
 
-def _list_commits(ws: Workspace, version: Revision, key: Key) -> Iterator[LogEntry]:
+def _list_commits(ws: Workspace, revision: Revision, key: Key) -> Iterator[LogEntry]:
     """Yield the commits that created or changed a record, newest first."""
-    if version.commit is None:
+    if revision.commit is None:
         return
     paths = [path_of(Key(key.kind, key.id, archived)) for archived in (False, True)]
-    for entry in ws.branch.log(version.commit):
+    for entry in ws.branch.log(revision.commit):
         before = files_at(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
         if files_at(ws, entry.tree, paths) != before:
             yield entry

@@ -59,7 +59,7 @@ LARGEST = 1_000_000_000
     options={"fields": Option(hidden=True), "seen": Option(hidden=True)},
     examples=("baton edit FU-2x8m4c --priority escalated", "baton edit OL-7k3f9q"),
 )
-def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
+def edit_record(ws: Workspace, now: datetime, verb_input: EditRecord) -> Changed:
     """Change fields of a live open loop, follow-up, pattern or decision.
 
     Only a person can change a text that a person confirmed; it stays confirmed.
@@ -71,17 +71,17 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
         NotAllowed: the record is archived or of a kind that cannot be edited, or a rule forbids the change.
         Unsettled: an edited field has changed since it was read.
     """
-    key = find_live(ws, asked)
-    if not asked.fields:
+    key = find_live(ws, verb_input)
+    if not verb_input.fields:
         raise InvalidArgument("no field is given", hint="name a field and its new value")
-    _check_fields(EDITABLE[key.kind], asked.fields)
+    _check_fields(EDITABLE[key.kind], verb_input.fields)
     current = ws.branch.read().state.get(EDITABLE[key.kind], key.id)
-    new = find_references(ws, current, _expand_dates(asked.fields, now))
+    new = find_references(ws, current, _expand_dates(verb_input.fields, now))
 
     def change(tip: Revision) -> ProposedState:
         record = tip.state.get(EDITABLE[key.kind], key.id)
         before = record.as_data()
-        _check_seen(before, asked)
+        _check_seen(before, verb_input)
         rest = {name: value for name, value in {**before, **new}.items() if value is not None}
         try:
             edited = parse(type(record), rest, where=key.id)
@@ -93,7 +93,7 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
     return Changed.of(ws.update("edit", now, change), id=key.id)
 
 
-def find_live(ws: Workspace, asked: NamedRecord) -> Key:
+def find_live(ws: Workspace, verb_input: NamedRecord) -> Key:
     """Return the key of a live record of an editable kind.
 
     Raises:
@@ -102,7 +102,7 @@ def find_live(ws: Workspace, asked: NamedRecord) -> Key:
         Corrupt: it is unreadable.
     """
     state = ws.branch.read().state
-    key = find_record(state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
+    key = find_record(state, verb_input.id, check_kind(verb_input.kind) if verb_input.kind is not None else None)
     if key.kind not in EDITABLE:
         names = ", ".join(KINDS[kind].name(2) for kind in EDITABLE)
         raise NotAllowed(f"{key.display_name} cannot be edited: only {names} can", hint=_OWN_VERBS.get(key.kind, ""))
@@ -149,11 +149,11 @@ def _expand_dates(fields: Fields, now: datetime) -> dict[str, Any]:
     return {**fields, **dates}
 
 
-def _check_seen(before: Fields, asked: EditRecord) -> None:
+def _check_seen(before: Fields, verb_input: EditRecord) -> None:
     """Refuse to edit a field that somebody else has changed since it was read."""
-    if asked.seen is None:
+    if verb_input.seen is None:
         return
-    changed = [name for name in asked.fields if not alike(before.get(name), asked.seen.get(name))]
+    changed = [name for name in verb_input.fields if not alike(before.get(name), verb_input.seen.get(name))]
     if changed:
         raise Unsettled(f"{', '.join(changed)} of {before['id']} changed while you edited", hint="look at it again")
 

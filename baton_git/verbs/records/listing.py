@@ -85,37 +85,39 @@ class ListedRecords(PageResult):
         "baton list follow-ups --archived --since 2026-06-17",
     ),
 )  # fmt: skip
-def list_records(ws: Workspace, now: datetime, asked: RecordFilter) -> ListedRecords:
+def list_records(ws: Workspace, now: datetime, verb_input: RecordFilter) -> ListedRecords:
     """List the records of a namespace, including unreadable ones.
 
     Raises:
         InvalidArgument: the kind or the status does not exist, or a time cannot be parsed.
         NotFound: the record to continue from does not exist.
     """
-    version = ws.branch.read()
-    keys, more = _select_page(ws, version, asked)
-    aging = RecordAging(ws, version)
+    revision = ws.branch.read()
+    keys, more = _select_page(ws, revision, verb_input)
+    aging = RecordAging(ws, revision)
     records = [
-        describe_stored(ws, version, aging, key, entry)
+        describe_stored(ws, revision, aging, key, entry)
         for key in keys
-        if (entry := version.state.entry(key)) is not None
+        if (entry := revision.state.entry(key)) is not None
     ]
-    return ListedRecords(**full_position(version), records=records, next=more)
+    return ListedRecords(**full_position(revision), records=records, next=more)
 
 
-def _select_page(ws: Workspace, version: Revision, asked: RecordFilter) -> tuple[Sequence[Key], str | None]:
+def _select_page(ws: Workspace, revision: Revision, verb_input: RecordFilter) -> tuple[Sequence[Key], str | None]:
     """Return the keys of one page of matching records, and `after` for the next page (None for the last page)."""
-    state = version.state
-    kinds = list(KINDS) if asked.kind is None else [check_kind(asked.kind)]
-    matches = _make_filter(ws, version, kinds, asked)
+    state = revision.state
+    kinds = list(KINDS) if verb_input.kind is None else [check_kind(verb_input.kind)]
+    matches = _make_filter(ws, revision, kinds, verb_input)
     keys = [
-        Key(kind, id_, asked.archived) for kind in kinds for id_ in sorted(state.ids(kind, archived=asked.archived))
+        Key(kind, id_, verb_input.archived)
+        for kind in kinds
+        for id_ in sorted(state.ids(kind, archived=verb_input.archived))
     ]
-    if asked.sort != "id":
-        ordered = _sort_keys(state, filter(matches, keys), asked.sort)
-        return take_page(ordered, PageInput(limit=asked.limit, after=asked.after), _name)
-    page = list(islice(filter(matches, _drop_before(keys, kinds, asked.after)), asked.limit + 1))
-    return page[: asked.limit], _name(page[asked.limit - 1]) if len(page) > asked.limit else None
+    if verb_input.sort != "id":
+        ordered = _sort_keys(state, filter(matches, keys), verb_input.sort)
+        return take_page(ordered, PageInput(limit=verb_input.limit, after=verb_input.after), _name)
+    page = list(islice(filter(matches, _drop_before(keys, kinds, verb_input.after)), verb_input.limit + 1))
+    return page[: verb_input.limit], _name(page[verb_input.limit - 1]) if len(page) > verb_input.limit else None
 
 
 def _name(key: Key) -> str:
@@ -145,19 +147,21 @@ def _sort_keys(state: State, keys: Iterable[Key], sort: Sort) -> list[Key]:
     return sorted(by_date, key=urgency) if sort == "urgent" else by_date
 
 
-def _make_filter(ws: Workspace, version: Revision, kinds: Sequence[str], asked: RecordFilter) -> Callable[[Key], bool]:
-    if asked.status is not None:
-        _check_status(kinds, asked.status)
-    touched = _find_touched(ws, version, asked)
-    about = asked.about.casefold() if asked.about is not None else ""
+def _make_filter(
+    ws: Workspace, revision: Revision, kinds: Sequence[str], verb_input: RecordFilter
+) -> Callable[[Key], bool]:
+    if verb_input.status is not None:
+        _check_status(kinds, verb_input.status)
+    touched = _find_touched(ws, revision, verb_input)
+    about = verb_input.about.casefold() if verb_input.about is not None else ""
 
     def matches(key: Key) -> bool:
         if touched is not None and (key.kind, key.id) not in touched:
             return False
-        if asked.status is None and not about:
+        if verb_input.status is None and not about:
             return True
-        fields = read_fields(version.state.entry(key))
-        is_status = asked.status is None or read_status(key.kind, fields) == asked.status
+        fields = read_fields(revision.state.entry(key))
+        is_status = verb_input.status is None or read_status(key.kind, fields) == verb_input.status
         return is_status and (about in key.id.casefold() or any(about in text.casefold() for text in _texts(fields)))
 
     return matches
@@ -177,16 +181,16 @@ def list_statuses(kind: str) -> tuple[str, ...]:
     return get_args(status_field(kind)[1].annotation) if kind in WITH_STATUS else ()
 
 
-def _find_touched(ws: Workspace, version: Revision, asked: RecordFilter) -> Collection[tuple[str, str]] | None:
+def _find_touched(ws: Workspace, revision: Revision, verb_input: RecordFilter) -> Collection[tuple[str, str]] | None:
     """Return kind and id of the records that the session and the agent of the filter changed since its time.
 
     Returns:
         None if the filter names no session, no agent and no time.
     """
-    since = parse_optional_moment(asked.since)
-    if (asked.by_session, asked.by_agent, since) == (None, None, None):
+    since = parse_optional_moment(verb_input.since)
+    if (verb_input.by_session, verb_input.by_agent, since) == (None, None, None):
         return None
-    commits = read_log(ws, Filter(session=asked.by_session, agent=asked.by_agent, since=since), at=version)
+    commits = read_log(ws, Filter(session=verb_input.by_session, agent=verb_input.by_agent, since=since), at=revision)
     changes = (change for shown in commits for change in shown.changes)
     return {(change.kind.removeprefix("archived_"), change.id) for change in changes}
 

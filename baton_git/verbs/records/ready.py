@@ -77,24 +77,24 @@ class ReadyResult(AtNamespace):
     tool=Tool("What needs attention.", hidden=("limit",)),
     examples=("baton ready", "baton ready --limit 5 --json"),
 )
-def list_ready(ws: Workspace, now: datetime, asked: ReadyInput) -> ReadyResult:
+def list_ready(ws: Workspace, now: datetime, verb_input: ReadyInput) -> ReadyResult:
     """Show what needs attention now, most urgent first, each with the command that resolves it."""
-    version = ws.branch.read()
-    items = find_ready(ws, now, version)
+    revision = ws.branch.read()
+    items = find_ready(ws, now, revision)
     counts = Counter(item.need for item in items)
     return ReadyResult(
-        **full_position(version), items=items[: asked.limit], total=len(items),
+        **full_position(revision), items=items[: verb_input.limit], total=len(items),
         counts={need: counts[need] for need in NEEDS if counts[need]},
     )  # fmt: skip
 
 
-def find_ready(ws: Workspace, now: datetime, version: Revision) -> list[ReadyItem]:
+def find_ready(ws: Workspace, now: datetime, revision: Revision) -> list[ReadyItem]:
     """Return all items that need attention, most urgent first.
 
     Within one need, loops and patterns are sorted by date, follow-ups by priority and number of deferrals.
     """
-    state = version.state
-    waiting = _find_waiting(ws, version)
+    state = revision.state
+    waiting = _find_waiting(ws, revision)
     items = [
         *(_describe_loop(loop, waiting, now) for loop in state.records(OpenLoop) if loop.status != "verified"),
         *(_describe_file(file) for file in state.unreadable((*SINGLETONS, *KINDS))),
@@ -107,9 +107,9 @@ def find_ready(ws: Workspace, now: datetime, version: Revision) -> list[ReadyIte
     return sorted(items, key=lambda item: NEEDS.index(item.need))
 
 
-def _find_waiting(ws: Workspace, version: Revision) -> Collection[str]:
+def _find_waiting(ws: Workspace, revision: Revision) -> Collection[str]:
     """Return the ids of the loops whose check waits for a person's approval."""
-    has_check = any(loop.verify is not None and loop.status != "verified" for loop in version.state.records(OpenLoop))
+    has_check = any(loop.verify is not None and loop.status != "verified" for loop in revision.state.records(OpenLoop))
     return list_waiting_checks(ws).keys() if has_check else ()
 
 

@@ -112,15 +112,15 @@ def check_kind(name: str) -> str:
     return kind
 
 
-def describe_stored(ws: Workspace, version: Revision, aging: RecordAging, key: Key, entry: Entry) -> dict[str, Any]:
+def describe_stored(ws: Workspace, revision: Revision, aging: RecordAging, key: Key, entry: Entry) -> dict[str, Any]:
     """Return the fields of `StoredRecord` for one entry of a revision."""
-    context = {**describe_provenance(ws, version, key), **_describe_anchors(aging, entry)}
+    context = {**describe_provenance(ws, revision, key), **_describe_anchors(aging, entry)}
     return {**_describe_entry(key, entry), **context}
 
 
-def describe_provenance(ws: Workspace, version: Revision, key: Key) -> dict[str, Any]:
+def describe_provenance(ws: Workspace, revision: Revision, key: Key) -> dict[str, Any]:
     """Return the `provenance` field of one record; empty for kinds without provenance."""
-    return {"provenance": as_data(ws.judgement(version).label(key))} if key.kind in LABELLED else {}
+    return {"provenance": as_data(ws.judgement(revision).label(key))} if key.kind in LABELLED else {}
 
 
 def _describe_anchors(aging: RecordAging, entry: Entry) -> dict[str, Any]:

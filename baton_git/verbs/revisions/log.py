@@ -145,7 +145,7 @@ class LogResult(Result):
         "baton log --graph",
     ),
 )  # fmt: skip
-def log(ws: Workspace, now: datetime, asked: LogFilter) -> LogResult:
+def log(ws: Workspace, now: datetime, verb_input: LogFilter) -> LogResult:
     """Show the changes of records and who made them, newest first.
 
     Raises:
@@ -153,38 +153,38 @@ def log(ws: Workspace, now: datetime, asked: LogFilter) -> LogResult:
         Ambiguous: several records have ids that begin with the given text.
         InvalidArgument: a time is invalid.
     """
-    version = ws.branch.read()
-    wanted = asked.filter_for(ws)
-    results = [CommitResult.of(shown) for shown in read_known_log(ws, wanted, asked.limit + 1, version)]
-    more = results[asked.limit - 1].commit if len(results) > asked.limit else None
-    return LogResult(commits=results[: asked.limit], next=more).at(version.commit)
+    revision = ws.branch.read()
+    wanted = verb_input.filter_for(ws)
+    results = [CommitResult.of(shown) for shown in read_known_log(ws, wanted, verb_input.limit + 1, revision)]
+    more = results[verb_input.limit - 1].commit if len(results) > verb_input.limit else None
+    return LogResult(commits=results[: verb_input.limit], next=more).at(revision.commit)
 
 
-def read_known_log(ws: Workspace, wanted: Filter, limit: int | None, version: Revision) -> Iterator[Shown]:
+def read_known_log(ws: Workspace, wanted: Filter, limit: int | None, revision: Revision) -> Iterator[Shown]:
     """Yield the commits that pass the filter, as `read_log` does.
 
     Raises:
         NotFound: the filter names a record, and no commit in the history of this revision has a record with this id.
     """
     is_empty = True
-    for shown in read_log(ws, wanted, limit, at=version):
+    for shown in read_log(ws, wanted, limit, at=revision):
         is_empty = False
         yield shown
-    if is_empty and wanted.record is not None and version.commit is not None:
-        _check_record(ws, wanted.record, version, is_searched=wanted == Filter(record=wanted.record))
+    if is_empty and wanted.record is not None and revision.commit is not None:
+        _check_record(ws, wanted.record, revision, is_searched=wanted == Filter(record=wanted.record))
 
 
-def _check_record(ws: Workspace, id_: str, version: Revision, *, is_searched: bool) -> None:
+def _check_record(ws: Workspace, id_: str, revision: Revision, *, is_searched: bool) -> None:
     """Raise NotFound if no record with this id exists or existed.
 
     Args:
         is_searched: whether the history was already searched for the record.
     """
     keys = (Key(kind, id_, archived) for kind in KINDS for archived in (False, True))
-    if any(version.state.entry(key) is not None for key in keys):
+    if any(revision.state.entry(key) is not None for key in keys):
         return
-    if is_searched or next(read_log(ws, Filter(record=id_), 1, at=version), None) is None:
-        near = find_near_names(id_, (key for kind in KINDS for key in version.state.ids(kind)))
+    if is_searched or next(read_log(ws, Filter(record=id_), 1, at=revision), None) is None:
+        near = find_near_names(id_, (key for kind in KINDS for key in revision.state.ids(kind)))
         raise NotFound("record", id_, hint=f"did you mean {near[0]}?" if near else "to list the records: baton list")
 
 
@@ -203,14 +203,14 @@ class OneRevision(Input):
     options={"revision": Option(metavar="[REV|ID]")},
     examples=("baton show", "baton show 12", "baton show OL-7k3f9q", "baton show ~3 --json"),
 )
-def show(ws: Workspace, now: datetime, asked: OneRevision) -> CommitResult:
+def show(ws: Workspace, now: datetime, verb_input: OneRevision) -> CommitResult:
     """Show a revision and its changes. The default is the newest revision.
 
     Raises:
         NotFound: there is no such revision.
         Ambiguous: several commits have this number.
     """
-    return CommitResult.of(read_commit(ws, asked.revision))
+    return CommitResult.of(read_commit(ws, verb_input.revision))
 
 
 class TwoRevisions(PageInput):
@@ -265,7 +265,7 @@ class DiffResult(Result):
     tool=Tool("Changes from a to b, or since a.", hidden=("limit", "after")),
     examples=("baton diff 12 15", "baton diff 2026-06-17"),
 )
-def diff(ws: Workspace, now: datetime, asked: TwoRevisions) -> DiffResult:
+def diff(ws: Workspace, now: datetime, verb_input: TwoRevisions) -> DiffResult:
     """Show the changes from revision A to revision B. The default of B is the newest revision.
 
     A revision is a number, ~N for N revisions before the newest, a commit id, or an ISO date or time.
@@ -274,4 +274,4 @@ def diff(ws: Workspace, now: datetime, asked: TwoRevisions) -> DiffResult:
         NotFound: a revision does not exist.
         Ambiguous: several commits have a given number.
     """
-    return DiffResult.of(compare(ws, asked.a, asked.b), asked)
+    return DiffResult.of(compare(ws, verb_input.a, verb_input.b), verb_input)

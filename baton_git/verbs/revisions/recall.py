@@ -89,7 +89,7 @@ class RecallResult(AtNamespace):
         "baton recall max_connections --since 2026-06-01 --budget 8000",
     ),
 )  # fmt: skip
-def recall(ws: Workspace, now: datetime, asked: RecallQuestion) -> RecallResult:
+def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallResult:
     """Answer a question from records, their history, and the turns of all sessions.
 
     The answer quotes the relevant sentences, with their session, their time and who vouches for them. It is empty if
@@ -100,10 +100,10 @@ def recall(ws: Workspace, now: datetime, asked: RecallQuestion) -> RecallResult:
         NotFound: the namespace does not exist.
         StoreError: the sqlite library of this Python has no full-text search.
     """
-    since, kind = parse_optional_moment(asked.since), _parse_kind(asked.kind)
-    wanted = PassageFilter(since=iso(since) if since is not None else None, kind=kind, session=asked.in_session)
-    answer = find_answer(ws, Question(asked.question, asked.budget, wanted, asked.all_projects))
-    if not answer.text and not asked.all_projects:
+    since, kind = parse_optional_moment(verb_input.since), _parse_kind(verb_input.kind)
+    wanted = PassageFilter(since=iso(since) if since is not None else None, kind=kind, session=verb_input.in_session)
+    answer = find_answer(ws, Question(verb_input.question, verb_input.budget, wanted, verb_input.all_projects))
+    if not answer.text and not verb_input.all_projects:
         ws.branch.check_exists()
     return RecallResult(
         **full_position(ws.branch.read()),

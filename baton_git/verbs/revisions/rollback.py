@@ -211,9 +211,9 @@ def plan_session_rollback(ws: Workspace, session: str) -> RollbackPlan:
     return RollbackPlan("rollback-session", change)
 
 
-def _name(ws: Workspace, version: Revision) -> str:
+def _name(ws: Workspace, revision: Revision) -> str:
     """Return a readable name of an older revision: `revision 7`, or the id of its commit."""
-    return f"revision {version.number}" if version.commit is None else ws.branch.name_commit(version.commit)
+    return f"revision {revision.number}" if revision.commit is None else ws.branch.name_commit(revision.commit)
 
 
 def _only_undoes(entry: LogEntry, others: Sequence[LogEntry]) -> bool:

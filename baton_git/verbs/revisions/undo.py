@@ -96,7 +96,7 @@ class RollbackResult(ReturnResult):
              "of_session": Option(metavar="ID")},
     examples=("baton rollback 12", "baton rollback --record OL-7k3f9q", "baton rollback --of-session 2026-06-17-003"),
 )  # fmt: skip
-def rollback(ws: Workspace, now: datetime, asked: RollbackTarget) -> RollbackResult:
+def rollback(ws: Workspace, now: datetime, verb_input: RollbackTarget) -> RollbackResult:
     """Restore the state of a revision or time, restore one record, or revert what one session did.
 
     This creates a new revision, so nothing is lost, and an undo reverts it.
@@ -105,7 +105,7 @@ def rollback(ws: Workspace, now: datetime, asked: RollbackTarget) -> RollbackRes
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
         NotFound: there is no such revision, record or session.
     """
-    return _apply(ws, now, asked.plan(ws), RollbackResult, dry_run=asked.dry_run, gone_back=str(asked))
+    return _apply(ws, now, verb_input.plan(ws), RollbackResult, dry_run=verb_input.dry_run, gone_back=str(verb_input))
 
 
 class UndoneRevision(Input):
@@ -131,7 +131,7 @@ class UndoResult(ReturnResult):
     options={"revision": Option(metavar="[REV]")},
     examples=("baton undo", "baton undo 12", "baton undo --dry-run"),
 )
-def undo(ws: Workspace, now: datetime, asked: UndoneRevision) -> UndoResult:
+def undo(ws: Workspace, now: datetime, verb_input: UndoneRevision) -> UndoResult:
     """Undo the newest change that is not undone yet, or the given revision; later changes are kept.
 
     Each further undo goes one change further back, and redo goes forward. Without REV, changes of other sessions are
@@ -141,8 +141,8 @@ def undo(ws: Workspace, now: datetime, asked: UndoneRevision) -> UndoResult:
         NotAllowed: the revision is the first one or is undone already, or no change is left to undo.
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
-    plan, entry = plan_undo(ws, asked.revision)
-    return _apply(ws, now, plan, UndoResult, dry_run=asked.dry_run, taken_back=entry.subject)
+    plan, entry = plan_undo(ws, verb_input.revision)
+    return _apply(ws, now, plan, UndoResult, dry_run=verb_input.dry_run, taken_back=entry.subject)
 
 
 class RedoInput(Input):
@@ -161,7 +161,7 @@ class RedoResult(ReturnResult):
     "redo", "POST /v1/redo", effect=REPLACES, on_existing=True, tag="history",
     examples=("baton redo", "baton redo --dry-run"),
 )  # fmt: skip
-def redo(ws: Workspace, now: datetime, asked: RedoInput) -> RedoResult:
+def redo(ws: Workspace, now: datetime, verb_input: RedoInput) -> RedoResult:
     """Reapply the change that the newest undo reverted; each further redo reapplies the change that was undone before.
 
     A redo is refused if you changed something else since the undo. Changes that others made meanwhile are kept.
@@ -171,7 +171,7 @@ def redo(ws: Workspace, now: datetime, asked: RedoInput) -> RedoResult:
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
     plan, entry = plan_redo(ws)
-    return _apply(ws, now, plan, RedoResult, dry_run=asked.dry_run, brought_back=entry.subject)
+    return _apply(ws, now, plan, RedoResult, dry_run=verb_input.dry_run, brought_back=entry.subject)
 
 
 def _apply(ws: Workspace, now: datetime, plan: RollbackPlan, model: type[R], *, dry_run: bool, **fields: Any) -> R:

@@ -31,11 +31,11 @@ class Lineage(PageResult):
     tag="sessions",
     examples=("baton session lineage", "baton session lineage --limit 5 --json | jq '.sessions[].id'"),
 )
-def list_sessions(ws: Workspace, now: datetime, asked: PageInput) -> Lineage:
+def list_sessions(ws: Workspace, now: datetime, verb_input: PageInput) -> Lineage:
     """List the sessions of a namespace with their agents, times and parents, newest first."""
-    version = ws.branch.read()
-    shown, after = take_page(find_sessions(version.state)[::-1], asked, lambda session: session.id)
-    return Lineage(sessions=[session.as_data() for session in shown], next=after, **full_position(version))
+    revision = ws.branch.read()
+    shown, after = take_page(find_sessions(revision.state)[::-1], verb_input, lambda session: session.id)
+    return Lineage(sessions=[session.as_data() for session in shown], next=after, **full_position(revision))
 
 
 def find_sessions(state: State) -> list[Session]:

@@ -152,7 +152,7 @@ class WrapResult(WrittenResult):
         'baton wrap --context "Deployed X; waiting for the cache to expire" --summary "fixed the deploy script"',
     ),
 )
-def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
+def wrap(ws: Workspace, now: datetime, verb_input: SessionEnd) -> WrapResult:
     """End a session: save the state of the work, and push to the remote that this namespace is synced with.
 
     The context replaces the one that the session started with. If another session has changed it since, both texts
@@ -163,10 +163,10 @@ def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
         InvalidArgument: the context is blank.
     """
     written = end_session(
-        ws, now, context=asked.context, summary=asked.summary, expected_revision=asked.expected_revision
+        ws, now, context=verb_input.context, summary=verb_input.summary, expected_revision=verb_input.expected_revision
     )
-    hooks = run_end_hooks(ws, now, summary=asked.summary, context=asked.context)
-    synced = sync_at_end(ws, now) if asked.sync else SyncNews()
+    hooks = run_end_hooks(ws, now, summary=verb_input.summary, context=verb_input.context)
+    synced = sync_at_end(ws, now) if verb_input.sync else SyncNews()
     conflicts = [conflict.id for conflict in list_open_conflicts(ws)]
     optional = {"checkpoint": hooks.checkpoint, "conflicts": conflicts}
     given = {name: value for name, value in optional.items() if value}

@@ -68,7 +68,7 @@ class BegunSession(NamedTuple):
 
     session: str
     parent: str | None
-    version: Revision
+    revision: Revision
     heading: str
     sections: tuple[Section, ...]
     brief: Brief
@@ -181,9 +181,11 @@ def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
         return []
 
 
-def _make_verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
+def _make_verified_lines(
+    ws: Workspace, revision: Revision, loops: Sequence[OpenLoop], problems: list[str]
+) -> list[str]:
     """Return one line for each loop verified by earlier sessions, with who vouches for it."""
-    judge = ws.judgement(version)
+    judge = ws.judgement(revision)
     try:
         return [judged_line(loop, loop.action, judge) for loop in loops]
     except (BatonError, OSError) as error:
@@ -204,9 +206,9 @@ def compose_brief(
     """
     problems: list[str] = []
     tip = _read_tip(ws, problems) if at is None else ws.branch.read(at)
-    version = tip or _make_empty_revision(ws)
-    heading = _make_heading(now, ws.actor.session or "none", version, is_readable=tip is not None)
-    return _compose(ws, heading, _make_current_sections(ws, now, version, problems), mark, budget)
+    revision = tip or _make_empty_revision(ws)
+    heading = _make_heading(now, ws.actor.session or "none", revision, is_readable=tip is not None)
+    return _compose(ws, heading, _make_current_sections(ws, now, revision, problems), mark, budget)
 
 
 def list_sections(ws: Workspace, now: datetime) -> tuple[Section, ...]:
@@ -215,15 +217,15 @@ def list_sections(ws: Workspace, now: datetime) -> tuple[Section, ...]:
     If the newest revision cannot be read, one of the sections says so.
     """
     problems: list[str] = []
-    version = _read_tip(ws, problems) or _make_empty_revision(ws)
-    return _make_current_sections(ws, now, version, problems, handoff=False)
+    revision = _read_tip(ws, problems) or _make_empty_revision(ws)
+    return _make_current_sections(ws, now, revision, problems, handoff=False)
 
 
 def _make_current_sections(
-    ws: Workspace, now: datetime, version: Revision, problems: list[str], *, handoff: bool = True
+    ws: Workspace, now: datetime, revision: Revision, problems: list[str], *, handoff: bool = True
 ) -> tuple[Section, ...]:
-    parts = [*_make_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=handoff)]
-    problems += _list_damage(version.state, problems)
+    parts = [*_make_parts(ws, now, revision, problems, Persona(ws.actor.agent), handoff=handoff)]
+    problems += _list_damage(revision.state, problems)
     return _make_sections(parts, (), problems, ())
 
 
@@ -245,10 +247,10 @@ def _make_empty_revision(ws: Workspace) -> Revision:
     return Revision(ws.branch.namespace, State())
 
 
-def _describe_revert(ws: Workspace, version: Revision) -> list[str]:
+def _describe_revert(ws: Workspace, revision: Revision) -> list[str]:
     """Return a warning if the newest commit looks as if it reverted others' work by accident."""
     try:
-        older = ws.branch.find_suspected_revert(version)
+        older = ws.branch.find_suspected_revert(revision)
     except (BatonError, OSError) as error:
         return [_describe_error(error)]
     if older is None:
@@ -313,10 +315,10 @@ def _list_checked(state: State, checks: Checks, problems: list[str]) -> list[Ope
     return [loop for loop in _list_records(state, OpenLoop, problems) if loop.id in checks.to_store]
 
 
-def _with_results(version: Revision, before: Revision, checks: Checks, problems: list[str]) -> Revision:
+def _with_results(revision: Revision, before: Revision, checks: Checks, problems: list[str]) -> Revision:
     """Return the revision with the results of the checks, including repeated ones, which are not stored again."""
     loops = _list_checked(before.state, checks, problems)
-    return version._replace(state=apply_results(version.state, loops, checks.to_store))
+    return revision._replace(state=apply_results(revision.state, loops, checks.to_store))
 
 
 def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
@@ -365,13 +367,13 @@ def _describe_error(error: BatonError | OSError) -> str:
     return f"{error} ({error.hint})" if error.hint else str(error)
 
 
-def _make_heading(now: datetime, session: str, version: Revision, *, is_readable: bool) -> str:
+def _make_heading(now: datetime, session: str, revision: Revision, *, is_readable: bool) -> str:
     name = short_session(session)
     if not is_readable:
-        return one_line(f"baton {version.namespace} · the state cannot be read, see Problems · session {name}", 300)
-    time = version.time if version.number else None  # the initial commit of a namespace has no time
+        return one_line(f"baton {revision.namespace} · the state cannot be read, see Problems · session {name}", 300)
+    time = revision.time if revision.number else None  # the initial commit of a namespace has no time
     when = f" · last change {describe_age(iso(time), now)}" if time else " · nothing recorded yet"
-    return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {name}", 300)
+    return one_line(f"baton {revision.namespace} · revision {revision.number}{when} · session {name}", 300)
 
 
 def _make_sections(
@@ -389,18 +391,18 @@ def _make_sections(
 
 
 def _make_parts(
-    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
+    ws: Workspace, now: datetime, revision: Revision, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
     """Yield the sections of the brief. If a section cannot be made, it is left out and the reason is added to
     `problems`."""
-    judge = ws.judgement(version)
+    judge = ws.judgement(revision)
     for make in SECTIONS:
         try:
-            yield make(version.state, now, ws.policy, judge)
+            yield make(revision.state, now, ws.policy, judge)
         except (BatonError, OSError) as error:
             problems.append(_describe_error(error))
     yield _make_restored_section(persona)
-    yield from _make_system_sections(ws, now, version, problems, persona, handoff=handoff)
+    yield from _make_system_sections(ws, now, revision, problems, persona, handoff=handoff)
 
 
 def _make_restored_section(persona: Persona) -> Section:
@@ -410,11 +412,11 @@ def _make_restored_section(persona: Persona) -> Section:
 
 
 def _make_system_sections(
-    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
+    ws: Workspace, now: datetime, revision: Revision, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
     """Yield the sections of the systems. If a system fails, its sections are left out and the reason is added to
     `problems`."""
-    request = BriefRequest(ws, version.state, now, persona.agent, bool(persona.restored), handoff, problems)
+    request = BriefRequest(ws, revision.state, now, persona.agent, bool(persona.restored), handoff, problems)
     for system in SYSTEMS:
         try:
             yield from list(system.make_sections(request))

@@ -56,7 +56,7 @@ class InitResult(AtNamespace):
     options={"namespace": Option(hidden=True)},
     examples=("baton init", "baton init --namespace project:memory-hall"),
 )
-def init(ws: Workspace, now: datetime, asked: NewNamespace) -> InitResult:
+def init(ws: Workspace, now: datetime, verb_input: NewNamespace) -> InitResult:
     """Create a namespace in this repository; an existing one is left unchanged.
 
     A namespace is a branch of its own, baton/NAME. Your files, index and other branches are not touched.
@@ -65,13 +65,13 @@ def init(ws: Workspace, now: datetime, asked: NewNamespace) -> InitResult:
         InvalidName: the name is not valid for a namespace.
     """
     branch = ws.branch
-    if asked.namespace is not None:
-        branch = replace(branch, namespace=Namespace(asked.namespace))
+    if verb_input.namespace is not None:
+        branch = replace(branch, namespace=Namespace(verb_input.namespace))
         branch.check_name()
     created = branch.read().commit is None
-    version = branch.create(ws.stamp("init", now))
+    revision = branch.create(ws.stamp("init", now))
     repository = str(branch.store.repository.common_dir)
-    return InitResult(**full_position(version), created=created, ref=branch.ref, repository=repository)
+    return InitResult(**full_position(revision), created=created, ref=branch.ref, repository=repository)
 
 
 class SessionStart(Input):
@@ -117,7 +117,7 @@ class BootResult(AtNamespace):
     def of(cls, begun: BegunSession) -> Self:
         """Return the result for a started session."""
         result = cls(
-            **full_position(begun.version),
+            **full_position(begun.revision),
             session=begun.session,
             parent=begun.parent,
             checks={id_: check.as_data() for id_, check in begun.checks.items()},
@@ -144,7 +144,7 @@ class BootResult(AtNamespace):
     tool=Tool("Start a session: get its brief.", hidden=("budget", "check_seconds", "sync_seconds")),
     examples=("baton boot", "baton boot --session 2026-06-17-003 --agent claude --budget 4000"),
 )
-def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:
+def boot(ws: Workspace, now: datetime, verb_input: SessionStart) -> BootResult:
     """Start a session: fetch changes of other machines, escalate overdue loops, run the checks, archive verified loops,
     and return the brief.
 
@@ -158,7 +158,7 @@ def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:
     ws = replace(ws, actor=replace(ws.actor, session=session))
     hooks = run_start_hooks(ws, now)
     options = StartOptions(
-        asked.budget, asked.check_seconds, asked.sync_seconds, hooks.agent, hooks.restored,
+        verb_input.budget, verb_input.check_seconds, verb_input.sync_seconds, hooks.agent, hooks.restored,
         problems=[*ws.problems, *hooks.problems], ends_left=True,
     )  # fmt: skip
     return BootResult.of(begin_session(ws, now, options))

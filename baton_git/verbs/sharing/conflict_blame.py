@@ -55,8 +55,8 @@ def find_writers(ws: Workspace, conflicts: Sequence[Conflict]) -> dict[str, Writ
     Sides that were written too long ago, or whose history cannot be read, are absent.
     """
     by_conflict: dict[str, Writers] = {conflict.id: {} for conflict in conflicts}
-    version = ws.branch.read()
-    state, tip = version.state, version.commit
+    revision = ws.branch.read()
+    state, tip = revision.state, revision.commit
     keys = [(conflict, Key(Conflict.kind, conflict.id)) for conflict in conflicts[:MOST]]
     trails = [_Trail(conflict, None, (path_of(key),)) for conflict, key in keys if state.entry(key) is not None]
     if tip is None or not trails:

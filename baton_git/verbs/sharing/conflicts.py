@@ -67,15 +67,15 @@ class ResolvedConflict(WrittenResult):
     tool=Tool("Values that two sides changed.", hidden=("limit", "after")),
     examples=("baton conflicts",),
 )
-def list_conflicts(ws: Workspace, now: datetime, asked: ConflictPage) -> ConflictList:
+def list_conflicts(ws: Workspace, now: datetime, verb_input: ConflictPage) -> ConflictList:
     """List the values that two sides changed differently. Until a conflict is resolved, one value is in use."""
-    version = ws.branch.read()
-    shown, more = take_page(list_open_conflicts(ws), asked, lambda conflict: conflict.id)
+    revision = ws.branch.read()
+    shown, more = take_page(list_open_conflicts(ws), verb_input, lambda conflict: conflict.id)
     by_conflict = find_writers(ws, shown)
     listed = [
         {**conflict.as_data(), "writers": _describe_writers(by_conflict.get(conflict.id, {}))} for conflict in shown
     ]
-    return ConflictList(conflicts=listed, next=more, **full_position(version))
+    return ConflictList(conflicts=listed, next=more, **full_position(revision))
 
 
 def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
         'baton resolve OL-7k3f9q --value "the health check answers 200"',
     ),
 )
-def resolve_conflict(ws: Workspace, now: datetime, asked: ResolveConflict) -> ResolvedConflict:
+def resolve_conflict(ws: Workspace, now: datetime, verb_input: ResolveConflict) -> ResolvedConflict:
     """Resolve a conflict: choose whose value to keep, or give another value.
 
     Raises:
@@ -116,5 +116,5 @@ def resolve_conflict(ws: Workspace, now: datetime, asked: ResolveConflict) -> Re
         NotAllowed: a rule forbids the value, or the field has changed since the conflict arose.
         InvalidDocument: the value is invalid for its field.
     """
-    conflict, written = resolve(ws, now, asked.id, asked.side, asked.value)
+    conflict, written = resolve(ws, now, verb_input.id, verb_input.side, verb_input.value)
     return ResolvedConflict.of(written, id=conflict.id, record=conflict.record_id, field=conflict.field)

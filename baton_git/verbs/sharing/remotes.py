@@ -74,7 +74,7 @@ class RemotePolicyResult(Result):
 
 
 @verb("remote list", "GET /v1/remotes", effect=READS, anywhere=True, tag="sharing", examples=("baton remote list",))
-def list_remotes(ws: Workspace, now: datetime, asked: NoInput) -> RemoteList:
+def list_remotes(ws: Workspace, now: datetime, verb_input: NoInput) -> RemoteList:
     """List the remotes, with their policies and the numbers of commits that wait."""
     return RemoteList(remotes=summarize_remotes(ws, count_waiting_commits(ws)))
 
@@ -106,7 +106,7 @@ def summarize_remotes(ws: Workspace, counts: Iterable[WaitingCount]) -> list[Rem
     positional=("remote", "policy"),
     examples=("baton remote policy origin review",),
 )
-def set_remote_policy(ws: Workspace, now: datetime, asked: RemotePolicyInput) -> RemotePolicyResult:
+def set_remote_policy(ws: Workspace, now: datetime, verb_input: RemotePolicyInput) -> RemotePolicyResult:
     """Choose how the commits of a remote are accepted, from the next sync on. This is a setting of the repository.
 
     Raises:
@@ -114,22 +114,22 @@ def set_remote_policy(ws: Workspace, now: datetime, asked: RemotePolicyInput) ->
         NeedsHuman: the new policy is less strict, and no person confirmed it.
         InvalidArgument: the policy is `signed`, and no allowed keys are configured.
     """
-    name = check_configured(ws, asked.remote) or asked.remote
+    name = check_configured(ws, verb_input.remote) or verb_input.remote
     previous = _read_policy(ws, name)
-    if asked.policy == "signed" and ws.remote_settings.signers is None:
+    if verb_input.policy == "signed" and ws.remote_settings.signers is None:
         raise InvalidArgument(
             "no allowed keys are configured, so no commit would be accepted",
             hint="git config baton.allowedSigners FILE",
         )
-    if _is_looser(asked.policy, previous) and ws.confirmed is None:
+    if _is_looser(verb_input.policy, previous) and ws.confirmed is None:
         note = "" if previous in STRICTNESS else " (not a policy, so it counts as review)"
         raise NeedsHuman(
-            f"{asked.policy} is less strict for {name} than {previous}{note}; only a person may choose it",
-            hint=f"in a terminal: baton remote policy {name} {asked.policy}",
+            f"{verb_input.policy} is less strict for {name} than {previous}{note}; only a person may choose it",
+            hint=f"in a terminal: baton remote policy {name} {verb_input.policy}",
         )
-    if asked.policy != previous:
-        _write_policy(ws, name, asked.policy)
-    return RemotePolicyResult(remote=name, policy=asked.policy, previous=previous)
+    if verb_input.policy != previous:
+        _write_policy(ws, name, verb_input.policy)
+    return RemotePolicyResult(remote=name, policy=verb_input.policy, previous=previous)
 
 
 @verb(
@@ -142,7 +142,7 @@ def set_remote_policy(ws: Workspace, now: datetime, asked: RemotePolicyInput) ->
     positional=("remote",),
     examples=("baton remote review origin",),
 )
-def begin_review(ws: Workspace, now: datetime, asked: WhichRemote) -> SyncResult:
+def begin_review(ws: Workspace, now: datetime, verb_input: WhichRemote) -> SyncResult:
     """Set the policy of a remote to `review`, and sync with it.
 
     `baton review` then shows the waiting commits, and accepts or rejects them.
@@ -151,7 +151,7 @@ def begin_review(ws: Workspace, now: datetime, asked: WhichRemote) -> SyncResult
         NotFound: no remote of that name is configured.
         Unreachable: the remote does not answer; the policy is set nevertheless.
     """
-    policy = set_remote_policy(ws, now, remote=asked.remote, policy="review")
+    policy = set_remote_policy(ws, now, remote=verb_input.remote, policy="review")
     reach = ws.remote_settings._replace(policies={**ws.remote_settings.policies, policy.remote: policy.policy})
     synced = sync(replace(ws, remote_settings=reach), now, policy.remote, named_only=True)
     if synced.offline is not None:

@@ -98,9 +98,9 @@ class Decided(Result):
     refuses=(502, 504),
     examples=("baton review",),
 )
-def show_review(ws: Workspace, now: datetime, asked: ReviewInput) -> Waiting:
+def show_review(ws: Workspace, now: datetime, verb_input: ReviewInput) -> Waiting:
     """Show the fetched changes that wait for a review."""
-    return make_waiting(*load_review(ws, check_configured(ws, asked.remote)))
+    return make_waiting(*load_review(ws, check_configured(ws, verb_input.remote)))
 
 
 def make_waiting(remote: str, queue: ReviewQueue | None) -> Waiting:
@@ -123,7 +123,7 @@ def make_waiting(remote: str, queue: ReviewQueue | None) -> Waiting:
     query=("remote",),
     examples=("baton review --accept OL-7k3f9q --reject PAT-2", "baton review --reject PAT-2 --accept-all"),
 )
-def decide_review(ws: Workspace, now: datetime, asked: ReviewDecision) -> Decided:
+def decide_review(ws: Workspace, now: datetime, verb_input: ReviewDecision) -> Decided:
     """Accept or reject waiting changes, record by record or all at once.
 
     A record that would become a rule is refused. Only a person may accept it, on the page or in a terminal.
@@ -135,12 +135,12 @@ def decide_review(ws: Workspace, now: datetime, asked: ReviewDecision) -> Decide
         NotAllowed: an accepted file is not allowed in a namespace.
         Busy: other writers kept changing the branch.
     """
-    name, queue = load_review(ws, check_configured(ws, asked.remote))
+    name, queue = load_review(ws, check_configured(ws, verb_input.remote))
     if queue is None:
         raise NotFound("waiting change of", name)
-    take = None if asked.accept_all else asked.accept
-    refuse = None if asked.reject_all else asked.reject
-    shown = parse_oid(asked.shown) if asked.shown is not None else None
+    take = None if verb_input.accept_all else verb_input.accept
+    refuse = None if verb_input.reject_all else verb_input.reject
+    shown = parse_oid(verb_input.shown) if verb_input.shown is not None else None
     return make_decided(name, decide(ws, now, name, ReviewChoice(take, refuse, shown)))
 
 

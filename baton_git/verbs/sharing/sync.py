@@ -107,10 +107,10 @@ class SyncResult(Result):
     tool=Tool("Sync with a remote.", hidden=("all",)),
     examples=("baton sync", "baton sync backup --all", "baton sync --dry-run --json"),
 )
-def sync_namespace(ws: Workspace, now: datetime, asked: SyncInput) -> SyncResult:
+def sync_namespace(ws: Workspace, now: datetime, verb_input: SyncInput) -> SyncResult:
     """Fetch the changes of other machines, merge them, and push your own; no push is ever forced."""
-    options = SyncOptions(everything=asked.all, dry_run=asked.dry_run)
-    synced = sync(ws, now, asked.remote, options, named_only=True)
+    options = SyncOptions(everything=verb_input.all, dry_run=verb_input.dry_run)
+    synced = sync(ws, now, verb_input.remote, options, named_only=True)
     return SyncResult.of(synced)
 
 

@@ -78,7 +78,7 @@ class DeletedNamespace(NamespaceChange):
     options={"name": Option(metavar="NAME"), "new_name": Option(metavar="NEW")},
     examples=("baton namespace rename shop webshop", "baton namespace rename shop webshop --remote origin"),
 )
-def rename_namespace(ws: Workspace, now: datetime, asked: RenameNamespace) -> RenamedNamespace:
+def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) -> RenamedNamespace:
     """Rename a namespace.
 
     A concurrent write is either included, or fails with an error that gives the new name. From then on, commands and
@@ -90,19 +90,19 @@ def rename_namespace(ws: Workspace, now: datetime, asked: RenameNamespace) -> Re
         Unsettled: the remote has commits that are not here.
         Busy: other writers kept changing the branch.
     """
-    old, new_name = _branch_of(ws, asked.name), Namespace(asked.new_name)
+    old, new_name = _branch_of(ws, verb_input.name), Namespace(verb_input.new_name)
     new = check_rename(old, new_name)
-    remote, stamp = _open(ws, asked.remote), ws.stamp("rename", now)
+    remote, stamp = _open(ws, verb_input.remote), ws.stamp("rename", now)
     here = old if old.store.tip(old.ref) is not None else new  # to complete an interrupted rename
-    about = {**_describe(here), "namespace": asked.name, "new_name": str(new_name)}
+    about = {**_describe(here), "namespace": verb_input.name, "new_name": str(new_name)}
     if remote is not None:
         for branch in (old, new):
             check_remote(remote.remote, branch, here.store.tip(here.ref))
-    if not asked.dry_run:
+    if not verb_input.dry_run:
         rename_branch(old, new_name, stamp, ws.environment)
         if remote is not None:
             rename_on_remote(remote, old, new, stamp)
-    return RenamedNamespace(**about, remote=asked.remote, dry_run=asked.dry_run)
+    return RenamedNamespace(**about, remote=verb_input.remote, dry_run=verb_input.dry_run)
 
 
 @verb(
@@ -116,7 +116,7 @@ def rename_namespace(ws: Workspace, now: datetime, asked: RenameNamespace) -> Re
     options={"name": Option(metavar="NAME")},
     examples=("baton namespace delete old-experiment --dry-run", "baton namespace delete old-experiment --yes"),
 )
-def delete_namespace(ws: Workspace, now: datetime, asked: DeleteNamespace) -> DeletedNamespace:
+def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) -> DeletedNamespace:
     """Delete a namespace. A backup ref of this repository keeps its newest revision.
 
     Later writes do not create the namespace again; `init` does, and so does `sync` while the remote still has it.
@@ -127,18 +127,18 @@ def delete_namespace(ws: Workspace, now: datetime, asked: DeleteNamespace) -> De
         Unsettled: the remote has commits that are not here.
         Busy: other writers kept changing the branch.
     """
-    branch = _branch_of(ws, asked.name)
+    branch = _branch_of(ws, verb_input.name)
     branch.check_exists()
-    about, remote = _describe(branch), _open(ws, asked.remote)
+    about, remote = _describe(branch), _open(ws, verb_input.remote)
     kept = branch.store.tip(branch.ref)
     if remote is not None:
         check_remote(remote.remote, branch, kept)
     backup = None
-    if not asked.dry_run:
+    if not verb_input.dry_run:
         backup = delete_branch(branch, ws.stamp("delete", now), ws.environment)
         if remote is not None:
             delete_on_remote(remote, branch, branch.store.tip(backup))
-    return DeletedNamespace(**about, remote=asked.remote, dry_run=asked.dry_run, backup=backup)
+    return DeletedNamespace(**about, remote=verb_input.remote, dry_run=verb_input.dry_run, backup=backup)
 
 
 def _branch_of(ws: Workspace, name: str) -> Branch:
@@ -153,10 +153,10 @@ def _open(ws: Workspace, name: str | None) -> NamedRemote | None:
 
 
 def _describe(branch: Branch) -> dict[str, Any]:
-    version = branch.read()
+    revision = branch.read()
     return {
         "namespace": str(branch.namespace),
-        "revision": version.number,
-        "commit": version.commit,
-        "records": sum(len(version.state.ids(kind)) for kind in KINDS),
+        "revision": revision.number,
+        "commit": revision.commit,
+        "records": sum(len(revision.state.ids(kind)) for kind in KINDS),
     }

@@ -28,7 +28,7 @@ from baton_git.verbs.upkeep.quarantine import list_quarantined
 class NamespaceStatus(NamedTuple):
     """Counts per kind, who is at work, and what needs attention."""
 
-    version: Revision
+    revision: Revision
     counts: dict[str, dict[str, int]]
     sessions: tuple[Session, ...]
     damaged: tuple[Unreadable, ...]
@@ -41,8 +41,8 @@ class NamespaceStatus(NamedTuple):
 
 def read_status(ws: Workspace) -> NamespaceStatus:
     """Read the status of a namespace."""
-    version = ws.branch.read()
-    state = version.state
+    revision = ws.branch.read()
+    state = revision.state
     counts = {
         f"{info.kind.removesuffix('s')}s": _count_records(state, info)
         for info in KINDS.values()
@@ -60,7 +60,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     except BatonError:
         quarantined = None
     return NamespaceStatus(
-        version,
+        revision,
         counts,
         active,
         damaged,
@@ -115,11 +115,11 @@ class StatusResult(AtNamespace):
     @classmethod
     def of(cls, ws: Workspace, status: NamespaceStatus) -> Self:
         """Return the status of the namespace of `ws` as a result."""
-        version = status.version
+        revision = status.revision
         result = cls(
-            **full_position(version),
+            **full_position(revision),
             repository=str(ws.branch.store.repository.common_dir),
-            updated_at=iso(version.time) if version.time else None,
+            updated_at=iso(revision.time) if revision.time else None,
             **status.counts,
             active_sessions=[session.as_data() for session in status.sessions],
             gone_sessions=[session.as_data() for session in status.gone],
@@ -142,6 +142,6 @@ class StatusResult(AtNamespace):
     tool=Tool("Counts, and who is at work."),
     examples=("baton status", "baton status --json"),
 )
-def status(ws: Workspace, now: datetime, asked: NoInput) -> StatusResult:
+def status(ws: Workspace, now: datetime, verb_input: NoInput) -> StatusResult:
     """Show counts per kind, who is at work, and anything that needs attention."""
     return StatusResult.of(ws, read_status(ws))

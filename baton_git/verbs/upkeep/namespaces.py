@@ -53,24 +53,24 @@ class NamespaceList(Result):
     tag="state",
     examples=("baton namespace list", "baton namespace list --json | jq .namespaces[].namespace"),
 )
-def list_namespaces(ws: Workspace, now: datetime, asked: NamespacePage) -> NamespaceList:
+def list_namespaces(ws: Workspace, now: datetime, verb_input: NamespacePage) -> NamespaceList:
     """List the namespaces of the repository with a summary of each, sorted by name.
 
     Raises:
         NotFound: there is no namespace `after`.
     """
-    shown, more = take_page(find_namespaces(ws.branch.store, ws.branch.prefix), asked, str)
+    shown, more = take_page(find_namespaces(ws.branch.store, ws.branch.prefix), verb_input, str)
     return NamespaceList(namespaces=[_summarise(ws, namespace) for namespace in shown], next=more)
 
 
 def _summarise(ws: Workspace, namespace: Namespace) -> dict[str, Any]:
     ws = replace(ws, branch=replace(ws.branch, namespace=namespace))
     try:
-        version = ws.branch.read()
+        revision = ws.branch.read()
         return {
-            **full_position(version),
-            "updated_at": iso(version.time) if version.time else None,
-            "counts": {kind: len(version.state.ids(kind)) for kind, info in KINDS.items() if info.counted is not None},
+            **full_position(revision),
+            "updated_at": iso(revision.time) if revision.time else None,
+            "counts": {kind: len(revision.state.ids(kind)) for kind, info in KINDS.items() if info.counted is not None},
             "waiting": {remote.remote: remote.commits for remote in count_waiting_commits(ws)},
             "pending": count_pending_commits(ws),
         }

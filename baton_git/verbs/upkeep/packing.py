@@ -21,7 +21,7 @@ class PackedStore(Result):
 
 
 @verb("gc", effect=SETTLES, anywhere=True, tag="state", examples=("baton gc",))
-def pack_store(ws: Workspace, now: datetime, asked: NoInput) -> PackedStore:
+def pack_store(ws: Workspace, now: datetime, verb_input: NoInput) -> PackedStore:
     """Combine the objects that baton stored into one pack.
 
     Later writes combine packs step by step in the background, so this command is rarely needed. Your own objects,

@@ -73,13 +73,13 @@ def list_quarantined(ws: Workspace, *, everything: bool = False) -> list[Quarant
     options={"everything": Option(names=("--all",))},
     examples=("baton import quarantine", "baton import quarantine --json | jq '.rows[].row'"),
 )
-def list_quarantine(ws: Workspace, now: datetime, asked: WhichQuarantine) -> QuarantineList:
+def list_quarantine(ws: Workspace, now: datetime, verb_input: WhichQuarantine) -> QuarantineList:
     """List the rows that imports had to refuse, each with the reason.
 
     A row stays on this machine, with its secrets redacted, until an import of the same source finds it valid or no
     longer finds it.
     """
-    rows = list_quarantined(ws, everything=asked.everything)
+    rows = list_quarantined(ws, everything=verb_input.everything)
     return QuarantineList(rows=[KeptRow(**row._asdict()) for row in rows])
 
 
@@ -93,12 +93,12 @@ def list_quarantine(ws: Workspace, now: datetime, asked: WhichQuarantine) -> Qua
     options={"everything": Option(names=("--all",))},
     examples=("baton import discard Q-1a2b3c4d", "baton import discard --all"),
 )
-def discard_rows(ws: Workspace, now: datetime, asked: DiscardRows) -> DiscardedRows:
+def discard_rows(ws: Workspace, now: datetime, verb_input: DiscardRows) -> DiscardedRows:
     """Discard rows of the quarantine. Imported records are not changed.
 
     Raises:
         NotFound: a row does not exist; nothing was discarded.
     """
     quarantine = ImportQuarantine(ws.branch.store.repository.common_dir, ws.branch.namespace)
-    discarded = quarantine.discard(None if asked.everything else asked.ids)
+    discarded = quarantine.discard(None if verb_input.everything else verb_input.ids)
     return DiscardedRows(discarded=[row.id for row in discarded])

@@ -72,13 +72,13 @@ class KindSchema(Result):
     options={"kind": Option(hidden=True)},
     examples=("baton schema", "baton schema open_loop > open_loop.schema.json"),
 )
-def schema(ws: None, now: datetime, asked: WhichSchema) -> KindSchema:
+def schema(ws: None, now: datetime, verb_input: WhichSchema) -> KindSchema:
     """Show the JSON Schema of a kind of record, or list the kinds.
 
     Raises:
         NotFound: there is no such kind.
     """
-    return KindSchema(kinds=list(SCHEMAS)) if asked.kind is None else KindSchema(**make_schema(asked.kind))
+    return KindSchema(kinds=list(SCHEMAS)) if verb_input.kind is None else KindSchema(**make_schema(verb_input.kind))
 
 
 def make_schema(kind: str) -> dict[str, Any]:

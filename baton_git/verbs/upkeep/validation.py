@@ -76,11 +76,11 @@ class ValidatedBranch(AtNamespace):
         return self._files
 
     @classmethod
-    def of(cls, version: Revision, files: list[ValidatedFile], claims: Iterable[UnvouchedClaim]) -> Self:
+    def of(cls, revision: Revision, files: list[ValidatedFile], claims: Iterable[UnvouchedClaim]) -> Self:
         """Return the result for the files of a revision."""
         faulty = [file.as_data() for file in files if file.faults]
         result = cls(
-            **full_position(version),
+            **full_position(revision),
             checked=len(files),
             ok=not faulty,
             faulty=faulty[:FAULTY],
@@ -104,15 +104,15 @@ class ValidatedBranch(AtNamespace):
         "baton validate",
     ),
 )
-def validate(ws: Workspace, now: datetime, asked: WhichBranch) -> ValidatedBranch:
+def validate(ws: Workspace, now: datetime, verb_input: WhichBranch) -> ValidatedBranch:
     """Validate every file of the namespace, archived records included.
 
     Raises:
         NotFound: the namespace or the revision does not exist.
     """
-    version = ws.branch.read(asked.at)
-    claims = ws.judgement(version).find_unvouched(version.state)
-    return ValidatedBranch.of(version, list(validate_branch(ws, version.commit)), claims)
+    revision = ws.branch.read(verb_input.at)
+    claims = ws.judgement(revision).find_unvouched(revision.state)
+    return ValidatedBranch.of(revision, list(validate_branch(ws, revision.commit)), claims)
 
 
 def validate_text(path: str, text: bytes, kind: str | None = None) -> ValidatedFile:
@@ -176,32 +176,32 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedF
     Raises:
         NotFound: the namespace or the revision does not exist.
     """
-    version = ws.branch.read(at)
-    if version.tree is None:
+    revision = ws.branch.read(at)
+    if revision.tree is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init creates it")
-    root = ws.branch.store.folder(version.tree)
+    root = ws.branch.store.folder(revision.tree)
     for path in sorted(layout.paths_below(root)):
         key = layout.key_at(path)
         if key is None:
             yield _check_other_file(path)
             continue
-        entry = version.state.entry(key)
+        entry = revision.state.entry(key)
         name = f"archived {key.kind}" if key.archived else key.kind
         yield ValidatedFile(path, name, (Fault("", entry.why),) if isinstance(entry, Unreadable) else ())
-    faults = _find_document_faults(ws, version)
+    faults = _find_document_faults(ws, revision)
     if faults:
         yield ValidatedFile("(document)", "baton", faults)
 
 
-def _find_document_faults(ws: Workspace, version: Revision) -> tuple[Fault, ...]:
+def _find_document_faults(ws: Workspace, revision: Revision) -> tuple[Fault, ...]:
     """Generate a revision's brief and exported documents, and return the faults of these documents."""
-    judge = ws.judgement(version)
+    judge = ws.judgement(revision)
     for make in SECTIONS:
-        make(version.state, version.time or datetime.fromtimestamp(0, UTC), ws.policy, judge)
+        make(revision.state, revision.time or datetime.fromtimestamp(0, UTC), ws.policy, judge)
     try:
         for document in list_documents():
             if document.make is not None:
-                document.parse()(strict_json.loads(strict_json.dumps(document.make()(version.state))))
+                document.parse()(strict_json.loads(strict_json.dumps(document.make()(revision.state))))
     except InvalidDocument as error:
         return error.faults
     except LimitExceeded as error:

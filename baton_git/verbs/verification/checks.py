@@ -78,9 +78,9 @@ class CheckResults(WrittenResult):
     tool=Tool("Run the checks of all open loops, or of these.", hidden=("budget_seconds",)),
     examples=("baton verify", "baton verify OL-7k3f9q"),
 )
-def verify(ws: Workspace, now: datetime, asked: ChecksToRun) -> CheckResults:
+def verify(ws: Workspace, now: datetime, verb_input: ChecksToRun) -> CheckResults:
     """Run the checks of open loops concurrently and store the results as evidence."""
-    return check_loops(ws, now, asked.ids, budget_seconds=asked.budget_seconds)
+    return check_loops(ws, now, verb_input.ids, budget_seconds=verb_input.budget_seconds)
 
 
 def check_loops(
@@ -94,14 +94,14 @@ def check_loops(
         NotFound, Ambiguous: an id names no live loop, or several.
         InvalidArgument: a named loop has no check.
     """
-    version = ws.branch.read()
-    state = version.state
+    revision = ws.branch.read()
+    state = revision.state
     loops = [state.find(OpenLoop, id_) for id_ in ids] if ids else list_due_loops(state)
     for loop in loops:
         if loop.verify is None:
             hint = f"to record what you observed: baton loop verify {loop.id} --passed, or --failed"
             raise InvalidArgument(f"open loop {loop.id} has no check", hint=hint)
-    checks = run_checks(ws, now, version, loops, budget_seconds)
+    checks = run_checks(ws, now, revision, loops, budget_seconds)
 
     def change(tip: Revision) -> State:
         return apply_results(tip.state, loops, select_news(tip.state, checks.to_store))
@@ -112,7 +112,7 @@ def check_loops(
 def run_checks(
     ws: Workspace,
     now: datetime,
-    version: Revision,
+    revision: Revision,
     loops: Sequence[OpenLoop],
     budget_seconds: float,
     most: int | None = None,
@@ -120,10 +120,10 @@ def run_checks(
     """Run the checks of `loops` within the budget, except those that wait for the user's approval.
 
     Args:
-        version: the revision that contains the loops.
+        revision: the revision that contains the loops.
         most: maximum number of checks to run, and of waiting checks to report; None: no limit.
     """
-    refusals = _find_refusals(ws, version, loops)
+    refusals = _find_refusals(ws, revision, loops)
     allowed = {loop.id: _make_spec(loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
     waiting = {id_: CheckResult(NotApproved(why), 0) for id_, why in islice(refusals.items(), most)}
     specs = dict(islice(allowed.items(), most))
@@ -148,11 +148,11 @@ def _name_approval(id_: str, answer: CheckResult) -> CheckResult:
     return CheckResult(NotApproved(f"{answer.outcome.why}; run: baton trust {id_}"), answer.duration_ms)
 
 
-def _find_refusals(ws: Workspace, version: Revision, loops: Sequence[OpenLoop]) -> dict[str, str]:
+def _find_refusals(ws: Workspace, revision: Revision, loops: Sequence[OpenLoop]) -> dict[str, str]:
     """Return the reason for each check that waits for approval, by loop id."""
     if not loops:
         return {}
-    consent = Consent(ws, version)
+    consent = Consent(ws, revision)
     reasons = ((loop.id, consent.refusal(loop)) for loop in loops)
     return {id_: why for id_, why in reasons if why is not None}
 

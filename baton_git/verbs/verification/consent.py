@@ -25,9 +25,9 @@ from baton_git.verbs.verification.trust import find_refusal, require_approvals, 
 class Consent:
     """The user's approvals for the checks of one revision."""
 
-    def __init__(self, ws: Workspace, version: Revision) -> None:
+    def __init__(self, ws: Workspace, revision: Revision) -> None:
         self._ws = ws
-        self._labels = ws.labels(version)
+        self._labels = ws.labels(revision)
         self._approved = _load_approved(ws)
 
     def refusal(self, loop: OpenLoop) -> str | None:
@@ -99,11 +99,11 @@ def approve_check(ws: Workspace, now: datetime, id_: str, expected: VerifySpec) 
     Raises:
         InvalidArgument: the loop has no check that needs approval, or the check has changed.
     """
-    version = ws.branch.read()
+    revision = ws.branch.read()
     loop, verify = find_loop_with_check(ws, id_)
     if verify != expected:
         raise InvalidArgument(f"the check of open loop {loop.id} changed just now", hint="look at it again")
-    is_foreign = Consent(ws, version).stranger(loop) is not None
+    is_foreign = Consent(ws, revision).stranger(loop) is not None
     if not is_foreign and not verify.argv:
         raise InvalidArgument(f"the check of open loop {loop.id} needs no approval: it was written here")
     approved = ApprovedCheck(str(ws.branch.namespace), loop.id, make_check_digest(verify), iso(now))
@@ -121,10 +121,10 @@ def revoke_check(ws: Workspace, id_: str) -> bool:
 
 def list_waiting_checks(ws: Workspace) -> dict[str, tuple[VerifySpec, str]]:
     """List the checks that wait for approval, by loop id, with the reason."""
-    version = ws.branch.read()
-    consent = Consent(ws, version)
+    revision = ws.branch.read()
+    consent = Consent(ws, revision)
     waiting = {}
-    for loop in version.state.records(OpenLoop):
+    for loop in revision.state.records(OpenLoop):
         if loop.verify is None or loop.verify.method == "manual":
             continue
         why = consent.refusal(loop)

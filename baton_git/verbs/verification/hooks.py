@@ -50,20 +50,20 @@ def verify_due(
         seconds: time limit of all checks together.
     """
     ws = replace(ws, actor=replace(ws.actor, session=None, agent=agent))
-    version = ws.branch.read()
-    loops = _list_due(version, methods)
+    revision = ws.branch.read()
+    loops = _list_due(revision, methods)
     if not loops:
         _settle_mark(ws, methods)
         return None
-    checks = run_checks(ws, now, version, loops, seconds)
+    checks = run_checks(ws, now, revision, loops, seconds)
     answered = {id_: check for id_, check in checks.to_store.items() if check.result != "unknown"}
     written = ws.update("verify", now, lambda tip: apply_results(tip.state, loops, select_news(tip.state, answered)))
     _settle_mark(ws, methods)
     return written
 
 
-def _list_due(version: Revision, methods: Collection[str]) -> list[OpenLoop]:
-    return [loop for loop in list_due_loops(version.state) if loop.verify and loop.verify.method in methods]
+def _list_due(revision: Revision, methods: Collection[str]) -> list[OpenLoop]:
+    return [loop for loop in list_due_loops(revision.state) if loop.verify and loop.verify.method in methods]
 
 
 # --- one process at a time

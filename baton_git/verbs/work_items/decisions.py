@@ -78,7 +78,7 @@ class SupersedeDecision(Input):
     ),
     examples=('baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others"',),
 )
-def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
+def add_decision(ws: Workspace, now: datetime, verb_input: NewDecision) -> Added:
     """Record a decision and its reasons.
 
     With the tier human_confirmed, a person must vouch for the decision: at a terminal where no agent acts, or by a
@@ -93,25 +93,25 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
         NeedsHuman: the tier is human_confirmed and no person vouched for it.
         NotAllowed: the id is taken.
     """
-    check_not_empty(asked.what, "decision")
-    check_not_empty(asked.why, "reason")
-    id_ = asked.id or fresh_id(KINDS[ActiveDecision.kind].prefix)
+    check_not_empty(verb_input.what, "decision")
+    check_not_empty(verb_input.why, "reason")
+    id_ = verb_input.id or fresh_id(KINDS[ActiveDecision.kind].prefix)
     author = authorship_of(ws, ActiveDecision, id_)
-    if asked.tier == "human_confirmed" and author.tier != "human_confirmed":
+    if verb_input.tier == "human_confirmed" and author.tier != "human_confirmed":
         raise NeedsHuman(
             "a decision is human_confirmed only when a person vouches for it",
             hint=FieldHint("add it in a terminal and type yes when asked, or leave out {tier}"),
         )
     data: dict[str, Any] = {
         "id": id_,
-        "what": asked.what,
-        "why": asked.why,
+        "what": verb_input.what,
+        "why": verb_input.why,
         "created_at": iso(now),
         "status": "active",
-        "source_tier": asked.tier or author.tier,
+        "source_tier": verb_input.tier or author.tier,
     }
-    data |= as_field(make_anchors(ws, asked.about))
-    lists = {"evidence": asked.evidence, "rejected": asked.rejected}
+    data |= as_field(make_anchors(ws, verb_input.about))
+    lists = {"evidence": verb_input.evidence, "rejected": verb_input.rejected}
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
     trailers = author.trailers if decision.source_tier == "human_confirmed" else ()
     written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=trailers))
@@ -127,13 +127,13 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
     options={"about": ABOUT},
     examples=("baton decision anchor DEC-042 --about src/export.py:write_row", "baton decision anchor DEC-042"),
 )
-def anchor_decision(ws: Workspace, now: datetime, asked: AnchorDecision) -> Changed:
+def anchor_decision(ws: Workspace, now: datetime, verb_input: AnchorDecision) -> Changed:
     """Replace the files that a decision is about; without a file, confirm that the decision still holds.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
     """
-    return anchor_record(ws, now, "decision-anchor", ActiveDecision, asked.id, asked.about)
+    return anchor_record(ws, now, "decision-anchor", ActiveDecision, verb_input.id, verb_input.about)
 
 
 @verb(
@@ -144,10 +144,14 @@ def anchor_decision(ws: Workspace, now: datetime, asked: AnchorDecision) -> Chan
     tool=Tool("Mark a decision as watched."),
     examples=("baton decision monitor DEC-042",),
 )
-def monitor_decision(ws: Workspace, now: datetime, asked: MonitorDecision) -> Changed:
+def monitor_decision(ws: Workspace, now: datetime, verb_input: MonitorDecision) -> Changed:
     """Mark a decision as watched; it stays in force."""
     return ws.edit(
-        "decision-monitor", now, ActiveDecision, asked.id, lambda state, decision: state.put(apply_monitoring(decision))
+        "decision-monitor",
+        now,
+        ActiveDecision,
+        verb_input.id,
+        lambda state, decision: state.put(apply_monitoring(decision)),
     )
 
 
@@ -160,7 +164,7 @@ def monitor_decision(ws: Workspace, now: datetime, asked: MonitorDecision) -> Ch
     tool=Tool("Replace a decision with another."),
     examples=("baton decision supersede DEC-042 --by DEC-051",),
 )
-def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -> Changed:
+def supersede_decision(ws: Workspace, now: datetime, verb_input: SupersedeDecision) -> Changed:
     """Replace a decision with another one.
 
     A decision derived by a model cannot supersede another one derived by a model.
@@ -170,10 +174,10 @@ def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -
         InvalidArgument: both ids name the same decision.
         NotAllowed: both were derived by a model, or one of them is superseded.
     """
-    id_ = ws.branch.read().state.find(ActiveDecision, asked.id).id
+    id_ = ws.branch.read().state.find(ActiveDecision, verb_input.id).id
 
     def change(tip: Revision) -> State:
-        old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, asked.by)
+        old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, verb_input.by)
         return tip.state.put(apply_supersession(old, new, ws.judgement(tip)))
 
     return Changed.of(ws.update("decision-supersede", now, change), id=id_)
@@ -186,11 +190,11 @@ def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -
     positional=("id", "into"),
     examples=("baton decision merge DEC-051 DEC-042",),
 )
-def merge_decision(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
+def merge_decision(ws: Workspace, now: datetime, verb_input: MergeInto) -> Changed:
     """Merge a decision into a duplicate: join evidence and files, and archive the merged one.
 
     Raises:
         InvalidArgument: both ids name the same record.
         NotAllowed: a person confirmed the merged decision but not the remaining one, or one of them is superseded.
     """
-    return merge_records(ws, now, "decision-merge", ActiveDecision, asked)
+    return merge_records(ws, now, "decision-merge", ActiveDecision, verb_input)

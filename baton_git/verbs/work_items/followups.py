@@ -73,7 +73,7 @@ class FinishFollowUp(Input):
     tool=Tool("Record work to do later.", hidden=("id",)),
     examples=('baton followup add "Refactor the scoring formula" --reason "release first"',),
 )
-def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
+def add_follow_up(ws: Workspace, now: datetime, verb_input: NewFollowUp) -> Added:
     """Record work to do later, unless a live follow-up with the same text exists.
 
     Raises:
@@ -81,35 +81,35 @@ def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
         NotAllowed: the id is taken.
         NotFound, Ambiguous: the id names no pattern, or several.
     """
-    check_not_empty(asked.item, "item")
-    pattern = find_reference(ws, Pattern, asked.pattern)
-    optional = {"reason": asked.reason, "linked_pattern": pattern, "priority": asked.priority}
-    id_ = asked.id or fresh_id(KINDS[FollowUp.kind].prefix)
+    check_not_empty(verb_input.item, "item")
+    pattern = find_reference(ws, Pattern, verb_input.pattern)
+    optional = {"reason": verb_input.reason, "linked_pattern": pattern, "priority": verb_input.priority}
+    id_ = verb_input.id or fresh_id(KINDS[FollowUp.kind].prefix)
     author = authorship_of(ws, FollowUp, id_)
     data = {
         "id": id_,
-        "item": asked.item,
+        "item": verb_input.item,
         "first_seen": iso_exact(now),
         "source_tier": author.tier,
     }
     record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})
 
     def change(tip: Revision) -> State | ProposedState:
-        if _find_known(tip.state, asked) is not None:
+        if _find_known(tip.state, verb_input) is not None:
             return tip.state
         return ProposedState(tip.state.add(record), trailers=author.trailers)
 
     written = ws.update("followup-add", now, change)
-    known = _find_known(written.before.state, asked)
+    known = _find_known(written.before.state, verb_input)
     if known is not None:
         return Added.of(written, id=known.id, exists=True)
     similar = describe_similar("followup merge", record, written.before.state)
     return Added.of(written, id=record.id, **similar)
 
 
-def _find_known(state: State, asked: NewFollowUp) -> FollowUp | None:
+def _find_known(state: State, verb_input: NewFollowUp) -> FollowUp | None:
     """Return the live follow-up with the same text; None if the new one has an id of its own."""
-    return find_same(state, FollowUp, asked.item, MAX_COMPARED) if asked.id is None else None
+    return find_same(state, FollowUp, verb_input.item, MAX_COMPARED) if verb_input.id is None else None
 
 
 @verb(
@@ -120,11 +120,11 @@ def _find_known(state: State, asked: NewFollowUp) -> FollowUp | None:
     tool=Tool("Defer a follow-up."),
     examples=("baton followup defer FU-2x8m4c",),
 )
-def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Changed:
+def defer_follow_up(ws: Workspace, now: datetime, verb_input: DeferFollowUp) -> Changed:
     """Defer a follow-up once more. By default, the third deferral makes it elevated, and the fifth escalated."""
     return ws.edit(
-        "followup-defer", now, FollowUp, asked.id,
-        lambda state, item: state.put(apply_deferral(item, now, ws.policy, asked.reason)),
+        "followup-defer", now, FollowUp, verb_input.id,
+        lambda state, item: state.put(apply_deferral(item, now, ws.policy, verb_input.reason)),
     )  # fmt: skip
 
 
@@ -136,10 +136,10 @@ def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Chang
     tool=Tool("Archive a finished follow-up."),
     examples=('baton followup done FU-2x8m4c --note "in commit 4f2a91c"',),
 )
-def finish_follow_up(ws: Workspace, now: datetime, asked: FinishFollowUp) -> Changed:
+def finish_follow_up(ws: Workspace, now: datetime, verb_input: FinishFollowUp) -> Changed:
     """Mark a follow-up as done and archive it."""
-    reason = f"done: {asked.note}" if asked.note else "done"
-    return archive_record(ws, now, "followup-done", FollowUp, asked.id, reason)
+    reason = f"done: {verb_input.note}" if verb_input.note else "done"
+    return archive_record(ws, now, "followup-done", FollowUp, verb_input.id, reason)
 
 
 @verb(
@@ -149,11 +149,11 @@ def finish_follow_up(ws: Workspace, now: datetime, asked: FinishFollowUp) -> Cha
     positional=("id", "into"),
     examples=("baton followup merge FU-2x8m4c FU-7k3f9q",),
 )
-def merge_follow_up(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
+def merge_follow_up(ws: Workspace, now: datetime, verb_input: MergeInto) -> Changed:
     """Merge a follow-up into a duplicate: add up the deferrals, and archive the merged one.
 
     Raises:
         InvalidArgument: both ids name the same record.
         NotAllowed: a person confirmed the merged follow-up but not the remaining one.
     """
-    return merge_records(ws, now, "followup-merge", FollowUp, asked)
+    return merge_records(ws, now, "followup-merge", FollowUp, verb_input)

@@ -94,7 +94,7 @@ _CHECK_SCHEMA = {
         'baton loop add "Fixed the parser" --expect "tests pass" --verify-command -- pytest -q tests/parser',
     ),
 )  # fmt: skip
-def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
+def add_loop(ws: Workspace, now: datetime, verb_input: NewLoop) -> Changed:
     """Record an action whose outcome must be checked later.
 
     Raises:
@@ -103,23 +103,23 @@ def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
         NotAllowed: the id is taken.
         NotFound, Ambiguous: the id names no decision, or several.
     """
-    check_not_empty(asked.action, "action")
-    check_not_empty(asked.expect, "expected outcome")
-    if asked.verify is not None:
-        refuse_impossible_check(asked.verify, ws.folder)
-    decision = find_reference(ws, ActiveDecision, asked.decision)
-    id_ = asked.id or fresh_id(KINDS[OpenLoop.kind].prefix)
+    check_not_empty(verb_input.action, "action")
+    check_not_empty(verb_input.expect, "expected outcome")
+    if verb_input.verify is not None:
+        refuse_impossible_check(verb_input.verify, ws.folder)
+    decision = find_reference(ws, ActiveDecision, verb_input.decision)
+    id_ = verb_input.id or fresh_id(KINDS[OpenLoop.kind].prefix)
     author = authorship_of(ws, OpenLoop, id_)
     data = {
         "id": id_,
-        "action": asked.action,
-        "expected_outcome": asked.expect,
+        "action": verb_input.action,
+        "expected_outcome": verb_input.expect,
         "created_at": iso(now),
-        "ttl_days": ws.policy.ttl_days if asked.ttl_days is None else asked.ttl_days,
+        "ttl_days": ws.policy.ttl_days if verb_input.ttl_days is None else verb_input.ttl_days,
         "status": "open",
         "source_tier": author.tier,
     }
-    check = asked.verify.as_data() if asked.verify is not None else None
+    check = verb_input.verify.as_data() if verb_input.verify is not None else None
     data |= {name: value for name, value in (("verify", check), ("decision_ref", decision)) if value}
     loop = parse(OpenLoop, data)
     return Changed.of(
@@ -139,11 +139,11 @@ def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
     ),
     examples=("baton loop verify OL-7k3f9q", 'baton loop verify OL-7k3f9q --passed --note "page loads"'),
 )
-def verify_loop(ws: Workspace, now: datetime, asked: LoopFinding) -> CheckResults:
+def verify_loop(ws: Workspace, now: datetime, verb_input: LoopFinding) -> CheckResults:
     """Run the check of one loop, or record the result that a person or agent observed."""
-    if asked.result is None:
-        return check_loops(ws, now, [asked.id])
-    changed = settle_loop(ws, now, asked.id, asked.result, note=asked.note)
+    if verb_input.result is None:
+        return check_loops(ws, now, [verb_input.id])
+    changed = settle_loop(ws, now, verb_input.id, verb_input.result, note=verb_input.note)
     evidence = changed.written.revision.state.get(OpenLoop, changed.id).last_check
     assert evidence is not None
     return CheckResults.of_checks(changed.written, {changed.id: evidence}, id=changed.id)
@@ -170,6 +170,6 @@ def settle_loop(
     tool=Tool("Archive a loop, whatever its status."),
     examples=('baton loop close OL-7k3f9q --reason "the service is gone"',),
 )
-def close_loop(ws: Workspace, now: datetime, asked: CloseLoop) -> Changed:
+def close_loop(ws: Workspace, now: datetime, verb_input: CloseLoop) -> Changed:
     """Archive a loop, whatever its status."""
-    return archive_record(ws, now, "loop-close", OpenLoop, asked.id, asked.reason)
+    return archive_record(ws, now, "loop-close", OpenLoop, verb_input.id, verb_input.reason)

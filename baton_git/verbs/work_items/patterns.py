@@ -89,7 +89,7 @@ class GraduatePattern(Input):
     ),
     examples=('baton pattern record "Assumed Docker without reading compose" --context "deploying X"',),
 )
-def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
+def record_pattern(ws: Workspace, now: datetime, verb_input: NewOccurrence) -> Added:
     """Count a mistake: add an occurrence to its pattern, or create the pattern.
 
     WHAT is a description, or the id of a pattern. Descriptions match if they differ only in case, spacing and a final
@@ -102,35 +102,35 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
         InvalidDocument: a value does not fit its field.
     """
-    check_not_empty(asked.what, "pattern")
-    fresh = asked.id or fresh_id(KINDS[Pattern.kind].prefix)
-    anchors = as_field(make_anchors(ws, asked.about))
+    check_not_empty(verb_input.what, "pattern")
+    fresh = verb_input.id or fresh_id(KINDS[Pattern.kind].prefix)
+    anchors = as_field(make_anchors(ws, verb_input.about))
     author = authorship_of(ws, Pattern, fresh)
 
     def change(tip: Revision) -> State | ProposedState:
-        known = _find_pattern(tip.state, asked.what, asked.id)
+        known = _find_pattern(tip.state, verb_input.what, verb_input.id)
         if known is not None:
-            again = record_recurrence(known, ws.session, asked.context, now)
-            if asked.about:
+            again = record_recurrence(known, ws.session, verb_input.context, now)
+            if verb_input.about:
                 again = again.replace(**anchors)
-            return tip.state.put(again.replace(proposed_rule=asked.rule) if asked.rule else again)
+            return tip.state.put(again.replace(proposed_rule=verb_input.rule) if verb_input.rule else again)
         data = {
             "id": fresh,
-            "what": asked.what,
+            "what": verb_input.what,
             "first_seen": iso_exact(now),
             "last_seen": iso(now),
             "count": 1,
-            "recent_occurrences": [{"session": ws.session, "context": asked.context}],
+            "recent_occurrences": [{"session": ws.session, "context": verb_input.context}],
             "threshold": ws.policy.threshold,
             "status": "observing",
             "source_tier": author.tier,
         }
-        rule = {"proposed_rule": asked.rule} if asked.rule else {}
+        rule = {"proposed_rule": verb_input.rule} if verb_input.rule else {}
         made = propose_when_due(parse(Pattern, data | rule | anchors))
         return ProposedState(tip.state.add(made), trailers=author.trailers)
 
     written = ws.update("pattern-record", now, change)
-    known = _find_pattern(written.before.state, asked.what, asked.id)
+    known = _find_pattern(written.before.state, verb_input.what, verb_input.id)
     if known is not None:
         return Added.of(written, id=known.id)
     made = written.revision.state.get(Pattern, fresh)
@@ -152,13 +152,13 @@ def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | 
     options={"about": ABOUT},
     examples=("baton pattern anchor PAT-9d2k1m --about compose.yaml", "baton pattern anchor PAT-9d2k1m"),
 )
-def anchor_pattern(ws: Workspace, now: datetime, asked: AnchorPattern) -> Changed:
+def anchor_pattern(ws: Workspace, now: datetime, verb_input: AnchorPattern) -> Changed:
     """Replace the files that a pattern and its rule are about; without a file, confirm that both still hold.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
     """
-    return anchor_record(ws, now, "pattern-anchor", Pattern, asked.id, asked.about)
+    return anchor_record(ws, now, "pattern-anchor", Pattern, verb_input.id, verb_input.about)
 
 
 @verb(
@@ -169,11 +169,15 @@ def anchor_pattern(ws: Workspace, now: datetime, asked: AnchorPattern) -> Change
     tool=Tool("Propose the rule for a pattern."),
     examples=('baton pattern propose PAT-9d2k1m --rule "Read compose.yaml before touching a container"',),
 )
-def propose_rule(ws: Workspace, now: datetime, asked: ProposedRule) -> Changed:
+def propose_rule(ws: Workspace, now: datetime, verb_input: ProposedRule) -> Changed:
     """Propose the rule for a pattern, whatever its count."""
-    check_not_empty(asked.rule, "rule")
+    check_not_empty(verb_input.rule, "rule")
     return ws.edit(
-        "pattern-propose", now, Pattern, asked.id, lambda state, pattern: state.put(apply_proposal(pattern, asked.rule))
+        "pattern-propose",
+        now,
+        Pattern,
+        verb_input.id,
+        lambda state, pattern: state.put(apply_proposal(pattern, verb_input.rule)),
     )
 
 
@@ -185,10 +189,10 @@ def propose_rule(ws: Workspace, now: datetime, asked: ProposedRule) -> Changed:
     tool=Tool("Dismiss a pattern."),
     examples=("baton pattern dismiss PAT-9d2k1m",),
 )
-def dismiss_pattern(ws: Workspace, now: datetime, asked: DismissPattern) -> Changed:
+def dismiss_pattern(ws: Workspace, now: datetime, verb_input: DismissPattern) -> Changed:
     """Dismiss a pattern: it stays and is still counted, but never becomes a rule."""
     return ws.edit(
-        "pattern-dismiss", now, Pattern, asked.id, lambda state, pattern: state.put(apply_dismissal(pattern))
+        "pattern-dismiss", now, Pattern, verb_input.id, lambda state, pattern: state.put(apply_dismissal(pattern))
     )
 
 
@@ -199,7 +203,7 @@ def dismiss_pattern(ws: Workspace, now: datetime, asked: DismissPattern) -> Chan
     positional=("id",),
     examples=("baton pattern graduate PAT-9d2k1m", "baton pattern graduate PAT-9d2k1m --sign"),
 )
-def graduate_pattern(ws: Workspace, now: datetime, asked: GraduatePattern) -> Changed:
+def graduate_pattern(ws: Workspace, now: datetime, verb_input: GraduatePattern) -> Changed:
     """Turn a pattern into a rule; only a person can do this.
 
     On the command line, the person types the id at a terminal where no agent acts, or the commit is signed with a key
@@ -213,11 +217,11 @@ def graduate_pattern(ws: Workspace, now: datetime, asked: GraduatePattern) -> Ch
 
     def change(state: State, pattern: Pattern) -> ProposedState:
         is_claim = not ws.judgement().is_confirmed(Key(Rule.kind, pattern.id))
-        grown = apply_graduation(state, pattern, confirmed, now, asked.rule, is_claim=is_claim)
+        grown = apply_graduation(state, pattern, confirmed, now, verb_input.rule, is_claim=is_claim)
         assert confirmed is not None
         return ProposedState(grown, trailers=confirmation_trailers(confirmed.how, confirmed.by, str(key_of(pattern))))
 
-    return ws.edit("pattern-graduate", now, Pattern, asked.id, change)
+    return ws.edit("pattern-graduate", now, Pattern, verb_input.id, change)
 
 
 @verb(
@@ -227,11 +231,11 @@ def graduate_pattern(ws: Workspace, now: datetime, asked: GraduatePattern) -> Ch
     positional=("id", "into"),
     examples=("baton pattern merge PAT-9d2k1m PAT-2x8m4c",),
 )
-def merge_pattern(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
+def merge_pattern(ws: Workspace, now: datetime, verb_input: MergeInto) -> Changed:
     """Merge a pattern into a duplicate: add up the counts, and archive the merged one.
 
     Raises:
         InvalidArgument: both ids name the same record.
         NotAllowed: a person confirmed the merged pattern but not the remaining one, or one of them is graduated.
     """
-    return merge_records(ws, now, "pattern-merge", Pattern, asked)
+    return merge_records(ws, now, "pattern-merge", Pattern, verb_input)

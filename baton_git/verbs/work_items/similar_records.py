@@ -108,7 +108,7 @@ def are_similar(first: str, second: str) -> bool:
     return len(left & right) >= SHARE * len(left | right)
 
 
-def merge_records(ws: Workspace, now: datetime, op: str, model: type[Mergeable], asked: MergeInto) -> Changed:
+def merge_records(ws: Workspace, now: datetime, op: str, model: type[Mergeable], verb_input: MergeInto) -> Changed:
     """Merge a record into another one, and archive it with the other's id as the reason.
 
     Raises:
@@ -117,7 +117,7 @@ def merge_records(ws: Workspace, now: datetime, op: str, model: type[Mergeable],
             superseded.
     """
     state = ws.branch.read().state
-    gone_id, kept_id = state.find(model, asked.id).id, state.find(model, asked.into).id
+    gone_id, kept_id = state.find(model, verb_input.id).id, state.find(model, verb_input.into).id
     if gone_id == kept_id:
         raise InvalidArgument(f"{gone_id} cannot be merged into itself")
 

@@ -86,7 +86,7 @@ def _render_status(app: App, result: StatusResult) -> None:
 
 def _status_lines(app: App, result: StatusResult) -> list[str]:
     status = result.status
-    revision = status.version
+    revision = status.revision
     when = describe_age(iso(revision.time), app.now) if revision.time and revision.number else "nothing recorded yet"
     ref = app.settings.prefix + revision.namespace.component
     lines: list[str] = [wrap_after("", f"{revision.namespace}  revision {revision.number}, {when}  ({ref})")]

@@ -43,7 +43,7 @@ def show(request: PageRequest) -> Response:
     now = request.site.now()
     with request.work() as ws:
         health = summarize_health(ws, now)
-        state = health.status.version.state
+        state = health.status.revision.state
         loops, head = _sort_loops(state), state.entry(HEAD)
         parts: dict[str, Any] = {
             "loops": _limit(loops), "items": _limit(_sort_items(state)), "patterns": _limit(_sort_patterns(state)),
@@ -53,7 +53,7 @@ def show(request: PageRequest) -> Response:
         due = {loop.id: _find_due(loop, now) for loop in loops}
         return request.render(
             "board.html", ws, health=health, due=due, archive=_count_archived(state),
-            context=head.context if isinstance(head, Head) else "", version=health.status.version, **parts,
+            context=head.context if isinstance(head, Head) else "", revision=health.status.revision, **parts,
         )  # fmt: skip
 
 

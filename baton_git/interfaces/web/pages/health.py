@@ -43,7 +43,7 @@ class Health(NamedTuple):
 
 def summarize_health(ws: Workspace, now: datetime) -> Health:
     summary = read_status(ws)
-    due = sum(is_due(loop, now) for loop in summary.version.state.records(OpenLoop))
+    due = sum(is_due(loop, now) for loop in summary.revision.state.records(OpenLoop))
     return Health(summary, tuple(sign for sign in _find_signs(summary, due) if sign.number))
 
 

@@ -96,10 +96,10 @@ def _read_glance(request: PageRequest, name: Namespace) -> Glance:
     now = request.site.now()
     try:
         with request.site.work(name.text) as ws:
-            version = ws.branch.read()
+            revision = ws.branch.read()
             rows = [
-                InboxRow(name, item, _find_link(name, item), _list_quick_actions(version.state, item))
-                for item in find_ready(ws, now, version)
+                InboxRow(name, item, _find_link(name, item), _list_quick_actions(revision.state, item))
+                for item in find_ready(ws, now, revision)
             ]
             return Glance(name, summarize_health(ws, now), rows, problems=ws.problems)
     except BatonError as error:
