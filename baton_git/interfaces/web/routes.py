@@ -35,6 +35,7 @@ from baton_git.interfaces.web.pages import (
 )
 from baton_git.interfaces.web.session_cookie import PageAccess
 from baton_git.interfaces.web.templating import static_files
+from baton_git.interfaces.web.texts import REPOSITORY_PAGES
 
 FOREVER = "public, max-age=31536000, immutable"
 """Browsers may cache a file forever, because its address contains its version."""
@@ -49,9 +50,7 @@ PAGES = {
 
 def is_page(path: str) -> bool:
     """Return whether a path belongs to the pages, which check the browser's cookie themselves."""
-    return path in ("/", "/login", "/logout", "/n", "/search", "/doctor", "/events") or path.startswith(
-        ("/n/", "/static/")
-    )
+    return path in (*REPOSITORY_PAGES, "/login", "/logout", "/n", "/events") or path.startswith(("/n/", "/static/"))
 
 
 def router(site: Site, stream_limit: StreamLimit | None = None, page_token: str | None = None) -> APIRouter:

@@ -8,7 +8,7 @@ import re
 import shlex
 from datetime import UTC, date, datetime
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from baton_git.core.kinds import ALL_KINDS, value_at
 from baton_git.core.output import html
@@ -26,6 +26,9 @@ FIELDS = {
 }  # fmt: skip
 """The labels of record fields on pages. Other fields are shown by their names."""
 
+REPOSITORY_PAGES = ("/", "/search", "/doctor")
+"""The paths of the pages that belong to no namespace, without those of the login."""
+
 TIERS = {"human_confirmed": "confirmed by a person", "llm_derived": "derived by a model", "raw_source": "raw source"}
 
 
@@ -42,12 +45,12 @@ def address(component: str, page: str = "", **query: object) -> str:
 
 
 def next_page(text: str, fallback: str = "/") -> str:
-    """Return `text` if it is the address of the inbox or of a page of a namespace; otherwise `fallback`."""
-    parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
-    is_ours = (
-        parts is not None and not parts.scheme and not parts.netloc and (text == "/" or text.startswith(("/n/", "/?")))
-    )
-    return text if is_ours else fallback
+    """Return `text` if it is the address of a page of this server; otherwise `fallback`.
+
+    The pages of the login are not accepted.
+    """
+    path = text.partition("?")[0] if text.isascii() and text.isprintable() and "\\" not in text else ""
+    return text if path in REPOSITORY_PAGES or path.startswith("/n/") else fallback
 
 
 def sentence(text: object) -> str:

@@ -12,6 +12,7 @@ from web_server import TOKEN, hidden
 
 from baton_git.core.errors import StoreError
 from baton_git.interfaces.http.attempts import ADDRESSES, FREE, LONGEST, Attempts
+from baton_git.interfaces.web.routes import PAGES
 from baton_git.interfaces.web.session_cookie import PERSON, PageAccess, load_key
 from baton_git.interfaces.web.texts import next_page
 
@@ -130,10 +131,24 @@ def test_the_key_is_private_and_created_once(tmp_path: Path) -> None:
         load_key(path)
 
 
-@for_each("text", ["//evil.example", "/\\evil.example", "https://evil.example", "/n/\n", "javascript:x", "/v1/x"])
+@for_each("text", ["//evil.example", "//evil.example/doctor", "///doctor", "//[", "/\\evil.example", " //evil.example",
+                   "https://evil.example", "https://evil.example/search", "/n/\n", "javascript:x", "/v1/x",
+                   "/doctor.evil.example", "/login"])  # fmt: skip
 def test_the_login_redirects_only_to_our_own_pages(text: str) -> None:
     assert next_page(text) == "/"
-    assert next_page("/n/shop/board?q=a%20b") == "/n/shop/board?q=a%20b"
+
+
+@for_each("page", [path.format(component="shop", action="sync", revision="1") for path in PAGES])
+def test_the_login_redirects_to_every_page(page: str) -> None:
+    for text in (page, f"{page}?q=a%20b"):
+        assert next_page(text, "fallback") == text
+
+
+def test_a_login_that_began_at_the_doctor_or_the_search_returns_there(locked: Any) -> None:
+    for page in ("/doctor", "/search?q=shop"):
+        login = locked.get(page, code=303).headers["location"]
+        assert f'data-next="{page}"' in locked.log_in(page=login).text
+        locked.post("/logout", {"csrf_token": ""})
 
 
 def test_an_old_cookie_is_invalid_after_logging_out(locked: Any) -> None:
