@@ -21,6 +21,17 @@ def work(baton: Any) -> None:
     some_work(baton)
 
 
+def add_second_records(baton: Any) -> None:
+    """Add two follow-ups, and a second pattern and decision."""
+    for words in (
+        ("followup", "add", "Later", "--id", "FU-2"),
+        ("followup", "add", "Much later", "--id", "FU-3"),
+        ("pattern", "record", "Assumed", "--id", "PAT-2"),
+        ("decision", "add", "Half up", "--why", "law", "--id", "DEC-2"),
+    ):
+        baton(*words, "--namespace", "shop")
+
+
 def click(served: Served, page: str, words: str, **more: Any) -> Any:
     """Press the button with this label in a list; return the response."""
     text = served.get(page).text
@@ -36,7 +47,7 @@ def follow(served: Served, answer: Any) -> str:
 
 
 def test_every_action_has_a_form_with_a_label_for_each_field(work: None, baton: Any, serve: Any) -> None:
-    baton("followup", "add", "Later", "--id", "FU-2", "--namespace", "shop")
+    add_second_records(baton)
     served = serve()
     ids = {"open_loop": "OL-1", "follow_up": "FU-2", "pattern": "PAT-1", "active_decision": "DEC-1"}
     for name, action in ACTIONS.items():
@@ -96,6 +107,32 @@ def test_a_pattern_is_counted_again_and_decisions_are_monitored_and_merged(work:
     assert "a law" in record
 
 
+def test_a_record_is_not_offered_as_the_target_of_its_own_merge(work: None, baton: Any, serve: Any) -> None:
+    add_second_records(baton)
+    served = serve()
+    for name, id_, other in (
+        ("merge-follow-ups", "FU-2", "FU-3"),
+        ("merge-patterns", "PAT-1", "PAT-2"),
+        ("merge-decisions", "DEC-1", "DEC-2"),
+        ("supersede", "DEC-1", "DEC-2"),
+    ):
+        text = served.get(f"do/{name}?id={id_}").text
+        assert re.findall(r'<option value="([^"]*)"', text) == ["", other], name
+
+
+def test_a_form_that_needs_another_record_says_if_there_is_none(work: None, serve: Any) -> None:
+    served = serve()
+    for name, id_, kind in (
+        ("merge-patterns", "PAT-1", "pattern"),
+        ("merge-decisions", "DEC-1", "decision"),
+        ("supersede", "DEC-1", "decision"),
+    ):
+        text = served.get(f"do/{name}?id={id_}").text
+        assert f"There is no other {kind}." in text
+        assert "<select" not in text
+        assert 'type="submit"' not in text
+
+
 def read_csrf_token(served: Served) -> str:
     return str(re.findall(r'name="csrf_token" value="([^"]*)"', served.get("do/verify").text)[0])
 
@@ -126,7 +163,8 @@ REFUSED = (
 )  # fmt: skip
 
 
-def test_an_invalid_form_shows_its_errors_and_keeps_the_input(work: None, serve: Any) -> None:
+def test_an_invalid_form_shows_its_errors_and_keeps_the_input(work: None, baton: Any, serve: Any) -> None:
+    add_second_records(baton)
     served = serve()
     tip = served.site.tip("shop")
     for path, fields, words in REFUSED:

@@ -47,7 +47,7 @@ def _find_record(request: PageRequest, ws: Workspace) -> Record:
 
 def _build_fields(ws: Workspace, record: Record, entered: Mapping[str, str]) -> list[FormField]:
     without = set(type(record).model_fields) - set(EDITED[record.kind])
-    return build_fields(type(record), without, entered, ws.branch.read().state, record.kind)
+    return build_fields(type(record), without, entered, ws.branch.read().state, Key(record.kind, record.id))
 
 
 def _render(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -21,10 +21,10 @@ from baton_git.verbs.work_items.references import REFERENCES
 
 FieldKind = Literal["text", "lines", "number", "choice", "flag", "check"]
 
-NAMED: Mapping[str, type[Record]] = {**REFERENCES, "pattern": Pattern, "decision": ActiveDecision, "by": ActiveDecision}
+NAMED: Mapping[str, type[Record]] = {**REFERENCES, "pattern": Pattern, "decision": ActiveDecision}
 """The form fields whose value is the id of a record, each with the model of that record."""
-SAME_KIND = "into"
-"""The field that names another record of the same kind as the record that the form changes."""
+SAME_KIND = ("into", "by")
+"""The form fields that name another record of the same kind as the record that the form changes."""
 MOST_CHOICES = 300
 METHODS = {
     "http": "an address answers", "file_exists": "a file exists", "process_running": "a process runs",
@@ -55,7 +55,7 @@ class FormField(NamedTuple):
 
 
 def build_fields(
-    model: type[BaseModel], without: set[str], entered: Mapping[str, str], state: State, kind: str = ""
+    model: type[BaseModel], without: set[str], entered: Mapping[str, str], state: State, key: Key | None = None
 ) -> list[FormField]:
     """Return the form fields for the input model of a verb.
 
@@ -63,10 +63,10 @@ def build_fields(
         without: fields of the input to leave out.
         entered: the texts that are already in the fields.
         state: contains the records that can be chosen.
-        kind: the kind of the record that the form changes.
+        key: the record that the form changes; None if it changes none.
     """
     fields = [
-        _build_field(name, info, _list_choices(name, info, state, kind))
+        _build_field(name, info, _list_choices(name, info, state, key))
         for name, info in model.model_fields.items()
         if name not in without
     ]
@@ -103,16 +103,21 @@ def _strip_optional(annotation: Any) -> Any:
     return _strip_optional(inner[0]) if NoneType in parts and len(inner) == 1 else annotation
 
 
-def _list_choices(name: str, info: FieldInfo, state: State, kind: str) -> list[tuple[str, str]]:
+def _list_choices(name: str, info: FieldInfo, state: State, key: Key | None) -> list[tuple[str, str]]:
     annotation = _strip_optional(info.annotation)
     if get_origin(annotation) is Literal:
         return [(str(value), words(value)) for value in get_args(annotation)]
-    named = kind if name == SAME_KIND else NAMED[name].kind if name in NAMED else ""
-    return [(id_, f"{cut(title, 70)} ({id_})") for id_, title in _list_titles(state, named)] if named else []
+    if name in SAME_KIND and key is not None:
+        kind, ids = key.kind, state.ids(key.kind) - {key.id}
+    elif name in NAMED:
+        kind, ids = NAMED[name].kind, state.ids(NAMED[name].kind)
+    else:
+        return []
+    return [(id_, f"{cut(title, 70)} ({id_})") for id_, title in _list_titles(state, kind, ids)]
 
 
-def _list_titles(state: State, kind: str) -> Iterator[tuple[str, str]]:
-    for id_ in sorted(state.ids(kind))[:MOST_CHOICES]:
+def _list_titles(state: State, kind: str, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for id_ in sorted(ids)[:MOST_CHOICES]:
         record = state.entry(Key(kind, id_))
         if isinstance(record, Part):
             yield id_, title_of(kind, record.as_data())

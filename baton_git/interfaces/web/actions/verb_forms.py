@@ -15,7 +15,7 @@ from baton_git.core.records.base import Part
 from baton_git.core.state import Key, State
 from baton_git.core.verb import Result
 from baton_git.interfaces.http.problems import status_of
-from baton_git.interfaces.web.actions.form_fields import FormField, build_fields, read_entered
+from baton_git.interfaces.web.actions.form_fields import SAME_KIND, FormField, build_fields, read_entered
 from baton_git.interfaces.web.actions.outcomes import describe_refusal, go_back, vouch
 from baton_git.interfaces.web.actions.table import ACTIONS, ANY_KIND, PageAction
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
@@ -28,7 +28,11 @@ from baton_git.verbs.verification.checks import CheckResults
 
 
 class VerbForm(NamedTuple):
-    """The form of an action: its fields, and its record."""
+    """The form of an action: its fields, and its record.
+
+    Attributes:
+        needs_other: whether the action needs another record of the same kind, and there is none.
+    """
 
     name: str
     action: PageAction
@@ -36,6 +40,7 @@ class VerbForm(NamedTuple):
     key: Key | None
     title: str
     next: str
+    needs_other: bool
 
 
 def show(request: PageRequest) -> Response:
@@ -87,10 +92,11 @@ def _build_form(request: PageRequest, ws: Workspace) -> VerbForm:
     entered = request.form or request.query
     fields = [
         _offer_remotes(ws, field._replace(label=action.labels.get(field.name, field.label)))
-        for field in build_fields(action.declaration.input_model, without, entered, state, action.kind)
+        for field in build_fields(action.declaration.input_model, without, entered, state, key)
     ]
     title = title_of(key.kind, read_fields(state.entry(key))) if key is not None else ""
-    return VerbForm(name, action, fields, key, title, _find_next(request, key))
+    needs_other = any(field.name in SAME_KIND and not field.choices for field in fields)
+    return VerbForm(name, action, fields, key, title, _find_next(request, key), needs_other)
 
 
 def _offer_remotes(ws: Workspace, field: FormField) -> FormField:
