@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar
@@ -23,17 +23,18 @@ POLL_EVERY = 0.4
 BACKLOG = 500
 """Maximum number of commits of one namespace reported at once.
 
-If a client that reconnects missed more, none is reported, and `Current.missed` is true. If a poll finds more, only the
-newest are reported.
+If a client that reconnects missed more, or a poll finds more, none of them is reported, and `Current.missed` is true.
 """
 
 
 @dataclass(frozen=True)
 class Current:
-    """The current tip: the first event of every stream, sent again when a namespace was removed.
+    """The current tip: the first event of every stream, sent again when a namespace was removed, and in place of
+    changes that are too many to report.
 
     Attributes:
-        namespace: None if all namespaces are watched; then `commit` and `revision` are None as well.
+        namespace: None if all namespaces are watched; then `commit` and `revision` are None as well. The event of a
+            removed namespace names it.
         commit: None also if the namespace does not exist.
         missed: whether changes since the client's last event are not reported; then the client should reload the state.
     """
@@ -141,10 +142,15 @@ class _Watch:
             store = ws.branch.store
             return Current(self._namespace, commit, read_revision_number(store, store.commit(commit)))
 
-    def _find_new(self, name: str, tip: Oid, known: Oid | None) -> list[Change]:
-        """Return the new commits of a namespace; of a branch that was reset, only its tip."""
+    def _find_new(self, name: str, tip: Oid, known: Oid | None) -> Sequence[Current | Change]:
+        """Return the new commits of a namespace; of a branch that was reset, only its tip.
+
+        If there are more than `BACKLOG`, return one event instead, whose `missed` is true.
+        """
         with self._site.work(name) as ws:
-            new = list(islice(ws.branch.store.only_in(tip, *([known] if known else [])), BACKLOG))
+            new = list(islice(ws.branch.store.only_in(tip, *([known] if known else [])), BACKLOG + 1))
+            if len(new) > BACKLOG:
+                return [replace(self._read_current(tip), missed=True)]
             entries = [parse_entry(info) for info in new or [ws.branch.store.commit(tip)]]
             return _build_changes(ws.branch, reversed(entries))
 

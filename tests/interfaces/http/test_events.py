@@ -137,6 +137,24 @@ def test_a_client_that_missed_too_much_must_reload(api: Any, listen: Listen, mon
     assert listen(api, since=commits[1]).next().data["missed"] is False
 
 
+def test_a_client_is_told_to_reload_if_too_many_commits_are_found_at_once(
+    api: Any, listen: Listen, git: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton_git.interfaces.http.changes.BACKLOG", 2)
+    commits = [add(api, f"OL-{number}") for number in range(4)]
+    ref = api.post("/v1/namespaces", {"namespace": api.namespace}).json()["ref"]
+    git(api.folder, "update-ref", ref, commits[0])
+    stream, everywhere = listen(api), listen(api, namespace=None)
+    assert (stream.next().id, everywhere.next().id) == (commits[0], None)
+    git(api.folder, "update-ref", ref, commits[3])
+    gap = {"namespace": api.namespace, "commit": commits[3], "revision": 4, "missed": True}
+    assert stream.next() == ("current", commits[3], gap)
+    gap = {"namespace": None, "commit": None, "revision": None, "missed": True}
+    assert everywhere.next() == ("current", None, gap)
+    newest = add(api, "OL-4")
+    assert (stream.next().id, everywhere.next().id) == (newest, newest)
+
+
 def test_without_a_namespace_all_are_watched(api: Any, listen: Listen) -> None:
     stream = listen(api, namespace=None)
     stream.next()

@@ -57,7 +57,7 @@ def router(site: Site, stream_limit: StreamLimit) -> APIRouter:
 
         The id of an event is its commit. A client that reconnects with this id in Last-Event-ID gets the changes
         that it missed. If these are too many, `missed` in `current` is true, and the client should read the state
-        again.
+        again. The same event is sent later if more than 500 commits of a namespace are found at once.
         """
         if namespace is not None:
             Namespace(namespace)
