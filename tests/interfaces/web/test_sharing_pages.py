@@ -36,9 +36,11 @@ def test_without_a_token_of_its_own_the_page_cannot_loosen_a_policy_or_trust(wor
     served = serve()
     refused = served.send("do/remote-policy", {"remote": "origin", "policy": "auto"}, code=403)
     assert "only a person may choose it" in refused.text
-    assert "baton trust --from origin" in served.get("trust-remote?remote=origin").text
+    line = "baton trust --from origin --namespace shop"
+    assert line in served.get("trust-remote?remote=origin").text
     csrf_token = re.findall(r'name="csrf_token" value="([^"]+)"', served.get("do/sync").text)[0]
-    served.post("trust-remote?remote=origin", {"csrf_token": csrf_token}, code=403)
+    refused = served.post("trust-remote?remote=origin", {"csrf_token": csrf_token}, code=403)
+    assert f"in a terminal: {line}" in refused.text
     served.get("trust-remote?remote=nowhere", code=404)
 
 

@@ -31,7 +31,8 @@ def settle(request: PageRequest) -> Response:
             distrust_remote(ws, name)
             return request.redirect_to("review", "remote-distrusted")
         if request.no_person:
-            raise NeedsHuman(request.no_person, hint=f"in a terminal: {command('baton', 'trust', '--from', name)}")
+            line = command("baton", "trust", "--from", name, namespace=str(request.namespace))
+            raise NeedsHuman(request.no_person, hint=f"in a terminal: {line}")
         if request.form.get("shown") != digest({"address": find_remote_url(ws, name)}):
             return _render(
                 request, ws, name, 409, "The address has changed since it was shown. The remote is not trusted."
