@@ -178,7 +178,7 @@ class PageRequest:
         title = TITLES.get(status, "Something went wrong")
         back = self.address if status in (409, 503) else None
         message = sentence(message)
-        if status == 404 or ("baton " in hint and "terminal" not in hint):
+        if "baton " in hint and "terminal" not in hint:
             hint = ""  # the hint names commands, which a page does not have
         return self.render(
             "error.html",

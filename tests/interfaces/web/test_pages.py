@@ -105,6 +105,18 @@ def test_an_address_that_does_not_exist_has_an_error_page(baton: Any, serve: Any
         assert "content-security-policy" in answer.headers
 
 
+def test_the_error_page_of_a_missing_thing_shows_a_hint_unless_it_names_a_command(baton: Any, serve: Any) -> None:
+    baton("init", "--namespace", "shop")
+    served = serve()
+    for path, hint in (
+        ("/n/shop/nothing", "all pages can be reached from the start page"),
+        ("/n/shop/record?kind=open_loop&id=nope", "the timeline may still show its changes"),
+        ("/n/shop/do/passed?id=nope", "it may be closed by now"),
+    ):
+        assert f">{hint}</span></p>" in served.get(path, code=404).text
+    assert "baton init" not in served.get("/n/nowhere/board", code=404).text
+
+
 def test_pages_load_only_the_servers_own_files_which_browsers_may_cache(serve: Any) -> None:
     served = serve()
     found = re.findall(r'(?:href|src)="(/static/[^"]+)"', served.get("/").text)
