@@ -7,7 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from baton_git.interfaces.web.pages import timeline
+import pytest
+
+from baton_git.interfaces.web.pages import quarantine, timeline
+from baton_git.namespace.import_quarantine import ImportQuarantine, RefusedRow
 from baton_git.verbs.work_items.followups import add_follow_up
 
 PAGES = ("board", "timeline", "lineage", "handed", "review", "conflicts", "back", "compare", "compare?a=1&b=~0",
@@ -143,6 +146,22 @@ def test_the_timeline_has_pages_and_filters(baton: Any, serve: Any, monkeypatch:
     assert served.get("timeline?session=s1").text.count('class="moment"') == 3
     assert served.get("timeline?record=FU-1").text.count('class="moment"') == 2
     assert served.get("timeline?agent=nobody").text.count('class="moment"') == 0
+
+
+def test_a_page_beyond_the_end_of_the_quarantine_shows_its_last_rows(
+    baton: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quarantine, "SHOWN", 2)
+    baton("init", "--namespace", "shop")
+    served = serve()
+    assert "Imports left out no rows" in served.get("quarantine?page=99").text
+    rows = [RefusedRow(f"row {number}", "no id", {}) for number in range(3)]
+    with served.site.work("shop") as ws:
+        store = ImportQuarantine(ws.branch.store.repository.common_dir, ws.branch.namespace)
+        store.replace("document.json", rows, "2026-06-17T12:30:00Z")
+    text = served.get("quarantine?page=99").text
+    assert text.count('<li class="row">') == 1
+    assert "row 2" in text
 
 
 def test_the_page_of_a_session_shows_its_brief_changes_and_digest(baton: Any, serve: Any, top: Path) -> None:
