@@ -69,10 +69,10 @@ def test_a_loop_ends_with_the_marker_and_passes_on_the_last_answer(agents, quick
     assert (done.data["cost_usd"], done.data["tokens"], done.data["cost_is_known"]) == (1.5, 45, True)
     assert [one["iteration"] for one in done.data["sessions"]] == [1, 2, 3]
     assert [one["status"] for one in done.data["sessions"]] == ["exited"] * 3
-    told = [call[0][call[0].index("--append-system-prompt") + 1] for call in agents.calls()]
-    assert "session 1 of at most 20" in told[0]
-    assert "| Began with part 1" in told[1]
-    assert all("LOOP_COMPLETE" in one for one in told)
+    system_prompts = [call[0][call[0].index("--append-system-prompt") + 1] for call in agents.calls()]
+    assert "session 1 of at most 20" in system_prompts[0]
+    assert "| Began with part 1" in system_prompts[1]
+    assert all("LOOP_COMPLETE" in one for one in system_prompts)
     assert {call[0][1] for call in agents.calls()} == {"Do it"}
     assert "session 2/20: exited, 0.50 USD, 15 tokens" in done.err
 
@@ -135,8 +135,8 @@ def test_a_session_ended_by_a_signal_names_it(agents, quick):
 
 
 def test_a_result_that_is_an_error_is_a_failure_despite_exit_status_0(agents, quick):
-    said = {"type": "result", "is_error": True, "result": "No credit.\n\nLOOP_COMPLETE", "total_cost_usd": 1.0}
-    agents.shell("claude", f"cat <<'END'\n{json.dumps(said)}\nEND")
+    result = {"type": "result", "is_error": True, "result": "No credit.\n\nLOOP_COMPLETE", "total_cost_usd": 1.0}
+    agents.shell("claude", f"cat <<'END'\n{json.dumps(result)}\nEND")
     done = quick("--max-failures", "1")
     assert (done.code, done.data["ended_by"], done.data["sessions"][0]["status"]) == (1, "failures", "failed")
     assert "No credit." in done.err
@@ -144,8 +144,8 @@ def test_a_result_that_is_an_error_is_a_failure_despite_exit_status_0(agents, qu
 
 @pytest.mark.parametrize("cost", ["NaN", "Infinity", "-1", "true", '"1"', "1e300", "9" * 400])
 def test_an_invalid_cost_is_unknown(agents, quick, cost):
-    said = f'{{"type": "result", "result": "x", "total_cost_usd": {cost}, "usage": {{"input_tokens": -5}}}}'
-    agents.shell("claude", f"cat <<'END'\n{said}\nEND")
+    result = f'{{"type": "result", "result": "x", "total_cost_usd": {cost}, "usage": {{"input_tokens": -5}}}}'
+    agents.shell("claude", f"cat <<'END'\n{result}\nEND")
     done = quick("--max-iterations", "1")
     assert (done.data["cost_usd"], done.data["tokens"], done.data["ended_by"]) == (None, None, "max_iterations")
     assert done.err.count("cost unknown, tokens unknown") == 2

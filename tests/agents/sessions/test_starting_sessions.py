@@ -95,9 +95,9 @@ def test_an_invalid_launch_request_is_an_error_with_its_reason(agents, records, 
 def test_each_cli_gets_its_own_arguments(agents, records, spawner, cli, arguments, stdin):
     agents.shell(cli, NOTE)
     wait_for_end(records, spawner(make_request(agents, cli, system_prompt="Facts"), {})["spawned"])
-    said = agents.notes.read_text().splitlines()
-    assert said[: len(arguments)] == arguments
-    assert said[-1] == f"stdin:{stdin}"
+    noted = agents.notes.read_text().splitlines()
+    assert noted[: len(arguments)] == arguments
+    assert noted[-1] == f"stdin:{stdin}"
 
 
 @pytest.mark.parametrize("cli", ["claude", "codex", "gemini"])
@@ -246,9 +246,9 @@ def test_old_records_are_deleted_with_their_logs_and_pipes_except_those_of_the_c
 def test_no_secret_of_a_session_reaches_its_log(agents, records, spawner):
     agents.shell("claude", "echo key ghp_" + "a1B2" * 10 + "; printf ghp_%s " + "a1B2" * 10)
     record = wait_for_end(records, spawner(make_request(agents), {})["spawned"])
-    said = (records.folder / f"{record.id}.log").read_text()
-    assert said.startswith("key ")
-    assert "a1B2" not in said
+    log = (records.folder / f"{record.id}.log").read_text()
+    assert log.startswith("key ")
+    assert "a1B2" not in log
 
 
 @pytest.mark.slow

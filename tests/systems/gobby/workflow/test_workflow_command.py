@@ -147,12 +147,12 @@ def test_special_files_are_reported(baton, project):
     (folder / "folder.yml").mkdir()
     (folder / "link.yaml").symlink_to("/nowhere")
     (folder / "device.yaml").symlink_to("/dev/zero")
-    said = baton("workflow", "list").err
-    assert "pipe.yaml: is a pipe or a device" in said
-    assert "device.yaml: is a pipe or a device" in said
-    assert "folder.yml: is a folder" in said
-    assert "link.yaml: is a dangling link" in said
-    assert "a\\x0ab.yaml" in said
+    errors = baton("workflow", "list").err
+    assert "pipe.yaml: is a pipe or a device" in errors
+    assert "device.yaml: is a pipe or a device" in errors
+    assert "folder.yml: is a folder" in errors
+    assert "link.yaml: is a dangling link" in errors
+    assert "a\\x0ab.yaml" in errors
 
 
 def test_a_broken_workflow_is_reported_and_the_others_run(baton, users):
