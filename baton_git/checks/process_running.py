@@ -25,12 +25,13 @@ def check(spec: CheckSpec, world: World) -> Outcome:
     """
     if not spec.process_name:
         return Unknown("no process name is given")
-    if any(spec.process_name in names for names in _living()):
+    if any(spec.process_name in names for names in _list_running_names()):
         return Passed()
     return Failed(f"no process {spec.process_name} is running")
 
 
-def _living() -> Iterator[set[str]]:
+def _list_running_names() -> Iterator[set[str]]:
+    """Yield the names of each running process."""
     # psutil returns None for values that cannot be read, and skips processes that end meanwhile.
     for process in psutil.process_iter(["name", "cmdline", "status"]):
         if process.pid == os.getpid() or process.info["status"] == psutil.STATUS_ZOMBIE:
@@ -45,10 +46,10 @@ def list_names(argv: Sequence[str]) -> Iterator[str]:
     program = os.path.basename(argv[0])  # noqa: PTH119  `Path.name` ignores a final slash
     yield program
     if _INTERPRETER.match(program):
-        yield from _script(argv[1:])
+        yield from _list_script_names(argv[1:])
 
 
-def _script(arguments: Sequence[str]) -> Iterator[str]:
+def _list_script_names(arguments: Sequence[str]) -> Iterator[str]:
     rest = iter(arguments)
     for argument in rest:
         if argument in _INLINE:

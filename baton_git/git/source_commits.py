@@ -41,8 +41,8 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
 
     Raises:
         NotFound: the branch does not exist.
-        BatonError: the commit is not among the first `MAX_SEARCHED` commits or in a shallow clone, but may be an older
-            one; or `text` is an expression (`HEAD~1`) or the name of an annotated tag.
+        BatonError: the commit may be older than the newest `MAX_SEARCHED` commits, or than those of a shallow clone; or
+            `text` is an expression (`HEAD~1`) or the name of an annotated tag.
     """
     start = _start(store, branch)
     if start is None:

@@ -71,7 +71,7 @@ def extract(
     Args:
         agent: the agent CLI that wrote the transcript; None: detect it.
         memory: a file that stores the state of the reading, so that the next call reads only new lines. The result is
-            the same without the file, except that secrets from earlier calls are redacted.
+            the same as without the file, except that secrets in the lines that earlier calls read are redacted.
         folder: the session's working directory, in case the transcript does not name one.
 
     Raises:

@@ -62,9 +62,9 @@ def main() -> None:
 
 
 def _is_same_process(pid: int, began: float) -> bool:
-    """Whether a process id still belongs to the session: to a process with the same start time, or to none.
+    """Whether a process id has not been reused: its process started at the same time, or is gone.
 
-    The session's first process may be gone while others of its group run; then the id has not been reused.
+    The session's first process may be gone while others of its group still run.
     """
     try:
         return bool(abs(psutil.Process(pid).create_time() - began) < 1)

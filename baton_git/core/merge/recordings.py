@@ -16,7 +16,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 class Own(NamedTuple):
-    """How often each side has counted, at least, since the two copies were equal."""
+    """The minimum number of times that each copy counted after the two were equal."""
 
     ours: int
     theirs: int

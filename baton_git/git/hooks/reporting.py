@@ -18,12 +18,12 @@ REMEDY = "; run: baton hooks install"
 
 
 class EventState(NamedTuple):
-    """The state of an event.
+    """The state of baton's hook for one of git's hook events.
 
     Attributes:
         runs: whether baton's script will run.
-        how: how it runs, or why it does not.
-        is_outdated: whether it runs and `install` would write another script.
+        how: how the script runs, or why it does not.
+        is_outdated: whether the script runs, but `install` would write another one.
     """
 
     event: str

@@ -1,4 +1,4 @@
-"""One commit as a fold sees it: its origin, its trees, and the values of the covered fields of its records."""
+"""One commit of the fold over the history: its origin, its trees, and the values of its records that a facet covers."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
 
 
 def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | None:
-    """Return the action `stop` if the remote branch was rewritten or deleted, or a local commit silently reverts.
+    """Return `stop` if the remote branch was rewritten or deleted, or if a local commit silently reverts others.
 
     If `terms.settle` is set, the sync stops only if the branch was deleted on the remote and `settle` is `theirs`.
     """
@@ -204,7 +204,7 @@ def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], boo
 
 
 def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
-    """Return the new hand-made commits that silently revert, each with the older revision that it restores.
+    """Return the new hand-made commits that silently revert others, each with the older revision that it restores.
 
     `Branch.find_suspected_revert` explains how such commits happen by accident. Commits that were undone, commits whose
     changes are no longer in effect, and commits that only revert other silent reverts are left out.

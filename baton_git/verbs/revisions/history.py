@@ -54,7 +54,8 @@ def read_log(
 ) -> Iterator[Shown]:
     """Yield the commits that pass the filter, newest first, with their changes.
 
-    If the filter names a record, only its changes are included, and the reviews that rejected one of its changes.
+    If the filter names a record, only the commits that changed it and the reviews that rejected one of its changes are
+    yielded, without the changes of other records.
 
     Args:
         limit: maximum number of commits.

@@ -110,7 +110,7 @@ def _apply_value(
     key, entry = _find_entry(state, conflict)
     if is_side and chosen and isinstance(chosen[0], dict) and chosen[0].keys() == {"path", "blob"}:
         raise NotAllowed(
-            f"{conflict.record_id}: that side is too large to be stored again",
+            f"{conflict.record_id}: the value of that side is too large to be stored again",
             hint=f"git cat-file blob {chosen[0]['blob']} shows it; {_make_keep_hint(conflict)}",
         )
     if conflict.field == "":
@@ -121,7 +121,7 @@ def _apply_value(
     names = _split_field(data, conflict.field)
     if is_side and not alike(_read_value(data, names), get_side_value(conflict, conflict.winner)):
         raise NotAllowed(
-            f"{conflict.field} of {conflict.record_id or conflict.record_kind} has changed since",
+            f"{conflict.field} of {conflict.record_id or conflict.record_kind} has changed since the conflict arose",
             hint=f"{_make_keep_hint(conflict)}; or give another value",
         )
     return _put_record(state, key, entry, _replace_value(data, names, chosen), conflict)

@@ -31,8 +31,8 @@ def confirm_rules(app: App, ws: Workspace, ids: Sequence[str], *, sign: bool) ->
         return
     work = app.sign_as_person(ws) if sign else ws
     for pattern, rule in rules:
-        word = Confirmed(app.person, "signature" if sign else "terminal", pattern.id, rule, pattern.what)
-        app.tell_change(graduate_pattern(replace(work, confirmed=word), app.now, id=pattern.id, rule=rule))
+        confirmed = Confirmed(app.person, "signature" if sign else "terminal", pattern.id, rule, pattern.what)
+        app.tell_change(graduate_pattern(replace(work, confirmed=confirmed), app.now, id=pattern.id, rule=rule))
 
 
 def _can_ask(app: App) -> bool:

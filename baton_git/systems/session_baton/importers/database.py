@@ -197,7 +197,8 @@ def _make_row(baton: ImportedBaton) -> tuple[str, str, str]:
     updated_at = baton.updated_at or find_own_date(baton.baton)
     if updated_at is None:
         raise InvalidArgument(f"the baton of {shorten(baton.namespace)} has no updated_at, which the table needs")
-    data = json.dumps(baton.baton, ensure_ascii=False, separators=(",", ":"), allow_nan=False)  # as its `dump_json`
+    # The same format as that of session-baton's `dump_json`.
+    data = json.dumps(baton.baton, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     check_size(f"the baton of {baton.namespace}", len(data.encode()))
     return baton.namespace, updated_at, data
 

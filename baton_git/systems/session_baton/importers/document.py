@@ -98,7 +98,7 @@ def _choose_name(wanted: str | None, stated: Any, where: str) -> str:
 def write_file(path: Path, baton: ImportedBaton) -> None:
     """Write the baton as one JSON document that `read_file` can read.
 
-    The document has no envelope, as when a client posts it, unless it would then be misread.
+    The document gets an envelope only if `read_file` would misread it without one.
 
     Raises:
         InvalidName, InvalidDocument, LimitExceeded: the baton could not be read back; nothing is written.
