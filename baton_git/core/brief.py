@@ -167,11 +167,12 @@ def _title_size(section: Section) -> int:
 
 
 def _more_size(section: Section) -> int:
-    return _size([_more_line(section, 9999)])
+    return max(_size([_more_line(section, count)]) for count in (1, 9999))
 
 
 def _more_line(section: Section, count: int) -> str:
-    return f"… and {count} more {section.what}: {section.all}"
+    number = "one more of the" if count == 1 else f"{count} more"
+    return f"… and {number} {section.what}: {section.all}"
 
 
 def _size(lines: Iterable[str]) -> int:

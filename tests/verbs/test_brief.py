@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 from world import NOW, by_hand, later
 
 from baton_git.core.brief import FRAME, Rank, Section, compose, short_session
@@ -203,6 +205,18 @@ def test_a_brief_keeps_to_its_budget_and_counts_the_omitted_lines(ws):
     begun = begin_session(ws, later(minutes=1), StartOptions(budget=1500))
     assert len(begun.brief.text.encode()) <= 1500
     assert begun.brief.left_out["lines of the checkpoint"] > 2000
+
+
+def test_one_omitted_line_is_counted_in_the_singular():
+    ones, two = (compose("x", [Section("T", ("- a",), "open loops", more=more)], "ctx").text for more in (1, 2))
+    assert "… and one more of the open loops: baton read" in ones
+    assert "… and 2 more open loops: baton read" in two
+
+
+@given(st.lists(st.integers(0, 3), max_size=30), st.integers(600, 1500))
+def test_a_brief_never_exceeds_its_budget(more, budget):
+    sections = [Section(f"S{number}", ("- line",) * count, "lines", more=count) for number, count in enumerate(more)]
+    assert len(compose("x", sections, "ctx", budget).text.encode()) <= budget
 
 
 def test_unreadable_files_are_named(ws):

@@ -21,6 +21,7 @@ from baton_git.agents.extraction.git_findings import (
     list_committed_files,
     list_written_files,
 )
+from baton_git.core.output import count_noun
 from baton_git.core.times import parse_time_or_none
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 
@@ -82,7 +83,7 @@ def keep_whole_lines(text: str, most: int) -> str:
     for line in lines:
         most -= len(line.encode("utf-8", "replace")) + 1
         if most < 0:
-            return "\n".join([*kept, f"… and {len(lines) - len(kept)} more lines"])
+            return "\n".join([*kept, f"… and {count_noun(len(lines) - len(kept), 'more line')}"])
         kept.append(line)
     return "\n".join(kept)
 

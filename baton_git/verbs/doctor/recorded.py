@@ -40,7 +40,7 @@ def check_records(examination: Examination) -> Iterator[Diagnostic]:
         yield _describe_file(ws, file, readable.get(file.path))
     if len(faulty) > NAMED:
         rest = {file.path: readable[file.path] for file in faulty[NAMED:] if file.path in readable}
-        text = f"{len(faulty) - NAMED} more files cannot be read"
+        text = f"{count_noun(len(faulty) - NAMED, 'more file')} cannot be read"
         yield Diagnostic("error", text, advice="baton validate", repair=_restore(rest) if rest else None)
     if not faulty:
         yield ok(f"{count_noun(len(files), 'file')}, all can be read")
@@ -102,7 +102,7 @@ def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
             "baton rollback",
         )  # fmt: skip
     if len(claims) > NAMED:
-        yield Diagnostic("warning", f"{len(claims) - NAMED} more open claims", advice="baton validate")
+        yield Diagnostic("warning", count_noun(len(claims) - NAMED, "more open claim"), advice="baton validate")
     older = ws.branch.find_suspected_revert(revision)
     if older is not None:
         yield Diagnostic(

@@ -108,7 +108,7 @@ def test_a_command_without_a_result_made_a_commit_only_if_git_has_it(top, made, 
 
 
 def test_a_long_status_is_cut_at_a_line():
-    assert keep_whole_lines("aaaa\nbbbb\ncccc\n", 11) == "aaaa\nbbbb\n… and 1 more lines"
+    assert keep_whole_lines("aaaa\nbbbb\ncccc\n", 11) == "aaaa\nbbbb\n… and 1 more line"
     assert keep_whole_lines("aaaa\n", 100) == "aaaa"
 
 

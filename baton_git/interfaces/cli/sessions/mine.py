@@ -89,12 +89,12 @@ def _describe(result: MineResult) -> Iterator[str]:
     folders = result.unclear_folders
     yield from (f"    {flat(folder)}" for folder in folders[:FOLDERS_SHOWN])
     if len(folders) > FOLDERS_SHOWN:
-        yield f"    and {len(folders) - FOLDERS_SHOWN} more folders (--json has all)"
+        yield f"    and {count_noun(len(folders) - FOLDERS_SHOWN, 'more folder')} (--json has all)"
     if result.secrets:
         yield f"  {count_noun(result.secrets, 'secret was', 'secrets were')} removed"
     yield from (f"  {flat(problem)}" for problem in result.problems[:PROBLEMS_SHOWN])
     if len(result.problems) > PROBLEMS_SHOWN:
-        yield f"  and {len(result.problems) - PROBLEMS_SHOWN} more problems (--json has all)"
+        yield f"  and {count_noun(len(result.problems) - PROBLEMS_SHOWN, 'more problem')} (--json has all)"
     for item in result.expiring:
         count = count_noun(item.number, "transcript")
         title, days = AGENTS[item.agent].title, f"{item.kept_days:g} days"
