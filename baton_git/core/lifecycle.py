@@ -201,8 +201,10 @@ def apply_graduation(
             hint="run it again, and read the rule as it is now",
         )
     path = f"rules/{RecordId(pattern.id).component}.md"
-    grown = pattern.replace(status="graduated", source_tier="human_confirmed", proposed_rule=text, graduated_to=path)
-    return state.put(grown).put(Rule(id=pattern.id, text=_rule_text(grown, text, confirmed, now)))
+    graduated = pattern.replace(
+        status="graduated", source_tier="human_confirmed", proposed_rule=text, graduated_to=path
+    )
+    return state.put(graduated).put(Rule(id=pattern.id, text=_rule_text(graduated, text, confirmed, now)))
 
 
 def _rule_text(pattern: Pattern, rule: str, confirmed: Confirmed, now: datetime) -> str:

@@ -66,15 +66,15 @@ def _replace_heredocs(text: str) -> tuple[str, list[str]]:
         return text, []
     bodies: list[str] = []
     lines, kept = text.split("\n"), []
-    places: dict[str, list[int]] = {}
+    numbers_of: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
-        places.setdefault(line.strip(), []).append(number)
+        numbers_of.setdefault(line.strip(), []).append(number)
     at = 0
     while at < len(lines):
         line = lines[at]
         at += 1
         for match in list(_HEREDOC.finditer(line)):
-            ends = places.get(match[1] or match[2] or match[3], [])
+            ends = numbers_of.get(match[1] or match[2] or match[3], [])
             if (first := bisect_left(ends, at)) < len(ends):
                 end = ends[first]
                 line = line.replace(match[0], f"{match[0]}\0{len(bodies)}\0", 1)

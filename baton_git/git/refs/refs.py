@@ -24,7 +24,7 @@ from baton_git.git.refs.packed_refs import packed_below, packed_folders, packed_
 _NAME = re.compile(r"refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 _SYMBOLIC = b"ref: "
 _DEEPEST = 5
-_FILES_KNOWN = 1000
+_MAX_CACHED_PATHS = 1000
 
 
 class Swap(Enum):
@@ -144,7 +144,7 @@ class Refs:
             return known
         if not _NAME.match(ref) or ".." in ref or "@{" in ref or ref.endswith(("/", ".", ".lock")):
             raise StoreError(f"{ref!r} is not the full name of a ref (refs/…)")
-        if len(self._files) >= _FILES_KNOWN:
+        if len(self._files) >= _MAX_CACHED_PATHS:
             self._files.clear()
         return self._files.setdefault(ref, str(self.common_dir / ref))
 

@@ -79,7 +79,7 @@ class SessionActions:
         """Save the facts in the namespace and return them; only those in `include`, if given."""
         if not self._options.enabled:
             return SWITCHED_OFF
-        self._keep("pre_compact")
+        self._save_handoff("pre_compact")
         own = self._own_handoff()
         facts = collect_template_names(own) if own is not None else dict(self._extraction.facts)
         return {name: value for name, value in facts.items() if include is None or name in include}
@@ -103,7 +103,7 @@ class SessionActions:
         """Save notes for the next session in the handoff, unless they only repeat the facts."""
         if not self._options.enabled:
             return SWITCHED_OFF
-        self._keep("session_end", None if notes.strip() == self.summarize().strip() else notes)
+        self._save_handoff("session_end", None if notes.strip() == self.summarize().strip() else notes)
         return {"notes": notes}
 
     def save_checkpoint(self, summary: str | None) -> Mapping[str, Any]:
@@ -116,12 +116,12 @@ class SessionActions:
 
     def run_checks(self) -> Mapping[str, Any]:
         """Run the checks of the open loops and return their results by loop."""
-        from baton_git.verbs.verification.checks import check_loops  # as above
+        from baton_git.verbs.verification.checks import check_loops  # few workflows need it
 
         results = check_loops(self._ws, self._now, budget_seconds=VERIFY_SECONDS)
         return {"checks": {id_: check.result for id_, check in results.evidence.items()}}
 
-    def _keep(self, trigger: str, notes: str | None = None) -> None:
+    def _save_handoff(self, trigger: str, notes: str | None = None) -> None:
         from baton_git.systems.gobby.handoffs import store_handoff  # not needed at a session's start
 
         store_handoff(
@@ -148,8 +148,8 @@ class SessionActions:
         own = self._own_handoff()
         if not self._options.enabled or own is None:
             return None
-        undone = make_unfinished_section(self._ws, self._ws.branch.read().state, [own], self._live_sessions)
-        return _handoff_content(own, (*self._sections(own), *undone))
+        unfinished = make_unfinished_section(self._ws, self._ws.branch.read().state, [own], self._live_sessions)
+        return _handoff_content(own, (*self._sections(own), *unfinished))
 
     def _previous_session_summary(self) -> SourceContent | None:
         if not self._options.enabled:
@@ -204,7 +204,7 @@ class SessionActions:
         return tuple(line for line in dict.fromkeys(lines.values()) if line != "- ")
 
     def _describe_changed_handoffs(self, changed: Collection[str]) -> tuple[Section, ...]:
-        """Return the facts of other sessions among the changed handoffs."""
+        """Return sections with the facts of those changed handoffs that belong to other sessions."""
         state, own = self._ws.branch.read().state, self._session.id
         handoffs = [handoff for handoff in map(partial(read_handoff, state), sorted(changed)) if handoff is not None]
         others = [handoff for handoff in handoffs if has_substance(handoff) and session_of(handoff) != own]
@@ -234,7 +234,7 @@ def actions_for_session(ws: Workspace, now: datetime, session: SessionInfo) -> S
     """Return the actions for a session of which only the id is known; its transcript is searched for."""
 
     def extract() -> Extraction:
-        from baton_git.systems.gobby.handoffs import gather_facts  # as above
+        from baton_git.systems.gobby.handoffs import gather_facts  # not needed at a session's start
 
         home = Path(ws.environment.get("HOME") or "/")
         path = find_transcript(session.source, session.id, home, ws.environment)

@@ -20,7 +20,7 @@ from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotF
 from baton_git.core.output import one_line, terminal
 from baton_git.core.records.base import faults_of, format_path
 
-NOT_ASKED = "the person did not answer, so nothing was changed; ask the person to do this in a terminal"
+NO_ANSWER = "the person did not answer, so nothing was changed; ask the person to do this in a terminal"
 
 
 def make_call_error(tool: str, error: ToolError | MCPError, known: Iterable[str]) -> ToolError:
@@ -36,7 +36,7 @@ def make_call_error(tool: str, error: ToolError | MCPError, known: Iterable[str]
         return ToolError(_line(f"{tool}: {_describe_faults(cause, known)}"))
     if cause is None and isinstance(error, ToolError):
         return ToolError(_line(f"{error}; see the list of tools"))
-    return ToolError(NOT_ASKED)
+    return ToolError(NO_ANSWER)
 
 
 def make_read_error(uri: str, error: ResourceError) -> ResourceError:

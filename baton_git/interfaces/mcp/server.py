@@ -37,7 +37,9 @@ session if it is not yours; with expected_revision a tool writes only if that is
 is a number, ~N (N before the newest), a commit id or an ISO time."""
 
 
-NAMED = " Other sessions use this server too: pass the session that boot returned to each tool that writes."
+SESSION_INSTRUCTION = (
+    " Other sessions use this server too: pass the session that boot returned to each tool that writes."
+)
 
 
 class OneLineErrorServer(MCPServer[Any]):
@@ -45,8 +47,8 @@ class OneLineErrorServer(MCPServer[Any]):
 
     def __init__(self, tool_context: ToolContext, tools: Sequence[Tool]) -> None:
         self._arguments = {tool.name: list(tool.fn_metadata.arg_model.model_fields) for tool in tools}
-        self._here = Resources(tool_context)
-        instructions = INSTRUCTIONS + NAMED if tool_context.over_http else INSTRUCTIONS
+        self._own_resources = Resources(tool_context)
+        instructions = INSTRUCTIONS + SESSION_INSTRUCTION if tool_context.over_http else INSTRUCTIONS
         super().__init__("baton", instructions=instructions, version=__version__, log_level="CRITICAL", tools=[*tools])
 
     async def call_tool(
@@ -90,7 +92,7 @@ class OneLineErrorServer(MCPServer[Any]):
             await server.run(*streams, server.create_initialization_options())
 
     async def list_resources(self) -> list[Resource]:
-        return self._here.list_own()
+        return self._own_resources.list_own()
 
 
 def _make_safe(answer: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:

@@ -51,7 +51,7 @@ class ToolContext:
         Raises:
             NotFound: `namespace` does not exist.
         """
-        app = self._on(namespace)
+        app = self._with_namespace(namespace)
         with app.workspace() as ws:
             if namespace is not None:
                 ws.branch.check_exists()
@@ -141,7 +141,7 @@ class ToolContext:
         options = self.app.settings.options._replace(session=SessionId(session).text)
         return replace(self.app, settings=replace(self.app.settings, options=options))
 
-    def _on(self, namespace: str | None) -> Call:
+    def _with_namespace(self, namespace: str | None) -> Call:
         if namespace is None:
             return self.app
         options = self.app.settings.options._replace(namespace=Namespace(namespace).text)

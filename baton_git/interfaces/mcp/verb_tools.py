@@ -46,8 +46,10 @@ def _make_function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) 
         with acting if verb.is_in_session else tool_context.open_for_reading() as ws:
             verb.check_namespace(ws)
             run = LOCAL_RUNS.get(verb.name)
-            as_named = tool_context.with_session(session)
-            result: Any = run(as_named, ws, parsed) if run is not None else verb.run(ws, tool_context.now, parsed)
+            call_in_session = tool_context.with_session(session)
+            result: Any = (
+                run(call_in_session, ws, parsed) if run is not None else verb.run(ws, tool_context.now, parsed)
+            )
         if verb.session == "begins":
             tool_context.remember(ctx, result.session)
         elif verb.session == "ends":

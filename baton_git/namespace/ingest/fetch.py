@@ -61,7 +61,7 @@ def fetch_and_check(
                 for ref, tip in accepted.items():
                     store.move(quarantine.refs[ref], tip)
     except Rejected as error:
-        _remember_unseen(remote, wants, memory, error, deadline)
+        _remember_rejected_fetch(remote, wants, memory, error, deadline)
         raise
     _remember_rejections(memory, quarantine, rejections)
     if not rejections and not rejected:
@@ -94,7 +94,7 @@ def _check_quarantine(
         return find_rejections(extended, quarantine.objects, quarantine.tips, budget, checks)
 
 
-def _remember_unseen(
+def _remember_rejected_fetch(
     remote: Remote, wants: Mapping[str, str], memory: RejectedTips, error: Rejected, deadline: IngestDeadline
 ) -> None:
     """Record the tip of a fetch that was rejected as a whole.

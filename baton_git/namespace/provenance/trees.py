@@ -17,8 +17,8 @@ from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key
 from baton_git.git.store import Folder, Store
 
-_PLACES = frozenset(KINDS[kind].folder for kind in LABELLED)
-_TOP = frozenset(name.encode() for name in (*_PLACES, ARCHIVE))
+_RECORD_FOLDERS = frozenset(KINDS[kind].folder for kind in LABELLED)
+_TOP = frozenset(name.encode() for name in (*_RECORD_FOLDERS, ARCHIVE))
 _SHA1, _SHA256 = 40, 64
 _FOLDER_MODES = (b"40000", b"040000")
 
@@ -174,4 +174,4 @@ _ENTRY = {0: _Entry(20), _SHA1: _Entry(20), _SHA256: _Entry(32)}
 
 def is_bare(root: Folder) -> bool:
     """Return whether a tree has no folder of labelled records."""
-    return not any(root.folder(place).oid for place in _PLACES) and root.folder(ARCHIVE).oid is None
+    return not any(root.folder(name).oid for name in _RECORD_FOLDERS) and root.folder(ARCHIVE).oid is None

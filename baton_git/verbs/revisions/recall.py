@@ -40,7 +40,7 @@ class RecallQuestion(Input):
     all_projects: bool = Field(False, description="Search all namespaces of this repository.")
 
 
-class RecalledSession(ResultPart):
+class RecalledPassage(ResultPart):
     """A turn of a session, or a record, that is relevant to the question."""
 
     kind: str = Field(description="The kind of record, or `turn` for a turn of a session.", examples=["turn"])
@@ -51,7 +51,7 @@ class RecalledSession(ResultPart):
     namespace: str = Field(description="The namespace; empty if unknown.", examples=["project:memory-hall"])
 
 
-class RecalledExcerpt(RecalledSession):
+class RecalledExcerpt(RecalledPassage):
     """An excerpt of a turn or record."""
 
     label: str = Field(description="Who vouches for it.", examples=["agent"])
@@ -64,7 +64,7 @@ class RecallResult(AtNamespace):
 
     text: str = Field(description="The answer within the budget; empty if nothing was found.")
     excerpts: list[RecalledExcerpt] = Field(description="The excerpts in the answer, in order.")
-    more: list[RecalledSession] = Field(description="Further turns and records that may be relevant.")
+    more: list[RecalledPassage] = Field(description="Further turns and records that may be relevant.")
 
     verbose = frozenset({"excerpts", "more"})
 
@@ -109,12 +109,12 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
         **full_position(ws.branch.read()),
         text=answer.text,
         excerpts=[_describe_excerpt(excerpt) for excerpt in answer.excerpts],
-        more=[RecalledSession(**_describe(passage)) for passage in answer.also],
+        more=[RecalledPassage(**_describe(passage)) for passage in answer.also],
     )
 
 
 def _describe(passage: Passage) -> dict[str, str]:
-    return {name: getattr(passage, name) for name in RecalledSession.model_fields}
+    return {name: getattr(passage, name) for name in RecalledPassage.model_fields}
 
 
 def _describe_excerpt(excerpt: Excerpt) -> RecalledExcerpt:

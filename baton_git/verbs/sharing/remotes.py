@@ -152,8 +152,8 @@ def begin_review(ws: Workspace, now: datetime, verb_input: WhichRemote) -> SyncR
         Unreachable: the remote does not answer; the policy is set nevertheless.
     """
     policy = set_remote_policy(ws, now, remote=verb_input.remote, policy="review")
-    reach = ws.remote_settings._replace(policies={**ws.remote_settings.policies, policy.remote: policy.policy})
-    synced = sync(replace(ws, remote_settings=reach), now, policy.remote, named_only=True)
+    settings = ws.remote_settings._replace(policies={**ws.remote_settings.policies, policy.remote: policy.policy})
+    synced = sync(replace(ws, remote_settings=settings), now, policy.remote, named_only=True)
     if synced.offline is not None:
         raise Unreachable(
             f"{policy.remote} cannot be reached: {synced.offline}", hint="its policy is review now; sync later"
