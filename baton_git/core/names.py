@@ -220,7 +220,7 @@ class AgentId(_Name):
 def parse_oid(text: str) -> Oid:
     """Return `text` as an object id. Raises InvalidName if it is not 40 or 64 lower-case hex digits."""
     if not _OID.match(text):
-        raise InvalidName("object id", text, "must be 40 or 64 hex digits")
+        raise InvalidName("object id", text, "must be 40 or 64 lower-case hex digits")
     return Oid(text)
 
 

@@ -75,7 +75,7 @@ class LastCheck(Part):
     duration_ms: Whole | None = Field(None, description="The duration of the check in milliseconds.")
     http_status: Annotated[int, Field(strict=True)] | None = Field(None, description="http: the status received.")
     commit: Text | None = Field(None, description="The checked commit of the code; git_commit: the commit found.")
-    by: Text | None = Field(None, description="`probe`, or who answered a manual check.")
+    by: Text | None = Field(None, description="`probe` if baton ran the check; for a manual check, who answered it.")
 
 
 class OpenLoop(Record):

@@ -1,4 +1,4 @@
-"""The check of git's hooks."""
+"""The check of `doctor` for the installed git hooks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
     stopped = [state for state in states if not state.runs]
     stale = [state for state in states if state.is_outdated]
     if len(stopped) == len(states) and not is_installed(location):
-        yield ok("not installed; after baton hooks install, each commit checks the open loops")
+        yield ok("not installed; to check the open loops at each commit: baton hooks install")
         return
     if not stopped and not stale:
         yield ok(f"{count_noun(len(states), 'hook')} installed and working")
