@@ -30,7 +30,7 @@ _METADATA = frozenset(
         "fd00:ec2::254",  # AWS over IPv6
         "fd20:ce::254",  # Google over IPv6
         "100.100.100.200",  # Alibaba
-        "168.63.129.16",  # Azure's wire server, a public address in form
+        "168.63.129.16",  # Azure's WireServer, which looks like a public address
         "192.0.0.192",  # Oracle
     )
 )

@@ -21,7 +21,7 @@ from baton_git.git.store import Store
 MAX_BYTES = 4 << 20
 """Maximum size in bytes of a file that is read from the work tree."""
 MAX_COMMITS = 500
-"""Maximum number of commits listed for a file, newest first."""
+"""Maximum number of commits listed for a file; if there are more, only the newest are listed."""
 MAX_RENAMES = 10
 """Maximum number of renames of a file that are followed."""
 SECONDS = 1.0

@@ -1,7 +1,7 @@
 """The last ended turn of each session whose facts are saved shortly after the hook: one small local file per session.
 
-The file contains the data that only the hook at the turn's end receives. It is not deleted after the save; instead, the
-stored session names the turn that was saved. So nothing is lost if the saving process is killed.
+The file contains the data that only the hook at the turn's end receives. It is not deleted after the save; instead,
+`HookSession.saved_turn` has the id of the saved turn. So nothing is lost if the saving process is killed.
 """
 
 from __future__ import annotations

@@ -79,9 +79,9 @@ class Approvals(NamedTuple):
         return self._read("commands", _command)
 
     def earlier_commands(self) -> list[tuple[str, ...]]:
-        """Return the commands that an earlier version of baton stored for this path, and that are not approved now.
+        """Return the commands that an earlier version of baton stored, and that are not approved now.
 
-        The module `file` explains why they no longer count.
+        They were stored by the path of the repository. The module `file` explains why they no longer count.
         """
         known = {command.argv for command in self.commands()}
         earlier = self._parse_entries(self._file.earlier(), lambda entry: tuple(entry["argv"]))

@@ -1,4 +1,4 @@
-"""Move packs that git created elsewhere on this disk into the repository, durably and with a `.keep` file."""
+"""Link or copy packs from another folder into the repository, durably and with a `.keep` file."""
 
 from __future__ import annotations
 

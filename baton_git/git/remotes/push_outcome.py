@@ -23,7 +23,7 @@ def classify_server_rejection(why: str, printed: list[str]) -> PushOutcome:
     """Return the outcome for `[remote rejected] (why)`; `printed` has the output of the server's hooks.
 
     Servers report a lost race in various words. A conflict with the name of another ref is a refusal, because a retry
-    cannot succeed. So is a bare "non-fast-forward", which comes from receive.denyNonFastForwards.
+    cannot succeed. A bare "non-fast-forward", which comes from receive.denyNonFastForwards, is a refusal too.
     """
     lines = list_server_lines(printed)
     if _MOVING.search(why) and not any(_IN_THE_WAY.search(text) for text in (why, *lines)):

@@ -21,7 +21,8 @@ class SshSettings(NamedTuple):
 def command(environment: Mapping[str, str], settings: SshSettings, seconds: float) -> str:
     """Return the command that git would run (GIT_SSH_COMMAND, core.sshCommand, GIT_SSH, or ssh), with more options.
 
-    The options disable prompts, and for OpenSSH limit the time to connect to `seconds`. The variant `simple` has none.
+    The options disable prompts; for OpenSSH, they also limit the connection time to `seconds`. The variant `simple`
+    gets no options.
     """
     program = environment.get("GIT_SSH")
     chosen = environment.get("GIT_SSH_COMMAND") or settings.command or (shlex.quote(program) if program else "ssh")

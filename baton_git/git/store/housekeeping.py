@@ -202,7 +202,10 @@ class Housekeeping:
         return [NotedPack(int(pair[1]), pair[0]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()]
 
     def list_present(self) -> list[NotedPack]:
-        """List the noted packs that baton may merge; remove the notes of packs that git deleted or listed."""
+        """List the noted packs that baton may merge.
+
+        The notes of packs that git deleted or listed in a multi-pack-index are removed.
+        """
         present = []
         listed = self._listed_by_git()
         for noted in self.list_noted():

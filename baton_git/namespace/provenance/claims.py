@@ -165,6 +165,9 @@ def _contains(state: State, claim: FieldClaim) -> bool:
 
 
 def is_vouched_for(store: Store, info: CommitInfo, trusted: Trusted | None) -> bool:
-    """Return whether a commit is signed by an allowed key, or is a root or merge commit, the same on every machine."""
+    """Return whether a commit is signed by an allowed key, or is a root commit or an automatic merge.
+
+    Roots and automatic merges need no signature, because every machine creates the same ones.
+    """
     signed = trusted is not None and trusted(info)
     return signed or is_root(store, info) or is_automatic_merge(store, info)

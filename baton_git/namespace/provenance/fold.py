@@ -1,5 +1,6 @@
 """Compute the marks of records at a commit by a fold over the history, which visits each commit once, parents first.
 
+A mark names the commits that a value comes from (`marks`). A facet is a part of a record that has a mark of its own.
 A commit with one parent marks the facets whose values it changes; all other facets keep their marks.
 Restoring an older value is a change like any other. For merge commits see `merges`.
 """

@@ -1,7 +1,7 @@
-"""Cache of marks on the disk: `<common dir>/baton/provenance/labels/<namespace>/<age>-<commit>.json`.
+"""Cache of provenance marks on disk: `<common dir>/baton/provenance/labels/<namespace>/<visited>-<commit>.json`.
 
-Any file may be deleted. The distance between snapshots doubles with their age. Therefore a merge base is never much
-farther from the next older snapshot than from the tip.
+`<visited>` grows with each snapshot. Any file may be deleted. The distance between snapshots doubles with their age.
+Therefore a merge base is never much farther from the next older snapshot than from the tip.
 """
 
 from __future__ import annotations

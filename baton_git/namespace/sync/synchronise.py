@@ -101,7 +101,8 @@ class SyncOptions:
         dry_run: only fetch and plan; change no branch.
         receive_only: push nothing.
         budget: the limits for fetched data.
-        retry: fetch commits again that were rejected before.
+        retry: fetch commits again that were rejected before, and read every file of the newest local revision to find
+            damage.
     """
 
     seconds: float = SECONDS

@@ -30,7 +30,7 @@ from baton_git.systems.session_baton.foreign_checks import from_foreign_checks
 from baton_git.systems.session_baton.missing_fields import FilledField, fill_document
 
 IMPORT = "import"
-"""The verb that imports a document; it starts from the last import, or from nothing."""
+"""The verb that imports a document; its merge starts from the last import of the source, or else the root commit."""
 
 SOURCE = "Baton-Source"
 """The trailer with the source of an import: a digest of its path."""
@@ -94,11 +94,11 @@ def write_document(
 ) -> DocumentResult:
     """Write a document, merged with what others wrote since its session last read.
 
-    The base of the merge is `expected_revision`, or for an import the last import from the same source. Without
-    these, it is the revision that its session saw last (at its last boot or document), with the session's own later
-    changes; else the revision that its parent session left; else the tip, which the document then replaces. Records
-    of the base that the document leaves out are archived. Fields that its records lack are filled in
-    (`fill_document`).
+    The base of the merge is `expected_revision`; for an import, the last import from the same source or else the root
+    commit. In all other cases, it is the revision that its session saw last (at its last boot or document), with the
+    session's own later changes; else the revision that its parent session left; else the tip, which the document then
+    replaces. Records of the base that the document leaves out are archived. Fields that its records lack are filled
+    in (`fill_document`).
 
     Raises:
         InvalidDocument: there are faults, each with its path; nothing is written.
