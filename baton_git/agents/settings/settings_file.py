@@ -182,12 +182,12 @@ class SettingsFile:
 
     def _find_new_members(self, current: bytes | None, outer: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return the wanted members of the object `outer` that the file does not contain yet."""
-        has = (
+        data = (
             self._apply(current, lambda text: parse(text, comments=self.comments).data)
             if current and current.strip()
             else {}
         )
-        known = has.get(outer, {}) if isinstance(has, dict) else {}
+        known = data.get(outer, {}) if isinstance(data, dict) else {}
         return {name: value for name, value in wanted.items() if name not in known}
 
     def _is_bare(self, data: bytes) -> bool:

@@ -33,7 +33,7 @@ def handle(payload: Payload) -> HookReply:
     hide_tokens()
     app = Call(Settings(CommonOptions(), is_lenient=True))
     settings = app.settings
-    hook_settings = HookInputs(
+    inputs = HookInputs(
         HookSessionStore(str(settings.repository.common_dir)),
         read_handoff_options(app),
         lambda: _find_workflow_folders(app),
@@ -45,7 +45,7 @@ def handle(payload: Payload) -> HookReply:
     )
     with app.workspace() as ws:
         ws = replace(ws, calls_tools=payload.kind in (START, PROMPT) and _has_server(app, payload.agent))
-        hook_reply = handle_event(ws, settings.now(), payload, hook_settings)
+        hook_reply = handle_event(ws, settings.now(), payload, inputs)
     problems = (*hook_reply.problems, *settings.problems, *_record_session(app, payload))
     return hook_reply._replace(problems=tuple(redact_text(problem)[0] for problem in problems))
 

@@ -38,17 +38,17 @@ DAMAGE_ADVICE = "to see what is damaged, and what to do: baton doctor refs objec
 
 def check_repository(examination: Examination) -> Iterator[Diagnostic]:
     """Check that the repository and the namespace can be opened."""
-    problem = examination.opened
-    if isinstance(problem, BatonError):
-        yield Diagnostic("error", str(problem), advice=problem.hint)
-    elif problem is None:
+    opened = examination.opened
+    if isinstance(opened, BatonError):
+        yield Diagnostic("error", str(opened), advice=opened.hint)
+    elif opened is None:
         yield ok("there is no repository here, so only the machine is checked")
-    elif not namespace_exists(problem):
+    elif not namespace_exists(opened):
         yield Diagnostic(
-            "warning", f"there is no namespace {problem.branch.namespace} here", advice="to create it: baton init"
+            "warning", f"there is no namespace {opened.branch.namespace} here", advice="to create it: baton init"
         )
     else:
-        yield _open_namespace(problem)
+        yield _open_namespace(opened)
 
 
 def _open_namespace(ws: Workspace) -> Diagnostic:
