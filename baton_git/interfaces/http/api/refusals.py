@@ -30,7 +30,7 @@ Responses = dict[int | str, dict[str, Any]]
 WORDS = {
     400: "The request cannot be parsed: its headers are too large, or its body is not text or is nested too deeply.",
     401: "The token is missing or wrong.",
-    403: "The caller may not do this, only a person may (`needs_human`), or a page of another site tried to write.",
+    403: "The caller may not do this, a person must do it (`needs_human`), or a page of another site tried to write.",
     404: "There is no such record, revision, run or remote.",
     408: "The request was not received in time.",
     409: "Somebody else has written meanwhile, or several records match.",

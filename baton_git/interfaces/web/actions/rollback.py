@@ -117,7 +117,7 @@ def settle(request: PageRequest) -> Response:
         rules = preview(ws, plan).rules
         if rules and request.no_person:
             raise NeedsHuman(
-                f"this would make a rule of pattern {' and '.join(rules)} again. Only a person can do that, and "
+                f"this would make these patterns rules again: {', '.join(rules)}. Only a person can do that, and "
                 f"{request.no_person}",
                 hint=f"in a terminal: {_terminal_command(request, ws)}",
             )
