@@ -1,7 +1,8 @@
 """Read a transcript from where an earlier reading ended. Several readings yield the same events as one reading.
 
 The events of a finished line are final. An unfinished line may change, and an event that a reader holds back may be
-completed by the next line. Both come after a `ResumePoint`, where the next reading begins.
+completed by the next line. The events of an unfinished line, and events held back until the end of the file, come
+after a `ResumePoint`, where the next reading begins.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def html(value: Any) -> Any:
     return _replace_unsafe(value.replace("\r\n", "\n"), _BREAKS | _SPACES | _JOINERS, escape_code)
 
 
-# --- frames, logs, commits
+# --- briefs, logs, commits
 
 
 def one_line(text: str, limit: int) -> str:

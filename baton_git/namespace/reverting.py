@@ -32,7 +32,7 @@ from baton_git.namespace.merge_commit import base_tree
 def revert(branch: Branch, state: State, commits: Sequence[LogEntry]) -> State:
     """Return `state` without the changes of these commits of the branch. Values that were changed again since are kept.
 
-    If only one side of a merge contains some of the commits, the merge is repeated without them, and the difference
+    If some of the commits are on only one side of a merge, the merge is repeated without them, and the difference
     between the two merges is applied to `state`. This is the only way to find out what a commit contributed to a record
     that both sides created.
     """

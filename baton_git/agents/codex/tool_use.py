@@ -50,7 +50,7 @@ def read_call(call: ToolCall) -> ToolUse:
 
 
 def _read_server_call(name: str, arguments: Mapping[str, Any]) -> ToolUse | None:
-    """Return the meaning of a call of Gobby's server; None for other calls. Its name ends with `__call_tool`."""
+    """Return the meaning of a call of Gobby's server, whose name ends with `__call_tool`; None for other calls."""
     return read_gateway_call("call_tool", arguments) if name.endswith("__call_tool") else None
 
 

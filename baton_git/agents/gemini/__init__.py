@@ -21,7 +21,7 @@ CLI = AgentCLI(
     managed_files=("/etc/gemini-cli/settings.json",),
     is_sender=lambda data, environment: "timestamp" in data or "GEMINI_SESSION_ID" in environment,
     empty_reply="{}",  # Gemini shows stderr to the user if stdout is empty
-    loses_start_context=True,  # after /clear; with -p, the context is part of the prompt, and a resume loses both
+    loses_start_context=True,  # after /clear; with -p, when a resume loses the prompt with the context before it
     compacts_unannounced=True,
     permission_arguments="--approval-mode auto_edit",
 )

@@ -1,4 +1,4 @@
-"""Find the transcripts of Gemini CLI. Not the transcript, but the files around it name the session's folder."""
+"""Find the transcripts of Gemini CLI. A transcript does not name the session's folder; files near it do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def _read_project_root(path: Path, names: Mapping[str, str]) -> str | None:
 
 
 def _read_projects(root: Path) -> dict[str, str]:
-    """Return the project paths, by the names of their folders in `tmp`: short names or, up to 0.2x, SHA-256 digests."""
+    """Return the project paths, by the names of their folders in `tmp`.
+
+    In Gemini CLI up to 0.2x, these names are SHA-256 digests of the paths; since then, they are short names.
+    """
     known = table_at(parse_object(read_head(root / "projects.json")) or {}, "projects")
     hashed = {sha256(path.encode()).hexdigest(): path for path in known}
     return hashed | {name: path for path, name in known.items() if isinstance(name, str)}

@@ -1,9 +1,10 @@
 """Decide whether the session of a transcript worked in a repository, by the folder in which it started.
 
-A folder that exists is looked up with git. A folder that no longer exists belongs to the repository if git still lists
-it as a work tree, if it is inside a former work tree and was a folder of the sources, or if the transcripts of its
-sessions name commits, a remote or a branch of the repository (see `find_proven`). In all other cases the answer is
-unclear, and the session is not imported.
+A folder that exists belongs to the repository if it is in one of its work trees, or in a clone that has a remote in
+common with it. A folder that no longer exists belongs to the repository if git still lists it as a work tree, if it is
+inside a former work tree and was a folder of the sources, or if the transcripts of its sessions name commits, a remote
+or a branch of the repository (see `find_proven`). In all other cases a missing folder is unclear, and its session is
+not imported.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _COMMON_BRANCHES = frozenset(
 )
 Verdict = Literal["ours", "elsewhere", "unclear"]
 
-_SCHEME = re.compile(r"\A(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)(?::[0-9]+)?[:/]+(.*?)(?:\.git)?/*\Z")
+_ADDRESS = re.compile(r"\A(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)(?::[0-9]+)?[:/]+(.*?)(?:\.git)?/*\Z")
 
 
 class Belonging(NamedTuple):
@@ -195,7 +196,7 @@ def _list_addresses(piece: Evidence) -> set[str]:
 
 def _normalise_address(address: str) -> str:
     """Return an address without scheme, user and suffix: `git@host:a/b.git` and `https://host/a/b` are the same."""
-    match = None if address.startswith(("/", ".", "file:")) else _SCHEME.match(address.lower())
+    match = None if address.startswith(("/", ".", "file:")) else _ADDRESS.match(address.lower())
     return f"{match[1]}/{match[2]}" if match else address
 
 

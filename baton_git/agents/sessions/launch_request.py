@@ -13,12 +13,15 @@ TIMEOUT = 3600
 MAX_ITERATIONS = 20
 """Default maximum number of sessions in a chain."""
 MOST_ITERATIONS = 1000
+"""Largest maximum number of sessions in a chain that a workflow can set."""
 CHAIN_SECONDS = 8 * 3600.0
 """Default time limit of a chain in seconds, from the start of its first session."""
 MOST_CHAIN_SECONDS = 30 * 24 * 3600.0
+"""Largest time limit of a chain that a workflow can set, in seconds."""
 BUDGET_USD = 20.0
 """Default budget of a chain: the sum of the costs that its sessions report."""
 MOST_USD = 100_000.0
+"""Largest budget of a chain that a workflow can set. A higher cost that a session reports is ignored."""
 CHAIN_LIMITS: dict[str, tuple[Any, float]] = {
     "max_iterations": (int, MOST_ITERATIONS),
     "total_timeout": (int | float, MOST_CHAIN_SECONDS),

@@ -80,7 +80,7 @@ def entry_values(entry: Entry | None) -> tuple[Any, ...]:
 
 
 def _unreadable_data(entry: Unreadable) -> dict[str, Any]:
-    """Return the content, without the reason: its wording may differ between machines, and merges must not."""
+    """Return the content, but not the error: its wording may differ between machines, and merge results must not."""
     try:
         return {"unreadable": True, "text": entry.content().decode()}
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
 """The merge rules that a field can declare. `merge` implements them.
 
-A field without a rule has the value of the side that differs from the base; if both differ, a conflict is recorded. In
-JSON Schema, rules are written as `x-merge`.
+A field without a rule gets the value of the side that differs from the base; if both differ, a conflict is recorded.
+In JSON Schema, rules are written as `x-merge`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class MergeRule:
 class Counter(MergeRule):
     """The base plus the increase on each side.
 
-    Without a base the sum, unless both records are copies of one record (see `RecordingRule`).
+    Without a base: the sum; if both records are copies of one record (see `RecordingRule`), the count that they share
+    is added only once.
     """
 
 

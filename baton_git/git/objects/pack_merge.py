@@ -76,7 +76,8 @@ def merge_packs(
 
 def _is_fresh(pack: OpenPack) -> bool:
     """Return whether a pack has no deltas, like the pack of a single write."""
-    first_bytes = (pack.body[entry.offset : entry.offset + 1] for entry in pack.index.entries())  # have the types
+    # The first byte of an entry contains its type.
+    first_bytes = (pack.body[entry.offset : entry.offset + 1] for entry in pack.index.entries())
     return not any(first and first[0] >> 4 & 7 == OFS_DELTA for first in first_bytes)
 
 

@@ -30,7 +30,7 @@ Edit = bytes | Oid | TreeEntry | None
 """New value of a path: content, the id of an existing blob, an entry of another tree, or None to remove the path."""
 
 _Node = dict[str, "Edit | _Node"]
-_ITSELF: Final = ""  # no path component is empty, so this key can stand for the name of the node itself
+_ITSELF: Final = ""  # the key of the node's own edit; it cannot clash, because no path component is empty
 _KIND: Final = 0o170000
 _REGULAR: Final = 0o100000
 _GITLINK: Final = 0o160000  # the commit of a submodule, which is stored in another repository
@@ -39,7 +39,7 @@ _GITLINK: Final = 0o160000  # the commit of a submodule, which is stored in anot
 class ObjectDraft:
     """New objects to be written as one pack.
 
-    Objects of the `base` trees are not written again, so the commits of these trees must become the parents.
+    Objects of the `base` trees are not written again, so a new commit must have the commits of these trees as parents.
     `borrowed` has the ids of existing blobs that the new trees refer to.
     """
 

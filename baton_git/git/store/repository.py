@@ -169,7 +169,7 @@ def _repository(git_dir: Path, top: Path | None) -> Repository:
     git_dir = Path(os.path.realpath(git_dir))
     common_dir = _find_common_dir(git_dir)
     bare = Repository(common_dir, git_dir, None)
-    if git_dir != common_dir:  # the git directory of a linked work tree has a file with its location
+    if git_dir != common_dir:  # a linked work tree, whose git directory has a file with the work tree's location
         return Repository(common_dir, git_dir, top or linked_top(git_dir))
     config = bare.config()
     if is_true(config.get("core.bare")):
@@ -248,10 +248,11 @@ def _is_forbidden(path: Path) -> bool:
 
 
 def _make_bare(path: Path) -> None:
-    """Create the repository under a temporary name and rename it to `path`; if two processes do so, both use the first.
+    """Create the repository under a temporary name, and rename it to `path`.
 
-    An existing empty folder is not replaced, because it may be the current directory of a process. In that case the
-    files are created in a subfolder and moved up, `HEAD` last.
+    If two processes do this at the same time, both use the repository that was renamed first. An existing empty folder
+    is not replaced, because it may be the current directory of a process. In that case the files are created in a
+    subfolder and moved up, `HEAD` last.
     """
     durable_files.make_folder(path.parent)
     fresh = (path if path.is_dir() else path.parent) / f".{path.name}-{durable_files.random_name()}"

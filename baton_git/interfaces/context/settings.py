@@ -345,7 +345,7 @@ class Settings:
         file = self.config.get("baton.allowedsigners")
         if not file:
             return None
-        from baton_git.git.signing import AllowedSigners  # few have it, and every start would pay for it
+        from baton_git.git.signing import AllowedSigners  # slow to import, and few users set this key
 
         path = expand_home(file)
         self._read_setting(functools.partial(_check_signers_file, path), None, "nothing counts as signed")

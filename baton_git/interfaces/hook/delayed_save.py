@@ -1,8 +1,8 @@
 """Save the facts of an ended turn in a separate process, so that the agent does not wait for it.
 
 The hook stores the data that only it receives, and starts `interfaces.hook.waiting_saver`, unless such a process is
-already waiting for the session. The process holds a lock while it waits, which it inherits from the hook. If it is
-killed, the turn is saved by the next hook of the session or the next start of another session.
+already waiting for the session. The process inherits a lock from the hook and holds it while it waits. If the process
+is killed, the turn is saved by the next hook of the session or the next start of another session.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from baton_git.namespace.provenance.snapshots import MarkSnapshots
 Kind = Literal["confirmed", "agent", "received", "hand"]
 RANK: dict[Kind, int] = {"hand": 0, "received": 1, "agent": 2, "confirmed": 3}
 _KEPT_FROM = 8
-"""Marks that took at least this many visited commits are stored on the disk."""
+"""Marks are stored on the disk if computing them visited at least this many commits."""
 _WEIGHT = 200
 """Weight of one mark in the cache of a store, in bytes."""
 

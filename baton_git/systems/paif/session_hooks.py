@@ -18,7 +18,7 @@ def start(ws: Workspace, now: datetime) -> StartResult:
         return StartResult(problems=(_describe_ignored(error),))
     if config is None:
         return StartResult()
-    from baton_git.systems.paif.checkpoints import choose_agent, restore_at_start  # late: few work trees have settings
+    from baton_git.systems.paif.checkpoints import choose_agent, restore_at_start  # few work trees have settings
 
     named = ws.actor.named_agent
     return StartResult(choose_agent(ws, config, named), restore_at_start(ws, now, config, named=named))
@@ -35,7 +35,7 @@ def end(ws: Workspace, now: datetime, *, summary: str | None, context: str | Non
         return EndResult(news=(_describe_ignored(error),))
     if config is None or not config.checkpoint_on_exit:
         return EndResult()
-    from baton_git.systems.paif.checkpoints import save_final_checkpoint  # late: few work trees have settings
+    from baton_git.systems.paif.checkpoints import save_final_checkpoint  # few work trees have settings
 
     try:
         saved = save_final_checkpoint(ws, now, config, summary=summary, context=context, named=ws.actor.named_agent)

@@ -49,7 +49,7 @@ class BatonImport(NamedTuple):
 
     @property
     def approved(self) -> list[str]:
-        """The ids of the patterns that a person approved as rules, according only to the document."""
+        """The ids of the patterns that, according to the document alone, a person approved as rules."""
         claims = [
             (claim.id, claim.field, claim.claimed) for claim in (self.result.held if self.result is not None else ())
         ]

@@ -130,7 +130,7 @@ def _parameters(verb: Verb[Any, Any]) -> list[inspect.Parameter]:
         return [*parameters, _parameter(BODY, _annotate(info, Body))]
     if not rest:
         return parameters
-    model: Any = verb.input_model  # a hashable class, which mypy does not know of a type variable
+    model: Any = verb.input_model  # `cache` needs a hashable argument, and for mypy a `type[I]` is not one
     body = _body_model(model, (*verb.path_fields, *query))
     if any(info.is_required() for info in rest.values()):
         return [*parameters, _parameter(BODY, Annotated[body, Body()])]
