@@ -286,20 +286,20 @@ class Branch:
     def load_shown_entry(self, commit: Oid) -> LogEntry:
         """Return the log entry of a commit for display, as in `log`."""
         entry = describe_merge(self.store, load_entry(self.store, self.store.commit(commit)))
-        return entry if self._is_numbered(commit) else entry._replace(revision=None)
+        return entry if self._has_unique_number(commit) else entry._replace(revision=None)
 
     def name_commit(self, commit: Oid) -> str:
         """Return a readable name of a commit: `revision 7`, or its id if another commit has the same number."""
         number = read_revision_number(self.store, self.store.commit(commit))
-        return f"revision {number}" if self._is_numbered(commit) else f"commit {commit[:10]}"
+        return f"revision {number}" if self._has_unique_number(commit) else f"commit {commit[:10]}"
 
-    def _is_numbered(self, commit: Oid) -> bool:
+    def _has_unique_number(self, commit: Oid) -> bool:
         """Return whether a commit's revision number is unique on the branch."""
         number, tip = read_revision_number(self.store, self.store.commit(commit)), self.store.tip(self.ref)
         return tip is None or len(find_numbered(self.store, tip, number)) <= 1
 
     def is_namespace(self, commit: Oid) -> bool:
-        """Return whether a commit has baton's layout, and not just a branch name like that of a namespace."""
+        """Return whether a commit has baton's layout; the name of its branch does not show that."""
         return layout.FORMAT_FILE in self.store.folder(self.store.commit(commit).tree).entries()
 
     def find_sibling(self, ref: str) -> Branch | None:

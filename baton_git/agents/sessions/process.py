@@ -51,7 +51,7 @@ class ProcessResult(NamedTuple):
     Attributes:
         how: `ended`, `timed_out` or `stopped`.
         exit: the exit status; for a process that a signal ended, the negative number of the signal.
-        output: standard output, without the middle of a long one.
+        output: standard output; if it is too long, without its middle.
         complaint: the last line of standard error.
     """
 

@@ -172,7 +172,12 @@ def identity_of(path: str | Path) -> tuple[int, int] | None:
 
 
 class RefLocks:
-    """Locks for refs. `wait`: seconds to wait for a held lock; `stale_after`: age in seconds of a stale lock."""
+    """Locks for refs.
+
+    Attributes:
+        wait: seconds to wait for a held lock.
+        stale_after: age in seconds above which a lock is stale if `flock` cannot show whether its owner is dead.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

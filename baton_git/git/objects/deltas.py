@@ -73,7 +73,11 @@ def encode_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple
 
 
 def _as_delta(base: bytes, data: bytes, distance: int) -> bytes | None:
-    """Encode `data` as a delta to `base`, an entry `distance` bytes before; None if this saves less than a third."""
+    """Encode `data` as a delta to `base`, an entry `distance` bytes before.
+
+    Returns:
+        None if a delta saves less than a third, or is not attempted because of the sizes or the contents.
+    """
     if not _SMALLEST <= len(data) <= _LARGEST or not _are_similar(base, data):
         return None
     delta = b"".join(create_delta(base, data))

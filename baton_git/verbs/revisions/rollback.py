@@ -217,7 +217,10 @@ def _name(ws: Workspace, revision: Revision) -> str:
 
 
 def _only_undoes(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
-    """Return whether a commit only undoes commits in `others`. Both together change nothing, so neither is reverted."""
+    """Return whether a commit only undoes commits in `others`.
+
+    Such a commit and the commits that it undoes change nothing together, so none of them is reverted.
+    """
     undoes = entry.undone_commits()
     return bool(undoes) and all(any(other.commit.startswith(undone) for other in others) for undone in undoes)
 

@@ -305,7 +305,8 @@ def test_an_export_does_not_replace_a_file_with_more_history(baton, tmp_path):
     baton("export", "ecc", str(tmp_path))
     baton("undo")
     done = baton("import", "ecc", str(tmp_path))
-    assert "dmux-tmux/proof: the latest snapshot of the file is the latest of the session again (revision" in done.err
+    news = "nothing new, but the file's latest snapshot is the session's current one again"
+    assert f"dmux-tmux/proof: {news} (revision" in done.err
     baton("export", "ecc", str(tmp_path), "--force")
 
 

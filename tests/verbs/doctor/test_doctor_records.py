@@ -58,6 +58,14 @@ def test_repairing_an_unreadable_record_restores_it_and_the_undo_breaks_it_again
     assert "was changed meanwhile" in baton("doctor", "--undo", "--yes", code=1).err
 
 
+def test_files_that_are_not_named_are_counted(made: Path, git: Any, findings: Any) -> None:
+    for number in range(6):
+        commit_by_hand(git, made.parent, f"open_loops/stray-{number}.txt", "not a record\n")
+    assert findings("records", code=1)[-1]["summary"] == "1 more file cannot be read"
+    commit_by_hand(git, made.parent, "open_loops/stray-6.txt", "not a record\n")
+    assert findings("records", code=1)[-1]["summary"] == "2 more files cannot be read"
+
+
 def test_unconfirmed_claims_are_a_warning(made: Path, git: Any, findings: Any) -> None:
     rule = (Path(__file__).parents[3] / "formats/rule/valid/PAT-001.md").read_text()
     commit_by_hand(git, made.parent, "rules/PAT-001.md", rule)

@@ -109,7 +109,7 @@ def _describe_recording(recording: ImportedRecording) -> str:
     news = (
         f"{recording.added} new"
         if recording.added
-        else "the latest snapshot of the file is the latest of the session again"
+        else "nothing new, but the file's latest snapshot is the session's current one again"
     )
     return f"{recording.id}: {news} (revision {recording.revision})"
 
@@ -189,8 +189,8 @@ ADDITIONS = {
         agent_help="Import only the checkpoints of this agent.", render=_render_paif_import,
     ),
     "export paif": Addition(
-        about="With --agent, only the checkpoints of that agent are exported; into FOLDER itself, if it has the "
-        "agent's name.",
+        about="With --agent, only the checkpoints of that agent are exported. If FOLDER has the agent's name, they are "
+        "written to FOLDER itself.",
         fill=_fill_agent, agent_help="Export only the checkpoints of this agent.", render=_render_paif_export,
     ),
     "import kairos": Addition(render=_render_handover_import),

@@ -24,7 +24,7 @@ def _ask_person(app: App, ws: Workspace, verb_input: NewDecision, values: Values
     """
     if values.get("sign"):
         if verb_input.tier != "human_confirmed":
-            raise click.UsageError("--sign goes with --tier human_confirmed")
+            raise click.UsageError("--sign requires --tier human_confirmed")
         return replace(app.sign_as_person(ws), confirmed=Vouched(app.person, "signature"))
     if verb_input.tier != "human_confirmed":
         return ws

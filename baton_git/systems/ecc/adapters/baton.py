@@ -91,7 +91,7 @@ def _find_objective(record: Session, state: State) -> str:
 
 
 def _judge_health(record: Session, around: Surroundings) -> str:
-    """Return `healthy` if a session has ended, began or changed the state in the last five minutes; else `stale`."""
+    """Return `healthy` if a session has ended, or began or changed the state in the last five minutes; else `stale`."""
     if record.status == "ended":
         return "healthy"
     times = [record.started, around.state.readable_head.updated_at if _is_last(record, around.state) else None]

@@ -1,4 +1,4 @@
-"""The cache folder: read what other clients changed in it, and save in steps that a kill cannot turn into a loss."""
+"""The cache folder: read what other clients changed in it, and save in steps, so that a kill loses no document."""
 
 from __future__ import annotations
 
