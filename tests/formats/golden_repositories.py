@@ -39,6 +39,8 @@ class Commit(NamedTuple):
         name: its branch.
         files: its changes against its first parent.
         revision: the number in the trailer `Baton-Revision`; None leaves all trailers out.
+        time: the time of the author, in seconds since 1970.
+        committed: the time of the committer; None: that of the author.
     """
 
     name: str
@@ -48,12 +50,13 @@ class Commit(NamedTuple):
     time: int = START
     message: str = ""
     author: str = "Ada <ada@example.org>"
+    committed: int | None = None
 
     def encode(self) -> bytes:
         trailers = f"\n\nBaton-Op: write\nBaton-Revision: {self.revision}" if self.revision is not None else ""
         message = self.message or f"{self.name}{trailers}\n"
-        who = f"{self.author} {self.time} +0000"
-        head = f"commit refs/heads/baton/{self.name}\nauthor {who}\ncommitter {who}\ndata {len(message.encode())}\n{message}"
+        who, committer = (f"{self.author} {time} +0000" for time in (self.time, self.committed or self.time))
+        head = f"commit refs/heads/baton/{self.name}\nauthor {who}\ncommitter {committer}\ndata {len(message.encode())}\n{message}"
         words = ("from", *["merge"] * (len(self.parents) - 1))
         links = [f"{word} refs/heads/baton/{parent}\n" for word, parent in zip(words, self.parents, strict=True)] if self.parents else []
         files = b"".join(write_with_mode(path, content) for path, content in sorted(self.files.items()))

@@ -43,6 +43,9 @@ def list_details() -> Iterator[GoldenRepository]:
     yield make_handover_order()
     yield make_too_large()
     yield make_modes_of_lines()
+    yield make_modes_of_taken()
+    yield make_listed_fields_of_a_merge()
+    yield make_author_times()
     yield make_side_copies()
     yield make_in_the_way()
     yield make_modes_of_roots()
@@ -299,6 +302,46 @@ def make_modes_of_lines() -> GoldenRepository:
     )  # fmt: skip
 
 
+def make_modes_of_taken() -> GoldenRepository:
+    """Return a repository with modes of the second side: of a taken record, of a file that cannot be read and gets
+    another id, and of a file with the same content as on the first side.
+    """
+    run = b"100755"
+    renamed = {live("FU-2"): None, live("FU-2.aaaaaa"): follow_up_text("FU-2.aaaaaa")}
+    return sides(
+        "modes-of-taken", "the second side took other modes: of a record, of a file that cannot be read and is displaced, of a file with equal content",
+        {**follow_up("FU-1", 1), **follow_up("FU-2", 1), "note": "text\n"}, {**renamed, "note": Mode(run, "text\n")},
+        {
+            **with_mode(run, {**follow_up("FU-1", 2), live("FU-2.aaaaaa"): "id = \n"}), "note": Mode(b"120000", "text\n"),
+        },
+        revision=3,
+    )  # fmt: skip
+
+
+def make_listed_fields_of_a_merge() -> GoldenRepository:
+    """Return a repository in which the merge equals the record of the first side, which therefore keeps its comment."""
+    path = "handoffs/claude/s1.toml"
+
+    def handoff(day: int, goal: str) -> str:
+        return f'extracted_at = "2026-11-0{day}"\nnotes = "n"\n\n[facts]\ninitial_goal = "{goal}"\n'
+
+    return sides(
+        "listed-fields-of-a-merge", "a merge that takes fields in another order than the page equals the record of the first side",
+        {path: handoff(1, "a")}, {path: NOTE + handoff(3, "c")}, {path: handoff(2, "b")}, revision=3,
+    )  # fmt: skip
+
+
+def make_author_times() -> GoldenRepository:
+    base = Commit("base", ("root",), loop("OL-1"), 1)
+    return GoldenRepository(
+        "author-times", "the time of the merge is the later author's, not the later committer's",
+        (
+            root(), base, Commit("first", ("base",), loop("OL-2"), 2, START + 5, committed=START + 60),
+            Commit("second", ("base",), loop("OL-3"), 2, START + 9, committed=START + 30),
+        ),
+    )  # fmt: skip
+
+
 def make_modes_of_roots() -> GoldenRepository:
     """Return a repository with unrelated histories, in which `.gitattributes` has the same content and two modes."""
     executable = {**layout.ROOT_FILES, layout.ATTRIBUTES_FILE: b""}
@@ -348,14 +391,15 @@ def make_in_the_way() -> GoldenRepository:
 def make_trailer_details() -> GoldenRepository:
     base = Commit("base", ("root",), loop("OL-1"), 1)
     return GoldenRepository(
-        "trailer-details", "an empty subject; a revision with a blank or a CR at the end; lines that are no trailers",
+        "trailer-details", "an empty subject; a revision in the subject, or with a blank or a CR at the end; lines that are no trailers",
         (
             root(), base,
             Commit("first", ("base",), loop("OL-2"), None, message="\n\nBaton-Revision: 2\n"),
             Commit("x", ("base",), loop("OL-3"), None, message="x\n\nBaton-Revision: 8 \n"),
             Commit("y", ("x",), loop("OL-4"), None, message="y\nBaton-Revision: 8\r\n"),
+            Commit("z", ("y",), loop("OL-5"), None, message="Baton-Revision: 8\n"),
             Commit(
-                "second", ("y",), {}, None, START + 60,
+                "second", ("z",), {}, None, START + 60,
                 "second\nx\vBaton-Revision: 8\n Baton-Revision: 8\nbaton-revision: 8\nBaton-Revision:8\nBaton-Revision-2: 8\nBaton-Revision: 9\u2028\n",
             ),
         ),
