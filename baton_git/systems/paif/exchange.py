@@ -45,7 +45,9 @@ class ImportPaif(Input):
 class ExportPaif(Input):
     """The checkpoints to export."""
 
-    folder: Path = Field(description="The folder `checkpoints`; with an agent, also the folder of that name in it.")
+    folder: Path = Field(
+        description="The folder `checkpoints` or, if an agent is named, the folder of that name in it."
+    )
     agent: str | None = Field(None, description="Only the checkpoints of this agent.", examples=["zero"])
 
 

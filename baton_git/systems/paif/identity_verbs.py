@@ -84,7 +84,9 @@ class CheckIdentity(Input):
     """The text to check against an identity."""
 
     agent: str | None = Field(
-        None, description="The agent. Default: none; the phrases that PAIF documents are checked.", examples=["zero"]
+        None,
+        description="The agent. Default: none; the text is checked for the phrases that PAIF documents as drift.",
+        examples=["zero"],
     )
     text: str = Field(description="The text.", examples=["How can I help you today?"])
     no_count: bool = Field(False, description="Do not count the check.")
@@ -178,8 +180,8 @@ def show_agent_identity(ws: Workspace, now: datetime, verb_input: ShowIdentity) 
 def check_agent_identity(ws: Workspace, now: datetime, verb_input: CheckIdentity) -> CheckedIdentity:
     """Check a text for phrases that an agent's identity rules out.
 
-    With an agent, the result is counted and added to the agent's next checkpoint. Without one, the phrases that PAIF
-    documents are searched.
+    With an agent, the result is counted and added to the agent's next checkpoint. Without one, the text is checked for
+    the phrases that PAIF documents as drift.
 
     Raises:
         InvalidArgument: there is no text.

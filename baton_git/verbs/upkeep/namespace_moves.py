@@ -81,8 +81,8 @@ class DeletedNamespace(NamespaceChange):
 def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) -> RenamedNamespace:
     """Rename a namespace.
 
-    A concurrent write is either included, or fails with an error that gives the new name. From then on, commands and
-    hooks of this repository use the new name. Run the same command on other machines.
+    After the rename, commands and hooks of this repository use the new name. A concurrent write is either included, or
+    fails with an error that gives the new name. Run the same command on other machines.
 
     Raises:
         NotFound: the namespace or the remote does not exist.

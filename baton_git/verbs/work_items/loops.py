@@ -34,7 +34,7 @@ class NewLoop(Input):
     expect: str = Field(description="What must be true if it worked.", examples=["health is 200"])
     verify: VerifySpec | None = Field(
         None,
-        description="How to check it. A command runs only after a person approved it on that machine.",
+        description="How to check it. A command runs only on machines on which a person has approved it.",
         examples=[{"method": "http", "url": "http://localhost:8080/health"}],
     )
     ttl_days: int | None = Field(
@@ -101,7 +101,7 @@ def add_loop(ws: Workspace, now: datetime, verb_input: NewLoop) -> Changed:
         InvalidArgument: the check can never run.
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
-        NotFound, Ambiguous: the id names no decision, or several.
+        NotFound, Ambiguous: `decision` is the id of no decision, or the beginning of several.
     """
     check_not_empty(verb_input.action, "action")
     check_not_empty(verb_input.expect, "expected outcome")
