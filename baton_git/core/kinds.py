@@ -134,8 +134,8 @@ def value_at(data: Any, field: str) -> Any:
 _NESTING = re.compile(rb"[\[{.]")
 
 
-def _of_document(above: int) -> Codec:
-    """Return the codec of a record that is `above` levels below the top of a document.
+def _of_document(depth: int) -> Codec:
+    """Return the codec of a record that is `depth` levels below the top of a document.
 
     A record that would nest the document deeper than `json.MAX_DEPTH` counts as unreadable, so that the rest of the
     namespace can still be read as a document.
@@ -143,11 +143,11 @@ def _of_document(above: int) -> Codec:
 
     def decode(_: str, text: bytes) -> Mapping[str, Any]:
         data = toml.loads(text)
-        if len(_NESTING.findall(text)) >= json.MAX_DEPTH - above:
+        if len(_NESTING.findall(text)) >= json.MAX_DEPTH - depth:
             try:
-                json.check(data if not above else [[data]])
+                json.check(data if not depth else [[data]])
             except LimitExceeded:
-                why = f"is nested deeper than {json.MAX_DEPTH - above} levels, so no document could hold it"
+                why = f"is nested deeper than {json.MAX_DEPTH - depth} levels, so no document could hold it"
                 raise InvalidDocument([Fault("", why)]) from None
         return data
 

@@ -67,9 +67,9 @@ def create_merge_commit(
         Corrupt: an object of the two commits or of their history cannot be read.
     """
     first, second = sort_parents(store, (first_commit, second_commit))
-    below = store.draft()
-    base = base_tree(store, below, first_commit, second_commit, rules=rules)
-    draft = below.on_top()
+    base_draft = store.draft()
+    base = base_tree(store, base_draft, first_commit, second_commit, rules=rules)
+    draft = base_draft.on_top()
     merged = merge_trees(draft, base, first.tree, second.tree, rules=rules)
     time = clamp_time(max(first.time, second.time))
     revision = 1 + max(read_revision_number(store, info) for info in (first, second))
@@ -108,8 +108,8 @@ def base_tree(
         return None
     first, tree = bases[0], bases[0].tree
     for info in bases[1:]:
-        below = base_tree(store, draft, first.oid, info.oid, rules=rules)
-        tree = merge_trees(draft, below, tree, info.tree, rules=rules).tree
+        common_tree = base_tree(store, draft, first.oid, info.oid, rules=rules)
+        tree = merge_trees(draft, common_tree, tree, info.tree, rules=rules).tree
     return tree
 
 

@@ -187,9 +187,9 @@ class RecallIndex:
             passage_terms = extract_terms(passage.text)
             self._changed.update(set(passage_terms))
             terms = " ".join(passage_terms)
-            places = ", ".join("?" * (len(Passage._fields) + 2))
+            placeholders = ", ".join("?" * (len(Passage._fields) + 2))
             row = self._database.execute(
-                f"INSERT INTO passages (source, {_COLUMNS}, terms) VALUES ({places})",  # noqa: S608  values are bound
+                f"INSERT INTO passages (source, {_COLUMNS}, terms) VALUES ({placeholders})",  # noqa: S608  values are bound
                 (cursor.lastrowid, *passage, terms),
             )
             self._database.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row.lastrowid, terms))
@@ -307,9 +307,10 @@ def _format_of(database: sqlite3.Connection) -> int:
 def _create(database: sqlite3.Connection) -> None:
     database.execute("BEGIN EXCLUSIVE")
     if _format_of(database) != FORMAT:
-        names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'words'"
-        tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        for query in (names, tables):
+        # dropped first, because sqlite then drops the tables in which it stores the full-text index
+        full_text_table = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'words'"
+        other_tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        for query in (full_text_table, other_tables):
             for (name,) in database.execute(query).fetchall():
                 database.execute(f'DROP TABLE IF EXISTS "{name}"')
         try:

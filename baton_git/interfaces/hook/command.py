@@ -65,13 +65,13 @@ def _handle_input(agent: str) -> int:
         return _print(make_empty_reply(agent))
     home = find_start_folder(payload, os.environ)
     folder = home if os.path.isdir(home) else _find_current_folder()
-    place = find_repository(os.environ.get("GIT_DIR") or folder)
+    repository = find_repository(os.environ.get("GIT_DIR") or folder)
     payload = payload._replace(cwd=folder)
-    if is_idle(payload, place, os.environ) or _has_no_state(place):
+    if is_idle(payload, repository, os.environ) or _has_no_state(repository):
         return _print(make_empty_reply(payload.agent))
-    if place is not None and save_later(payload, place.common_dir, os.environ):
+    if repository is not None and save_later(payload, repository.common_dir, os.environ):
         return _print(make_empty_reply(payload.agent))
-    return handle_in_time(payload, folder, place)
+    return handle_in_time(payload, folder, repository)
 
 
 def _check_installation() -> int:
@@ -117,18 +117,18 @@ def _find_current_folder() -> str:
         return os.sep
 
 
-def _has_no_state(place: RepositoryPaths | None) -> bool:
+def _has_no_state(repository: RepositoryPaths | None) -> bool:
     """Return whether the folder is outside of any repository, `BATON_REPO` is not set, and the user has no store."""
-    if place is not None or os.environ.get("BATON_REPO"):
+    if repository is not None or os.environ.get("BATON_REPO"):
         return False
     home = os.environ.get("XDG_DATA_HOME", "")
     home = home if home.startswith("/") else os.path.join(os.path.expanduser("~"), ".local", "share")
     return not os.path.isdir(os.path.join(home, "baton", "state.git"))
 
 
-def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None) -> int:
+def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | None) -> int:
     """Handle the event within its time limit, and print the reply."""
-    log = os.path.join(place.common_dir, "baton", LOG) if place is not None else os.devnull
+    log = os.path.join(repository.common_dir, "baton", LOG) if repository is not None else os.devnull
 
     def give_up(*_: Any) -> None:
         _log_problems(log, payload, [f"the hook was stopped after {seconds:g} s; the next one saves the rest"])

@@ -83,15 +83,19 @@ class Site:
             NotARepository: the repository is gone.
         """
         read = self._read
-        if read is not None and self._config(read) == read.config and time.monotonic() - read.at <= SETTINGS_AGE:
+        if (
+            read is not None
+            and self._read_config_state(read) == read.config
+            and time.monotonic() - read.at <= SETTINGS_AGE
+        ):
             return read
         with self._lock:
             if self._read is read or self._read is None:
                 self._read = self._reload_settings()
             return self._read
 
-    def _config(self, read: _Read) -> _FileState:
-        """The size and times of the repository's configuration file, to notice changes immediately.
+    def _read_config_state(self, read: _Read) -> _FileState:
+        """Return the time, inode and size of the repository's configuration file, to notice changes immediately.
 
         Raises:
             NotARepository: the file is gone. This must not be mistaken for an empty repository.
@@ -185,7 +189,7 @@ class Site:
             NotARepository: the repository is gone.
         """
         read = self._read or self._current  # old settings suffice: to read them again starts git, which is slow
-        self._config(read)
+        self._read_config_state(read)  # raises NotARepository
         branch = read.plain.branch
         component = branch.namespace.component if namespace is None else _component(namespace)
         return branch.store.tip(branch.prefix + component)

@@ -62,10 +62,12 @@ def _list_sessions(app: App, ws: Workspace, verb_input: ListTargets, values: Val
     if values.get("spawned"):
         list_spawned(app, ws, verb_input.limit)
     elif values.get("recorded"):
-        kept = [snapshot for snapshot in list_recorded(ws) if verb_input.adapter in (None, snapshot.snapshot.adapterId)]
-        kept = kept[: verb_input.limit]
-        summaries = [summarize_snapshot(snapshot).model_dump() for snapshot in kept]
-        app.answer(summaries, _make_recorded_table(app, kept))
+        recorded = [
+            snapshot for snapshot in list_recorded(ws) if verb_input.adapter in (None, snapshot.snapshot.adapterId)
+        ]
+        recorded = recorded[: verb_input.limit]
+        summaries = [summarize_snapshot(snapshot).model_dump() for snapshot in recorded]
+        app.answer(summaries, _make_recorded_table(app, recorded))
     else:
         with _redirect_stdout():
             result = list_targets(ws, app.now, verb_input)
@@ -82,8 +84,8 @@ def _inspect(app: App, ws: Workspace, verb_input: InspectTarget, values: Values)
     if "file" in values:
         write_all({values["file"]: f"{text}\n".encode()})
     write(text)
-    is_kept_already = verb_input.target.startswith(RECORDED)
-    if values.get("record", app.settings.records_snapshots and not is_kept_already):
+    is_recorded_already = verb_input.target.startswith(RECORDED)
+    if values.get("record", app.settings.records_snapshots and not is_recorded_already):
         app.tell_write(record_latest(ws, app.now, parse_snapshot(result.snapshot)).written)
 
 
@@ -135,13 +137,13 @@ def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], marks: Mapp
     return render_table(sessions, columns)
 
 
-def _make_recorded_table(app: App, kept: Sequence[Snapshot]) -> str:
+def _make_recorded_table(app: App, recorded: Sequence[Snapshot]) -> str:
     columns = [
         Column("recorded", lambda snapshot: describe_age(snapshot.recorded_at, app.now), Role.DIM),
         Column("id", lambda snapshot: snapshot.id, Role.ID),
         Column("about", lambda snapshot: flat(_describe_snapshot(snapshot.snapshot))),
     ]
-    return render_table(kept, columns)
+    return render_table(recorded, columns)
 
 
 def _describe_snapshot(snapshot: CanonicalSession) -> str:
@@ -196,7 +198,7 @@ def _render_snapshots(app: App, result: SnapshotList) -> None:
         app.say("there is no recorded snapshot; to record one: baton session record TARGET")
 
 
-def _describe_place(session: Session) -> str:
+def _describe_agent(session: Session) -> str:
     return f"{session.agent or ''}{f'@{session.machine}' if session.machine else ''}"
 
 
@@ -205,7 +207,7 @@ def _render_lineage(app: App, result: Lineage) -> None:
     columns = [
         Column("began", lambda session: describe_age(session.started, app.now), Role.DIM),
         Column("session", lambda session: session.id, Role.ID),
-        Column("who", _describe_place),
+        Column("who", _describe_agent),
         Column("ended", lambda session: describe_age(session.ended, app.now) or "at work"),
         Column("summary", lambda session: session.summary),
     ]
