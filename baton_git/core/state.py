@@ -165,7 +165,7 @@ class State:
 
     @property
     def head(self) -> Head:
-        """The head, or an empty one if the state has none. Raises Corrupt if its file cannot be read."""
+        """The record `head`, or an empty one if the state has none. Raises Corrupt if its file cannot be read."""
         return self._single(HEAD, Head)
 
     @property
@@ -175,7 +175,7 @@ class State:
 
     @property
     def readable_head(self) -> Head:
-        """The head, or an empty one if its file cannot be read. Use it to show a state, never to write one."""
+        """The record `head`, or an empty one if its file cannot be read. Use it to show a state, never to write one."""
         entry = self.entry(HEAD)
         return entry if isinstance(entry, Head) else Head()
 

@@ -16,7 +16,11 @@ OVERHEAD = 200
 
 
 class ValueCache:
-    """A thread-safe LRU cache. Keys contain object ids, so the value of a key never changes; values are shared."""
+    """A thread-safe LRU cache. Values are shared, so callers must not change them.
+
+    Most keys contain an object id, so that the value of a key never changes. Callers that use other keys must check
+    whether a cached value is still current.
+    """
 
     def __init__(self, room: int = ROOM) -> None:
         self.room = room

@@ -11,7 +11,10 @@ _CWD = re.compile(r"<cwd>((?:(?!<cwd>).)*?)</cwd>|^Current working directory: (.
 
 
 def read_session_start(position: Position, record: Record) -> SessionContext | None:
-    """Return the context in the first record of a session: `session_meta`, or without a type up to 0.3x; else None."""
+    """Return the context in the first record of a session; None for any other record.
+
+    The type of that record is `session_meta`; in sessions of Codex CLI up to 0.3x, it has no type.
+    """
     bare = "type" not in record and "instructions" in record and "id" in record
     if not bare and record.get("type") != "session_meta":
         return None

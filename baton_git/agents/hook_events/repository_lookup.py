@@ -1,6 +1,6 @@
 """Find the repository of a hook, and whether it may have a namespace, by looking only at files.
 
-If it has none, the hook exits before the rest of the program is imported.
+If the repository certainly has no namespace, the hook exits before the rest of the program is imported.
 """
 
 from __future__ import annotations

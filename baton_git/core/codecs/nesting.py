@@ -1,8 +1,8 @@
 """The limit on the nesting of JSON from outside, checked in the text before it is parsed.
 
 The limit of Python's parser depends on the version: 3.11 stops at its recursion limit (1,000 levels, less those of the
-callers), 3.12 and 3.13 at 10,000, and 3.14 at the end of the stack. Uses only the standard library, because hooks
-import it.
+callers), 3.12 and 3.13 at 10,000, and 3.14 at the end of the stack. This module uses only the standard library,
+because hooks import it.
 """
 
 from __future__ import annotations

@@ -228,7 +228,8 @@ class Store:
 
         Raises:
             Busy: a running process held the lock of the ref for longer than `locks.wait`.
-            Corrupt: the current value of the ref cannot be read, or `new` or a borrowed blob does not exist.
+            Corrupt: the current value of the ref cannot be read, or an object does not exist: `new`, or a blob that the
+                draft refers to but does not contain.
             WriteFailed: writing to disk failed; the ref did not move. If the ref moved and only the sync of its folder
                 failed, the message says so.
         """

@@ -36,7 +36,7 @@ class Addition(NamedTuple):
         about: a further paragraph of the help.
         fill: turns the values of the command line into the values of the input's fields.
         run: runs the verb, with prompts before it or special output; returns None if it printed the result itself.
-        acting: adapts the `App`, if an option of every command has another meaning here.
+        acting: adapts the `App`, if an option that all commands share has another meaning for this one.
         session_help: the help of `--session`.
         agent_help: the help of `--agent`.
         progress: the label of the progress line; empty for none.

@@ -19,7 +19,10 @@ WANTED = (
 
 
 def read_config(folder: Path, pattern: str) -> dict[str, str]:
-    """Return the values of the keys that match `pattern`; without git, of baton's own keys in the repository's file."""
+    """Return the values of the keys that match `pattern`.
+
+    Without git, return those of the keys that baton uses, from the repository's file.
+    """
     entries = _run_git_config(folder, pattern)
     if entries is None:
         return _read_file_config(folder)

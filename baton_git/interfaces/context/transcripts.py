@@ -88,7 +88,11 @@ def _extract_for_client(call: Call, ws: Workspace, verb_input: ExtractHandoff) -
 
 
 def read_new_transcripts(call: Call, ws: Workspace) -> str:
-    """Read new transcripts in the home directory, so that recall can search them; return a message if some are left."""
+    """Read new transcripts in the home directory, so that recall can search them.
+
+    Returns:
+        A message if some transcripts are not read yet or reading failed; else an empty text.
+    """
     if ws.branch.read().commit is None:
         return ""
     try:

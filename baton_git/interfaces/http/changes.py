@@ -143,7 +143,7 @@ class _Watch:
             return Current(self._namespace, commit, read_revision_number(store, store.commit(commit)))
 
     def _find_new(self, name: str, tip: Oid, known: Oid | None) -> Sequence[Current | Change]:
-        """Return the new commits of a namespace; of a branch that was reset, only its tip.
+        """Return the new commits of a namespace; if its branch was reset to an older commit, only that commit.
 
         If there are more than `BACKLOG`, return one event instead, whose `missed` is true.
         """

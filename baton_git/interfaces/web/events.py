@@ -64,7 +64,10 @@ def _read_tip(site: Site, namespace: Namespace) -> dict[str, object]:
 
 
 async def _stream_lines(site: Site, namespace: Namespace | None, since: str | None) -> AsyncIterator[str]:
-    """Yield the event lines of one namespace, or of all if it is None; then event ids are digests of all tips."""
+    """Yield the lines of the events of one namespace, or of all namespaces if `namespace` is None.
+
+    The id of an event is a commit; in the stream of all namespaces, it is a digest of all tips.
+    """
     yield "retry: 2000\n\n"
     watched = changes(site, namespace.text, since) if namespace is not None else changes(site)
     async with aclosing(watched) as stream:

@@ -162,7 +162,10 @@ def examine(examination: Examination, checks: Sequence[Check]) -> list[CheckedDi
 
 
 def _applies(check: Check, examination: Examination) -> bool:
-    """Return whether the inputs of a check exist; a workspace that could not be opened counts as existing."""
+    """Return whether the inputs of a check exist.
+
+    If the workspace cannot be opened, its namespace counts as existing.
+    """
     if check.needs == "machine":
         return examination.machine is not None
     if examination.store is None:

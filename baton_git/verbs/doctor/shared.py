@@ -24,6 +24,7 @@ from baton_git.verbs.doctor.examination import Examination
 ANSWER_SECONDS = 5.0
 """Seconds within which a remote must answer."""
 NAMED = 5
+"""Maximum number of paths that a finding names."""
 FORGES = {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "git.sr.ht"}
 """Hosts that show a public repository over https, whatever address it was cloned from."""
 _SCP = re.compile(r"(?:[^@/:]+@)?([\w.-]+):(?!//)(.+)")

@@ -49,7 +49,10 @@ LEFT = "left without an end"
 
 
 def make_session_id(now: datetime) -> SessionId:
-    """Make a session name like session-baton's, `2026-06-17-7k3f9q`, with a random part: counters would collide."""
+    """Make a session name such as `2026-06-17-7k3f9q`.
+
+    session-baton numbers the sessions of a day instead; on several machines, the numbers would collide.
+    """
     return SessionId(mint_id(now.strftime("%Y-%m-%d"), os.urandom(4)))
 
 
@@ -61,9 +64,9 @@ class BegunSession(NamedTuple):
         sections: the sections of the brief, for callers that add more.
         closed: the loops verified by earlier sessions and now archived.
         problems: what is missing or broken; none of these prevents the start.
-        news: changes from other machines, commits that wait for review, and failed fetches.
+        news: changes from other machines, a failed fetch, and the commits and checks that wait for a person.
         is_new: whether this start created the namespace.
-        is_readable: whether the namespace's newest commit could be read; if not, `version` is an empty revision.
+        is_readable: whether the namespace's newest commit could be read; if not, `revision` is an empty revision.
     """
 
     session: str
@@ -121,7 +124,7 @@ DEFAULT_START = StartOptions()
 def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_START) -> BegunSession:
     """Start a session: escalate overdue loops, run the checks, archive verified loops, and compose the brief.
 
-    `settle_state` defines what follows from time and counters, such as that escalation.
+    `settle_state` makes the changes that follow from time and counters, such as the escalation.
 
     Raises:
         InvalidName, InvalidDocument: the session's name is invalid. Every other error is returned as a problem.
@@ -267,7 +270,7 @@ def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: flo
         due = list_due_loops(before.state)
         if not due:
             return Checks()
-        # imports the probes, which a start without due checks does not need
+        # imports all check methods, which a start without due checks does not need
         from baton_git.verbs.verification.checks import run_checks
 
         checks = run_checks(ws, now, before, due, seconds, MOST_AT_START)

@@ -119,6 +119,7 @@ def _follow_trail(reader: _TreeReader, entry: LogEntry, trail: _Trail) -> list[t
 
 
 def _is_same(reader: _TreeReader, tree: Oid, parent: Oid, trail: _Trail) -> bool:
+    """Return whether a parent already has what the trail follows: the conflict, or the value of its side."""
     before = reader.tree(parent)
     files = [reader.file(before, path) for path in trail.paths]
     if files == [reader.file(tree, path) for path in trail.paths]:

@@ -92,7 +92,7 @@ def fill_checked(app: App, values: Values) -> Values:
 
 
 def _render_checked(app: App, result: CheckedIdentity) -> int | None:
-    """Print the result of a check; return exit status 1 on drift."""
+    """Print the result of a check; return exit status 1 on drift, 5 if the result could not be counted."""
     check = result.check
     phrases = [f"  {flat(phrase)}" for phrase in result.phrases]
     lines = [f"⚠️ {check.drift.alert}", *phrases, "", check.prompt] if result.drift else ["no drift"]

@@ -19,6 +19,7 @@ from baton_git.interfaces.web.texts import sentence
 from baton_git.verbs.revisions.history import Filter, Shown, compare, full_id, read_commit, read_log
 
 SHOWN = 50
+"""Number of commits on one page."""
 MOST_CHANGES = 300
 """Maximum number of changed records that a page shows in full."""
 

@@ -155,7 +155,7 @@ def _find_latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
 
 
 def _matches(file: SessionFile, wanted: str) -> bool:
-    """Return whether an id means the file, by ECC's rule: it is the file's name, or the short id begins with it."""
+    """Return whether `wanted` means the file, by ECC's rule: it is the file's name, or its short id begins with it."""
     name = file.path.name
     by_date = file.short is None and name == f"{wanted}-session.tmp"
     return (file.short or "").startswith(wanted) or name in (wanted, f"{wanted}.tmp") or by_date
