@@ -84,7 +84,10 @@ def test_the_environment_is_the_given_one_without_git_variables_and_secrets(tmp_
     given |= dict.fromkeys(secrets, "s3cret")
     world = World(folder=tmp_path, refusal=lambda argv: None, environment=given)
     assert shell(world, 'env > seen; test -z "$GIT_DIR$GIT_INDEX_FILE" && test "$MINE" = z') == Passed()
-    assert "HOME=" not in (tmp_path / "seen").read_text()
+    seen = (tmp_path / "seen").read_text()
+    assert "HOME=" not in seen
+    assert "s3cret" not in seen
+    assert "BATON_REPO=r" in seen
 
 
 @pytest.mark.parametrize("argv", [(), ("baton-no-such-program",), ("a\0b",), ("/",), ("./plain.txt",)])

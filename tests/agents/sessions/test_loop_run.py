@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -327,5 +327,4 @@ def test_outside_of_a_repository_only_equal_answers_mean_stuck():
 
 
 def test_every_limit_is_finite():
-    assert all(value for value in LoopLimits())
-    assert Path(__file__).exists()
+    assert all(isinstance(value, str) or math.isfinite(value) for value in LoopLimits())

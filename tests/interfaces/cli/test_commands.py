@@ -55,7 +55,7 @@ def test_a_check_with_an_empty_argument_is_refused(baton, option):
 
 def test_boot_reports_that_it_created_the_namespace(baton):
     assert "this created the namespace another in" in baton("boot", "-n", "another", "--create", "--no-sync").err
-    assert "this began" not in baton("boot", "-n", "another", "--create", "--no-sync").err
+    assert "this created" not in baton("boot", "-n", "another", "--create", "--no-sync").err
 
 
 def test_init_reports_a_changed_namespace_setting(baton):

@@ -1,7 +1,8 @@
-"""Tools for checkpoints, protocol runs, handoffs, syncs and conflicts."""
+"""Tools for checkpoints, protocol runs, handoffs, syncs and conflicts, in both eras of the protocol."""
 
 from __future__ import annotations
 
+import functools
 import json
 
 import pytest
@@ -9,13 +10,9 @@ from mcp_client import talk
 
 
 @pytest.fixture
-def work(call, era):
+def call(call, era):
     """Return a function that calls a tool in one of the eras."""
-
-    def run(tool, **arguments):
-        return call(tool, client={"mode": era}, **arguments)
-
-    return run
+    return functools.partial(call, client={"mode": era})
 
 
 def test_a_missing_agent_name_is_an_error(call):

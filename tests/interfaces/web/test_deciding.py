@@ -286,7 +286,6 @@ def test_a_rule_from_a_remote_is_accepted_only_by_a_person(world: World, serve: 
     served_there.send("graduate?id=PAT-1", {"typed": "PAT-1"})
     queue(world)
     without_token = serve()
-    assert "no person’s word" not in without_token.get("review").text
     assert "This makes a rule" in without_token.get("review").text
     tip = without_token.site.tip("shop")
     without_token.send("review", {"choice.pattern.PAT-1": "accept"}, code=403)

@@ -126,8 +126,8 @@ def test_pages_load_only_the_servers_own_files_which_browsers_may_cache(serve: A
     assert {one.partition("?")[0] for one in found} == {"/static/page.css", "/static/page.js", "/static/icon.svg"}
     for one in found:
         assert "immutable" in served.get(one).headers["cache-control"]
-    served.get("/static/../desk.py", code=404)
-    served.get("/static/..%2fdesk.py", code=404)
+    served.get("/static/../routes.py", code=404)
+    served.get("/static/..%2froutes.py", code=404)
     assert "http" not in served.get("/static/page.css").text
 
 
@@ -203,7 +203,7 @@ def test_an_unreadable_file_is_reported_with_the_reason(baton: Any, git: Any, to
     ref = "refs/heads/baton/shop"
     env_index = ["-c", "core.bare=false"]
     git(top, *env_index, "read-tree", f"--index-output={top / '.git' / 'other'}", ref)
-    (top / ".git" / "index").rename(top / ".git" / "kept") if (top / ".git" / "index").exists() else None
+    (top / ".git" / "index").rename(top / ".git" / "kept")
     (top / ".git" / "other").rename(top / ".git" / "index")
     git(top, "update-index", "--add", "--cacheinfo", f"100644,{blob},open_loops/OL-bad.toml")
     tree = git(top, "write-tree")
