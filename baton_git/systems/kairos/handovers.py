@@ -159,6 +159,7 @@ def resolve_run(revision: Revision, uri: str | None = None) -> str:
         EndedError: the last run at `uri` has ended.
         NotFound: no run matches.
         InvalidArgument: several runs match.
+        Corrupt: no run at `uri` was found, but an archived run cannot be read.
     """
     state = revision.state
     if uri is None:

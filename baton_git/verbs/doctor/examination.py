@@ -87,7 +87,7 @@ class Examination:
         raise self.opened or BatonError("there is no repository here")
 
     @property
-    def stored(self) -> Store:
+    def required_store(self) -> Store:
         """The store.
 
         Raises:
@@ -99,7 +99,7 @@ class Examination:
 
     @property
     def common_dir(self) -> Path:
-        return self.stored.repository.common_dir
+        return self.required_store.repository.common_dir
 
     @property
     def local(self) -> Machine:
@@ -119,7 +119,7 @@ class Examination:
         Raises:
             BatonError: there is no repository, or it could not be opened.
         """
-        repository = self.stored.repository
+        repository = self.required_store.repository
         environment = self.ws.environment if self.machine is None else self.machine.environment
         return LocalGit(repository.work_tree or repository.git_dir, environment)
 

@@ -23,7 +23,7 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
     if examination.common_dir == examination.local.data / "state.git":
         yield ok("your own store has no hooks")
         return
-    location = HookLocation.of(examination.stored.repository, examination.git)
+    location = HookLocation.of(examination.required_store.repository, examination.git)
     ours = _list_scripts(examination, location)
     states = status(location, list(ours.values()), examination.local.health)
     stopped = [state for state in states if not state.runs]
@@ -48,7 +48,7 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
 
 def _list_scripts(examination: Examination, location: HookLocation) -> dict[str, HookScript]:
     """Return the hook scripts that are or would be installed here, by event."""
-    wanted = events_for(examination.stored.repository)
+    wanted = events_for(examination.required_store.repository)
     events = [event for event in EVENTS if event in wanted or (location.scripts / event).exists()]
     return make_scripts(events, examination.prefix, examination.local.own_command)
 

@@ -57,7 +57,7 @@ def _list_left(examination: Examination) -> Iterator[Path]:
 
 def _find_dead_locks(examination: Examination) -> Iterator[Path]:
     """Yield locks and tickets of baton's refs that no living process holds."""
-    common_dir, tickets = examination.common_dir, examination.stored.locks.folder
+    common_dir, tickets = examination.common_dir, examination.required_store.locks.folder
     held = {identity_of(path) for path in tickets.glob("ticket-*") if is_ownerless(path) is False}
     locks = [
         path for prefix in (examination.prefix, INCOMING, REMOTES, BACKUP) for path in _list_files(common_dir / prefix)
@@ -69,7 +69,7 @@ def _find_dead_locks(examination: Examination) -> Iterator[Path]:
 
 def _find_dead_packs(examination: Examination) -> Iterator[Path]:
     """Yield unfinished packs, and `.keep` marks of processes that are gone."""
-    packs = examination.stored.housekeeping.packs
+    packs = examination.required_store.housekeeping.packs
     for prefix in (TEMPORARY_PACK, TEMPORARY_INDEX):
         yield from (path for path in packs.glob(f"{prefix}*") if examination.age(path) > FILE_SECONDS)
     for keep in packs.glob("pack-*.keep"):

@@ -32,7 +32,7 @@ REFETCH_SECONDS = 120.0
 
 def check_refs(examination: Examination) -> Iterator[Diagnostic]:
     """Find refs whose value cannot be read, and baton's branches that a work tree has checked out."""
-    store = examination.stored
+    store = examination.required_store
     names = _list_refs(examination)
     broken = [finding for ref in names if (finding := _check_ref(store, ref)) is not None]
     yield from broken
@@ -54,7 +54,7 @@ def _list_refs(examination: Examination) -> list[str]:
     common_dir = examination.common_dir
     names: set[str] = set()
     for prefix in (examination.prefix, INCOMING, REMOTES, BACKUP):
-        names.update(ref for ref, _ in packed_below(examination.stored.ref_files.packed, prefix))
+        names.update(ref for ref, _ in packed_below(examination.required_store.ref_files.packed, prefix))
         files = (path for path in (common_dir / prefix).rglob("*") if path.is_file() and path.suffix != ".lock")
         names.update(path.relative_to(common_dir).as_posix() for path in files)
     if examination.machine is None:
@@ -113,7 +113,7 @@ def check_objects(examination: Examination) -> Iterator[Diagnostic]:
     tenth of the time of baton's own reader. Baton's reader runs only if objects are missing or git fails, to find out
     which objects are missing.
     """
-    store = examination.stored
+    store = examination.required_store
     end = time.monotonic() + examination.seconds
     for ref in _list_refs(examination):
         tip = _read_tip(store, ref) if ref.startswith(examination.prefix) else None
@@ -208,7 +208,7 @@ class _Walk:
 
 
 def _describe_missing(examination: Examination, ref: str, missing: list[Missing]) -> Diagnostic:
-    store = examination.stored
+    store = examination.required_store
     shown = ", ".join(f"{item.where} ({item.oid[:10]})" for item in missing[:NAMED])
     more = f", and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
     branch = branch_of(store, ref, examination.prefix)
@@ -259,7 +259,7 @@ def _fetch_again(examination: Examination, branch: Branch, remotes: list[str]) -
 
 def check_packs(examination: Examination) -> Iterator[Diagnostic]:
     """Report how many packs baton has, and how large they are."""
-    housekeeping = examination.stored.housekeeping
+    housekeeping = examination.required_store.housekeeping
     files = [housekeeping.packs / f"pack-{noted.name}.pack" for noted in housekeeping.list_noted()]
     sizes = [_size(path) for path in files if path.exists()]
     text = f"{count_noun(len(sizes), 'pack')}, {sum(sizes) / 1e6:,.1f} MB"
