@@ -28,13 +28,13 @@ NAMED = 5
 
 def check_leftovers(examination: Examination) -> Iterator[Diagnostic]:
     """Find leftovers of killed processes. Baton's own files can be removed; git's locks are only reported."""
-    left = sorted(_list_left(examination))
-    if left:
-        shown = ", ".join(_name(examination, path) for path in left[:NAMED])
-        more = f", and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    leftovers = sorted(_list_leftovers(examination))
+    if leftovers:
+        shown = ", ".join(_name(examination, path) for path in leftovers[:NAMED])
+        more = f", and {len(leftovers) - NAMED} more" if len(leftovers) > NAMED else ""
         yield Diagnostic(
-            "warning", f"{count_noun(len(left), 'file')} left over: {shown}{more}",
-            "a process was killed, or the machine went down", "baton doctor --fix", _remove(left),
+            "warning", f"{count_noun(len(leftovers), 'file')} left over: {shown}{more}",
+            "a process was killed, or the machine went down", "baton doctor --fix", _remove(leftovers),
         )  # fmt: skip
     for name in GITS_LOCKS:
         path = examination.common_dir / name
@@ -49,7 +49,7 @@ def _name(examination: Examination, path: Path) -> str:
     return path.relative_to(examination.common_dir).as_posix()
 
 
-def _list_left(examination: Examination) -> Iterator[Path]:
+def _list_leftovers(examination: Examination) -> Iterator[Path]:
     yield from _find_dead_locks(examination)
     yield from _find_dead_packs(examination)
     yield from _find_old_files(examination)

@@ -116,7 +116,7 @@ def loop_run(
     arguments = dict(workflow_folders(app).arguments)
     with app.workspace() as ws, _collect_signals() as signals:
         stop_files = (stop_file.absolute(),) if stop_file is not None else list_stop_files(ws)
-        loop = Loop(text, chosen, os.fspath(_here(app)), stop_files, _limits(limits), arguments)
+        loop = Loop(text, chosen, os.fspath(_find_folder(app)), stop_files, _make_limits(limits), arguments)
         done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)), lambda: bool(signals))
     _tell_result(app, done)
     if done.ended == INTERRUPTED:
@@ -124,23 +124,23 @@ def loop_run(
     return None if done.ended.by == "completed" else FAILED
 
 
-def _here(app: App) -> Path:
+def _find_folder(app: App) -> Path:
     """Return the folder in which the sessions run: the current one, unless --repo names another work tree."""
     top = app.settings.repository.work_tree
     here = Path.cwd()
     return top if top is not None and top not in (here, *here.parents) else here
 
 
-def _limits(given: dict[str, Any]) -> LoopLimits:
+def _make_limits(options: dict[str, Any]) -> LoopLimits:
     return LoopLimits(
-        marker=given["marker"],
-        iterations=given["max_iterations"],
-        session_seconds=given["session_timeout"],
-        total_seconds=given["total_timeout"],
-        stuck_after=given["stuck_after"],
-        budget_usd=given["budget"],
-        tokens=given["token_budget"],
-        failures=given["max_failures"],
+        marker=options["marker"],
+        iterations=options["max_iterations"],
+        session_seconds=options["session_timeout"],
+        total_seconds=options["total_timeout"],
+        stuck_after=options["stuck_after"],
+        budget_usd=options["budget"],
+        tokens=options["token_budget"],
+        failures=options["max_failures"],
     )
 
 

@@ -22,7 +22,12 @@ from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_bytes
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.sessions.spawned import find_mark, find_spawned_marks, list_spawned, render_stopped
+from baton_git.interfaces.cli.sessions.spawned import (
+    describe_spawned,
+    list_spawned,
+    list_spawned_by_session,
+    render_stopped,
+)
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.machine_view import fill_surroundings
 from baton_git.namespace.workspace import Workspace
@@ -71,9 +76,9 @@ def _list_sessions(app: App, ws: Workspace, verb_input: ListTargets, values: Val
     else:
         with _redirect_stdout():
             result = list_targets(ws, app.now, verb_input)
-        marks = find_spawned_marks(app, ws)
-        data = [{**session.model_dump(), **find_mark(marks, session.target)} for session in result.sessions]
-        app.answer(data, _make_offered_table(app, result.sessions, marks))
+        spawned = list_spawned_by_session(app, ws)
+        data = [{**session.model_dump(), **describe_spawned(spawned, session.target)} for session in result.sessions]
+        app.answer(data, _make_offered_table(app, result.sessions, spawned))
         _warn(app, result)
 
 
@@ -121,11 +126,11 @@ def _warn(app: App, result: AdapterResult) -> None:
         app.say(flat(f"the session adapter {problem.id} {how}: {problem.why}"))
 
 
-def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], marks: Mapping[str, SpawnedSession]) -> str:
+def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], spawned: Mapping[str, SpawnedSession]) -> str:
     """Return a table of sessions that can be opened, with the id and status of those that baton started."""
 
     def mark(session: OfferedTarget) -> str:
-        marked = find_mark(marks, session.target)
+        marked = describe_spawned(spawned, session.target)
         return f"{marked['spawned']} {marked['status']}" if marked else ""
 
     columns = [

@@ -31,7 +31,7 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
         app.say("no workflow or loop has started a session here")
 
 
-def find_spawned_marks(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
+def list_spawned_by_session(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
     """Return the records of the sessions that baton started here. The keys are the ids that the agent CLIs assigned."""
     records = open_spawned_sessions(ws)
     end_unwatched_sessions(records, iso(app.now))
@@ -40,13 +40,13 @@ def find_spawned_marks(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
     return {session.session: session for session in sessions if session.session}
 
 
-def find_mark(marks: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
+def describe_spawned(spawned: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
     """Return the id and the status of the session that `target` (`claude:ID`) names.
 
     Return an empty dictionary if baton did not start that session here.
     """
-    mark = marks.get(target.partition(":")[2])
-    return {} if mark is None else {"spawned": mark.id, "status": mark.status}
+    record = spawned.get(target.partition(":")[2])
+    return {} if record is None else {"spawned": record.id, "status": record.status}
 
 
 def _make_table(app: App, sessions: Sequence[SpawnedSession]) -> Styled:
