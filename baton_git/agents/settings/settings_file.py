@@ -139,7 +139,7 @@ class SettingsFile:
         return True
 
     def find_server(self, name: str) -> Any:
-        """Return the settings of an MCP server that the user added; else None. Raises as `entries` does."""
+        """Return the settings of an MCP server; None if it is missing, or as we added it. Raises as `entries` does."""
         data, copy = self.data(), self._load_copy()
         current = data.get(SERVERS, {}).get(name) if isinstance(data, dict) else None
         return None if copy is not None and copy.servers.get(name) == current else current

@@ -51,7 +51,9 @@ class WhichSchema(Input):
     """The schema to generate."""
 
     kind: str | None = Field(
-        None, description="A kind of record, or `baton`. Without it, the names are listed.", examples=["open_loop"]
+        None,
+        description="A kind of record, or another format such as `baton`. Without it, the names are listed.",
+        examples=["open_loop"],
     )
 
 

@@ -194,7 +194,7 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
 
     If the server is unreachable, the document waits in the cache (`pending_upload`, exit status 0), and the next read,
     write or send sends it. If the server's document has changed since it was read, this is a conflict: both versions
-    are compared, none is replaced, and the exit status is 3. Secrets are removed before anything is stored or sent.
+    are compared, neither is replaced, and the exit status is 3. Secrets are removed before anything is stored or sent.
 
     \b
     baton cache write project:x --file baton.json --url http://127.0.0.1:9101

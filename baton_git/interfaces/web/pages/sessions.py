@@ -40,7 +40,7 @@ def show(request: PageRequest) -> Response:
 
 
 def _find_digests(state: State, session: str) -> list[Handoff]:
-    """Return the digests that a session left, live or archived; sessions of two agents can have one id."""
+    """Return at most 5 digests of a session, live or archived; sessions of several agents can have the same id."""
     ids = {*state.ids(Handoff.kind), *state.ids(Handoff.kind, archived=True)}
     own = islice((id_ for id_ in sorted(ids) if id_.partition("/")[2] == session), 5)
     return [digest for id_ in own if (digest := read_handoff(state, id_)) is not None]

@@ -68,7 +68,12 @@ class WorkflowFile(NamedTuple):
 def list_workflow_files(
     folders: WorkflowFolders, is_approved: Callable[[str], bool], *, is_checked: bool = True
 ) -> list[WorkflowFile]:
-    """Return all files: first those that run, by priority. A broken or not allowed file does not hide another."""
+    """Return all files: first those that run, by priority. A broken or not allowed file does not hide another.
+
+    Args:
+        is_approved: returns whether a project's file with this digest was approved on this machine.
+        is_checked: as for `parse_workflow`.
+    """
     taken: set[str] = set()
     files = [
         _decide_state(_read_workflow(tier, path, is_checked), folders, is_approved, taken)
