@@ -53,7 +53,8 @@ def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
     for name in names:
         yield from _check_remote(ws, name)
     for waiting in count_waiting_commits(ws):
-        text = f"{count_noun(waiting.commits, 'commit')} of {waiting.remote} wait for a review"
+        verb = "waits" if waiting.commits == 1 else "wait"
+        text = f"{count_noun(waiting.commits, 'commit')} of {waiting.remote} {verb} for a review"
         yield Diagnostic("warning", text, advice=f"baton review --remote {waiting.remote}")
 
 

@@ -372,5 +372,5 @@ def test_deleting_a_namespace_reports_a_global_setting_that_still_names_it(baton
     env = {"GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}
     baton("followup", "add", "x", env=env)
     deleted = baton("namespace", "delete", "work", "--yes", env=env)
-    assert "baton.namespace still names it; to see where: git config --show-origin baton.namespace" in deleted.err
+    assert "baton.namespace still names work; to see where: git config --show-origin baton.namespace" in deleted.err
     assert "work was deleted" in deleted.err

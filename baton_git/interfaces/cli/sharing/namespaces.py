@@ -63,7 +63,7 @@ def _rename(app: App, ws: Workspace, verb_input: RenameNamespace, values: Values
 
 
 def _delete(app: App, ws: Workspace, verb_input: DeleteNamespace, values: Values) -> DeletedNamespace:
-    """Delete a namespace that a person confirmed, and the setting of the repository that named it."""
+    """Delete a namespace after a person confirmed it, and remove the setting of the repository that named it."""
     if not verb_input.dry_run and not values.get("yes"):
         preview = delete_namespace(ws, app.now, verb_input.model_copy(update={"dry_run": True}))
         where = f" here and on {verb_input.remote}" if verb_input.remote else ""
@@ -71,7 +71,9 @@ def _delete(app: App, ws: Workspace, verb_input: DeleteNamespace, values: Values
     deleted = delete_namespace(ws, app.now, verb_input)
     is_named = not verb_input.dry_run and app.settings.config.get(NAME_SETTING) == deleted.namespace
     if is_named and not app.settings.repository_config.unset(NAME_SETTING):
-        app.say(f"{NAME_SETTING} still names it; to see where: git config --show-origin {NAME_SETTING}")
+        app.say(
+            f"{NAME_SETTING} still names {deleted.namespace}; to see where: git config --show-origin {NAME_SETTING}"
+        )
     return deleted
 
 
@@ -119,7 +121,8 @@ def _describe_due(row: NamespaceSummary) -> str:
     if row.unreadable is not None:
         return flat(row.unreadable)
     waiting = [
-        f"{count_noun(number, 'commit')} of {remote} wait for a review" for remote, number in row.waiting.items()
+        f"{count_noun(number, 'commit')} of {remote} {'waits' if number == 1 else 'wait'} for a review"
+        for remote, number in row.waiting.items()
     ]
     return ", ".join(
         [*waiting, *(f"{count_noun(number, 'commit')} to push to {name}" for name, number in row.pending.items())]
