@@ -14,7 +14,7 @@ from baton_git.core.state import State
 from baton_git.git.store import CommitInfo, Store
 
 CONFIRMED = "Baton-Confirmed"
-"""The trailer of a commit that a person confirmed: how and by whom."""
+"""The trailer of a commit in which a person confirmed records: how and by whom."""
 CONFIRMS = "Baton-Confirms"
 """The trailer that names a confirmed record: its kind and id, in the notation of `Key`."""
 VERSION = "Baton-Version"

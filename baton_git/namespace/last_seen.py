@@ -30,9 +30,9 @@ KEPT = 64
 EVERY = 16
 """The index file is rewritten once it is this many commits behind; until then it is brought up to date in memory."""
 OWN = 64
-"""A session with more commits of its own than this since it last saw everything is left out of the index."""
+"""A session is left out of the index if it made more commits than this since it last saw everything."""
 STEPS = 2_000
-"""An index more commits behind than this is not brought up to date: walking the history for one session is cheaper."""
+"""If the index is more commits behind than this, the history is walked for one session instead, which is cheaper."""
 
 
 class LastSeen(NamedTuple):

@@ -18,6 +18,7 @@ from baton_git.namespace.revision import Revision, WriteResult
 
 Item = TypeVar("Item")
 COMMIT = "4f2a91c07d5e8b13a6c9e0f2d4b57a8c1e3f6092"
+"""A commit id for the examples in schemas."""
 
 
 PastRevision = Annotated[

@@ -105,7 +105,8 @@ def check_batons(batons: Iterable[ImportedBaton]) -> list[ImportedBaton]:
 
     Raises:
         InvalidName: a namespace is not a valid name.
-        InvalidDocument, LimitExceeded: a document could not be read back after it was stored.
+        InvalidDocument: a document has a value that cannot be stored exactly.
+        LimitExceeded: a document is nested too deeply.
         InvalidArgument: a namespace occurs twice.
     """
     imported = list(batons)

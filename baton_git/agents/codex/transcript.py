@@ -41,6 +41,7 @@ _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 _Kind = TypeVar("_Kind", SessionContext, Prompt, ModelReply)
 _BARE = ("message", "reasoning", *_CALLS, *_OUTPUTS)
+"""The types of records that older versions wrote without an envelope."""
 
 
 def recognises(record: Record) -> bool:

@@ -33,7 +33,8 @@ _ENDINGS = (
 )
 _FILE = re.compile(rf"(?<![\w./@~-])((?:~?/|\.{{1,2}}/)?(?:[\w.@+-]+/)*[\w.@+-]*\w\.(?:{_ENDINGS}))(?![\w/-]|\.\w)")
 _WORD = re.compile(r"""[^ \t\r\n:;,'"()\[\]{}<>|=*&^%$#!?`\\]+""")
-"""A word that may contain a file name. Searching the distinct words takes a third of the time that the text takes."""
+"""A word that may contain a file name. Searching each distinct word takes a third of the time
+that searching the text takes."""
 _DEFINED = re.compile(
     r"^[ \t+]*(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|pub(?:\([a-z]+\))?"
     r"|unsafe|override|open|suspend|inline)[ \t]+)*(?:def|class|func(?:[ \t]*\([^)\n]*\))?|function\*?|fn|fun|interface"
@@ -47,7 +48,12 @@ _NAME = re.compile(r"\b(?:[A-Za-z][a-z0-9]*(?:[A-Z]+[a-z0-9]+)+|[A-Za-z][A-Za-z0
 def use_file(
     known: Findings, path: str, weight: float, *, found: str = "transcript", names: Iterable[str] = ()
 ) -> None:
-    """Count one use of a file."""
+    """Count one use of a file.
+
+    Args:
+        found: where the use was found: in the session's own `transcript`, or in the work of a `subagent`.
+        names: identifiers to list with the file.
+    """
     known.touches += 1
     use = known.uses.pop(path, None) or {"score": 0.0, "at": known.touches, "changes": 0, "reads": 0, "names": []}
     use["score"] = _compute_score(use, known.touches) + weight

@@ -1,7 +1,7 @@
 """Find the project of a session: the folder in which the session started.
 
 The `cwd` of an event is the session's current folder, which may be elsewhere (after `cd`, in another work tree or in a
-submodule). The session's facts must not be saved in another project, and its context must not come from one.
+submodule). If it were used, the session's facts could be saved in another project, and its context taken from there.
 """
 
 from __future__ import annotations

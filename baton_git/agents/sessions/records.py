@@ -67,7 +67,8 @@ class SpawnedSession:
         started, ended: ISO timestamps.
         seconds: the time limit.
         iteration: its number in the chain, in the order of the starts; the session that a person started has number 1.
-        chain: the id of the chain: that of the session that a person started, or else of the first record.
+        chain: the id of the chain: the id of the session that a person started or, if it is unknown, the id of the
+            chain's first record.
         chain_began: ISO timestamp of the chain's first start.
         parent: the session that started it; `parent_spawn` is that session's record, if it was spawned as well.
         loop: the workflow or command that continues the chain.

@@ -12,6 +12,7 @@ from baton_git.core.redaction.values import lazy_regex
 
 KIND = "private key"
 SIGNS = ("private key", "putty-user-key-file")
+"""A text that contains none of these, in any letter case, contains no block."""
 
 _LABEL = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _MOST_OF_A_BLOCK = 64 << 10

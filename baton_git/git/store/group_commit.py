@@ -1,4 +1,4 @@
-"""Group commit: one thread serves the requests of all threads of the process that are waiting.
+"""Group commit: one thread serves the requests of all waiting threads of the process.
 
 The first thread starts immediately. Threads that arrive meanwhile wait; when the first is done, the next one serves all
 waiting threads. So a single thread has no delay, and concurrent threads share the cost of a write.

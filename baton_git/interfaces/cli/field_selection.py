@@ -14,8 +14,7 @@ def select_fields(data: Any, fields: Sequence[str], known: Collection[str] = ())
     """Return only these fields of a result; without fields, return the whole result.
 
     The name `a.b` is the field `b` of the object `a`. If the result is an object with all of the fields, return an
-    object. If the result is a list of objects, or contains one, and these objects have the fields, return a list of
-    objects.
+    object. If the result is or contains a list of objects, and these objects have the fields, return a list of objects.
 
     Args:
         known: field names that are valid even if this result does not have them; their value is then null.

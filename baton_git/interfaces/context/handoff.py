@@ -27,7 +27,7 @@ def read_handoff_options(call: Call, file: Path | None = None) -> Options:
     """Return the options for extracting facts. A lenient call ignores an invalid file, and adds it to its problems.
 
     Args:
-        file: the file to read instead of the two of the module.
+        file: the file to read instead of the work tree's and the user's.
 
     Raises:
         InvalidDocument, InvalidArgument, LimitExceeded: a file is invalid or too large.

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 LASTING_FACTS = (
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "key_decisions",
 )  # fmt: skip
-"""A session's facts are saved only if they include one of these; others would only hide those of the session before."""
+"""A session's facts are saved only if one of these is among them. The others alone would only hide the facts of the
+previous session."""
 
 Result = TypeVar("Result")
 

@@ -85,7 +85,7 @@ class _Check:
         return Rejected(f"{ref} is rejected: {why}", hint="fetch the branch with git fetch and inspect it with git log")
 
     def _find_malformed(self, ref: str, tip: Oid) -> Rejected | None:
-        """Return the rejection of a new commit with a fault in its tree, ancestors first; None if there is no fault."""
+        """Return the rejection of a new commit whose tree has a fault, or None. Ancestors are searched first."""
         for commit in reversed(self._list_new_commits(tip)):
             tree = self.store.commit(commit).tree
             self._judge(tree)

@@ -35,9 +35,9 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
     """Return the names that a template can use, with their values.
 
     They are the facts by name, `notes`, `session`, `agent`, and lines of text that summarize facts: `asked` (the
-    latest prompts, newest first), `answered`, `first_goal` (unless it is in `asked`), `files_told` (the changed or
-    read files, the most used first), `files_changed` (those of `files_told` that were changed) and `files_named`
-    (the other files). `files_modified` has the files in the order of their last change.
+    latest prompts, newest first), `answered` (the last answer), `first_goal` (unless it is in `asked`), `files_told`
+    (the changed or read files, the most used first), `files_changed` (those of `files_told` that were changed) and
+    `files_named` (the other files). `files_modified` has the files in the order of their last change.
     """
     facts = handoff.facts
     plain = {name: _to_plain(getattr(facts, name)) for name in type(facts).model_fields}

@@ -46,7 +46,7 @@ MAX_TEXT = 64 * 1024
 
 
 def make_last_handoff_sections(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
-    """Return the sections of the last session of this work tree other than the acting one; empty if there is none."""
+    """Return the sections about earlier sessions of this work tree, for a session without a known parent."""
     live = list_running(HookSessionStore(str(ws.branch.store.repository.common_dir)))
     return make_previous_session_sections(ws, now, state, None, problems, live=live)
 

@@ -80,7 +80,7 @@ def read_baton(cache: BatonCache, name: str) -> CacheOutcome:
     baton is returned.
 
     Raises:
-        AccessDenied, RemoteError: the server refuses to be read, or its answer is not a baton. The rejection of a
+        AccessDenied, RemoteError: the server refuses the read, or its answer is not a baton. The rejection of a
             pending document is not an error.
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written.
     """
@@ -307,7 +307,7 @@ def _read_entry(cache: BatonCache, namespace: Namespace, *, forced: bool = False
 
 
 def _find_seen_here(cache: BatonCache, entry: CacheEntry) -> ServerAnswer | None:
-    """Return this server's baton if it equals the one that another server had, as when a server has a new URL."""
+    """Return this server's baton if it equals the one that another server had, for example because the URL changed."""
     if entry.sync_state.local is None or entry.sync_state.seen is None:
         return None
     try:
@@ -327,7 +327,7 @@ def _has_seen_document(entry: CacheEntry, answer: ServerAnswer) -> bool:
 
 
 def make_send_command(cache: BatonCache, namespace: str) -> str:
-    """Return the command that sends a document waiting for another server to this one."""
+    """Return the command that sends a document to this server although it is pending for another one."""
     return f"baton cache send {namespace} --url {cache.url}"
 
 

@@ -63,7 +63,8 @@ def _is_operation(ws: Workspace, entry: LogEntry) -> bool:
 
 
 def find_undoable(ws: Workspace) -> Iterator[LogEntry]:
-    """Yield the operations that are not undone, newest first: those of the current session, or else of this machine.
+    """Yield the operations that are not undone, newest first: those of the current session, or
+    of this machine where no session is known.
 
     Raises:
         NotFound: the namespace does not exist.
@@ -84,7 +85,7 @@ def _list_standing(ws: Workspace, wanted: Callable[[LogEntry], bool]) -> Iterato
 
 
 def find_redoable(ws: Workspace) -> LogEntry:
-    """Return the newest undo that is not undone itself, of the current session, or else of this machine.
+    """Return the newest undo of the current session (of this machine, where no session is known) that is not undone.
 
     Raises:
         NotFound: the namespace does not exist.

@@ -28,7 +28,7 @@ def sync_at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Se
 
 
 def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> SyncNews:
-    """Send changes after a session."""
+    """Receive and send changes after a session; return what to tell the person, and the new conflicts."""
     return _sync_quietly(ws, now, seconds, receive_only=False)
 
 
@@ -52,6 +52,6 @@ def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only:
 
 def _list_other_namespaces(ws: Workspace) -> list[str]:
     """Return a line naming the remote's other namespaces if this one does not exist yet; else nothing."""
-    there = [name for name in list_unfetched_namespaces(ws) if name != ws.branch.namespace.text]
-    text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
-    return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []
+    others = [name for name in list_unfetched_namespaces(ws) if name != ws.branch.namespace.text]
+    text = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
+    return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if others else []

@@ -11,7 +11,7 @@ from baton_git.interfaces.cli.rendering.widths import count_columns, fit, termin
 
 GAP = "  "
 NARROWEST = 14
-"""No column is cut to less than this width, in columns of the terminal, to make room for the last one."""
+"""To make room for the last column, the others are cut, but not below this width (in characters of the terminal)."""
 WANTED = 24
 """The other columns are cut until the last one has this width, or all of its text fits."""
 LEAST = 16

@@ -1,4 +1,4 @@
-"""`/n/…/graduate`: turn a pattern into a rule, which a person who is logged in confirms by typing its id."""
+"""`/n/…/graduate`: turn a pattern into a rule. A logged-in person confirms the rule by typing the pattern's id."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def settle(request: PageRequest) -> Response:
 
     Raises:
         NeedsHuman: a click on this page does not count as a person's confirmation.
+        InvalidArgument: neither the form nor the pattern has a text for the rule.
     """
     if request.no_person:
         raise NeedsHuman(

@@ -112,12 +112,12 @@ class EvaluationGuard:
     def join(self, values: Iterable[Any], between: Any = "") -> str:
         """Join the texts, and check the size while joining."""
         pieces: list[str] = []
-        size, comma = 0, self.to_text(between)
+        size, separator = 0, self.to_text(between)
         for value in values:
             pieces.append(self.to_text(value))
-            size += len(pieces[-1]) + len(comma)
+            size += len(pieces[-1]) + len(separator)
             _check_size(size)
-        return str(self.admit(comma.join(pieces)))
+        return str(self.admit(separator.join(pieces)))
 
     def to_text(self, value: Any) -> str:
         """Return `str(value)`. Raises EvaluationLimit if the value is too large."""
