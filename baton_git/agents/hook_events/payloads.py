@@ -24,7 +24,7 @@ EVENT_KINDS = {
 """The events that are handled, of all agents, and their kinds. Gemini CLI has its own names for three of them."""
 
 _BACKGROUND = ("<task-notification>", "<task-notification ")
-_ADDED = "</hook_context>"
+_CONTEXT_END = "</hook_context>"
 
 
 class Payload(NamedTuple):
@@ -99,6 +99,6 @@ def _get_text(data: Mapping[str, Any], key: str) -> str:
 
 def _strip_hook_context(prompt: str) -> str:
     """Strip the context that hooks put before a prompt, which Gemini CLI includes."""
-    if prompt.startswith("<hook_context>") and _ADDED in prompt:
-        return prompt.partition(_ADDED)[2].strip()
+    if prompt.startswith("<hook_context>") and _CONTEXT_END in prompt:
+        return prompt.partition(_CONTEXT_END)[2].strip()
     return prompt

@@ -63,9 +63,10 @@ def find_new_name(settings: NamespaceSettings, namespace: Namespace) -> Namespac
 
 
 def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
-    """Return the namespace with the folder's name, or if it does not exist here, the only one of the remotes.
+    """Return the namespace with the folder's name or, if it does not exist here, the only namespace of the remotes.
 
-    A namespace that was synced before remains the default after it is deleted on the remote.
+    If the remotes have several namespaces or none, the namespace with the folder's name is returned. A namespace that
+    was synced before remains the default after it is deleted on the remote.
     """
     own = NamespaceChoice(Namespace(_name_folder(settings)), "folder")
     if settings.found_repository is None:
@@ -91,8 +92,8 @@ def find_remote_namespace(settings: NamespaceSettings) -> Namespace | None:
     """Ask the remote for its only namespace, in a clone that fetches only some branches.
 
     Returns:
-        The namespace. None if automatic sync is off, if several remotes or none are fetched like this, or if the remote
-        does not answer, or has several namespaces or none.
+        The namespace if automatic sync is on, exactly one remote is fetched like this, and that remote answers and has
+        exactly one namespace; otherwise None.
     """
     fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in settings.config.items()
                if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip

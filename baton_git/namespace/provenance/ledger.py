@@ -8,9 +8,9 @@ The ledger is a folder of append-only files under `<common dir>/baton/provenance
     received-<key>   the commits received from that remote
 
 An entry is written before the ref moves to its commit, so a crash loses no confirmation. An entry for a commit that was
-never published is harmless, because a commit id is a hash. Each entry begins with a line break, so an entry that a full
-disk truncates does not damage the next. Each entry is one write to a file opened for appending, so concurrent processes
-do not mix their entries.
+never published is harmless, because no other commit can have its id. Each entry begins with a line break, so an entry
+that a full disk truncates does not damage the next. Each entry is one write to a file opened for appending, so
+concurrent processes do not mix their entries.
 """
 
 from __future__ import annotations

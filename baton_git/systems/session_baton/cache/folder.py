@@ -339,7 +339,7 @@ def _restore_files(before: Mapping[Path, bytes | None]) -> None:
             _write_new_file(spare, content)
             spare.replace(target)
         except OSError as error:
-            hint = "the document may be in the cache nevertheless; when the disk can be written, see baton cache status"
+            hint = "the document may still be in the cache; when the disk is writable again, run: baton cache status"
             raise WriteFailed(
                 f"cannot write {show_path(path)}: {error.strerror}", hint=hint, path=show_path(path)
             ) from error
