@@ -106,16 +106,16 @@ class GitProgram:
     def _fetch_refs(self, git: RemoteGit, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
         """Fetch the refs that exist on the remote; return a mapping of remote ref to local ref."""
         deadline = time.monotonic() + seconds
-        left = dict(wants)
-        while left:
-            done = self._run(git, (*_FETCH, *self._verbosity()), _refspecs(left), seconds, deadline, watch)
+        remaining = dict(wants)
+        while remaining:
+            done = self._run(git, (*_FETCH, *self._verbosity()), _refspecs(remaining), seconds, deadline, watch)
             missing = _MISSING.search(done.err)
             if done.code == 0:
-                return _fetched_refs(left, done.err)
+                return _fetched_refs(remaining, done.err)
             _check_size(self.name, done.err)
             if missing is None:
                 raise remote_error(self.name, done.err)
-            left = self._drop_missing(missing[1], left, deadline, first=left == wants)
+            remaining = self._drop_missing(missing[1], remaining, deadline, first=remaining == wants)
         return {}
 
     def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, PushOutcome]:
@@ -143,9 +143,11 @@ class GitProgram:
         self, git: RemoteGit, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float,
         watch: SizeWatch | None = None,
     ) -> ChildResult:  # fmt: skip
-        left = max(0.0, deadline - time.monotonic())
+        seconds_left = max(0.0, deadline - time.monotonic())
         settings = {**self._settings, **(SETTINGS if git.is_quarantine else {})}
-        done = git.run_remote((*words, "--", self._address, *rest), settings, self._ssh, left, self._progress, watch)
+        done = git.run_remote(
+            (*words, "--", self._address, *rest), settings, self._ssh, seconds_left, self._progress, watch
+        )
         if watch is not None:
             watch.check(self.name)
         if done is None:
@@ -159,8 +161,10 @@ class GitProgram:
         """
         if first or len(wants) == 1:
             return {remote: local for remote, local in wants.items() if remote != missing}
-        left = max(0.0, deadline - time.monotonic())
-        present = self.tips({remote: local for remote, local in wants.items() if "*" not in remote}, seconds=left)
+        seconds_left = max(0.0, deadline - time.monotonic())
+        present = self.tips(
+            {remote: local for remote, local in wants.items() if "*" not in remote}, seconds=seconds_left
+        )
         return {remote: local for remote, local in wants.items() if "*" in remote or remote in present}
 
 

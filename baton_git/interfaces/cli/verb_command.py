@@ -79,7 +79,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         fields = addition.fill(app, command_line_values) if addition.fill is not None else command_line_values
         input_values = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
         verb_input = _parse(verb, input_values, app.now)
-        app = _know_fields(app, verb) if app.fields else app
+        app = _add_known_fields(app, verb) if app.fields else app
         app = addition.acting(app) if addition.acting is not None else app
         with _open_workspace(app, verb) as ws, _name_options(verb):
             ws = _with_typing_person(app, verb, ws)
@@ -112,7 +112,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     return click_command
 
 
-def _know_fields(app: App, verb: Verb[Any, Any]) -> App:
+def _add_known_fields(app: App, verb: Verb[Any, Any]) -> App:
     """Return the `App` with the names of all fields that the verb's result can have.
 
     Raises:

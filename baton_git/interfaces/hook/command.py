@@ -63,8 +63,8 @@ def _handle_input(agent: str) -> int:
     payload = parse(_read_input(), agent or None, os.environ)
     if payload is None:
         return _print(make_empty_reply(agent))
-    home = find_start_folder(payload, os.environ)
-    folder = home if os.path.isdir(home) else _find_current_folder()
+    start_folder = find_start_folder(payload, os.environ)
+    folder = start_folder if os.path.isdir(start_folder) else _find_current_folder()
     repository = find_repository(os.environ.get("GIT_DIR") or folder)
     payload = payload._replace(cwd=folder)
     if is_idle(payload, repository, os.environ) or _has_no_state(repository):

@@ -30,7 +30,7 @@ SETTINGS_AGE = 5.0
 _FileState = tuple[int, int, int]
 
 
-class _Read(NamedTuple):
+class _LoadedSettings(NamedTuple):
     """The settings when they were last read.
 
     Attributes:
@@ -63,7 +63,7 @@ class Site:
     agent: str | None = None
     ending: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
-    _read: _Read | None = None
+    _loaded: _LoadedSettings | None = None
     _tidier: Tidier | None = None
 
     @cached_property
@@ -76,41 +76,41 @@ class Site:
         return self._current.app
 
     @property
-    def _current(self) -> _Read:
+    def _current(self) -> _LoadedSettings:
         """The current settings. While one thread reads them again, the others use the old ones.
 
         Raises:
             NotARepository: the repository is gone.
         """
-        read = self._read
+        loaded = self._loaded
         if (
-            read is not None
-            and self._read_config_state(read) == read.config
-            and time.monotonic() - read.at <= SETTINGS_AGE
+            loaded is not None
+            and self._read_config_state(loaded) == loaded.config
+            and time.monotonic() - loaded.at <= SETTINGS_AGE
         ):
-            return read
+            return loaded
         with self._lock:
-            if self._read is read or self._read is None:
-                self._read = self._reload_settings()
-            return self._read
+            if self._loaded is loaded or self._loaded is None:
+                self._loaded = self._reload_settings()
+            return self._loaded
 
-    def _read_config_state(self, read: _Read) -> _FileState:
+    def _read_config_state(self, loaded: _LoadedSettings) -> _FileState:
         """Return the time, inode and size of the repository's configuration file, to notice changes immediately.
 
         Raises:
             NotARepository: the file is gone. This must not be mistaken for an empty repository.
         """
-        return _file_state(read.plain.branch.store.repository)
+        return _file_state(loaded.plain.branch.store.repository)
 
-    def _reload_settings(self) -> _Read:
-        store = self._read.plain.branch.store if self._read is not None else None
+    def _reload_settings(self) -> _LoadedSettings:
+        store = self._loaded.plain.branch.store if self._loaded is not None else None
         options = self.options._replace(session=None, agent=None)
         settings = Settings(options, known=None if store is None else store.repository)
         app = Call(settings)
         store = store or self._open_store(settings.repository)
         config = _file_state(store.repository)
         plain = app.workspace_on(store, settings.namespace)
-        return _Read(time.monotonic(), config, app, plain)
+        return _LoadedSettings(time.monotonic(), config, app, plain)
 
     def _open_store(self, repository: Repository) -> Store:
         store = Store(repository)
@@ -188,14 +188,14 @@ class Site:
             InvalidName: the name is not valid.
             NotARepository: the repository is gone.
         """
-        read = self._read or self._current  # old settings suffice: to read them again starts git, which is slow
-        self._read_config_state(read)  # raises NotARepository
-        branch = read.plain.branch
+        loaded = self._loaded or self._current  # old settings suffice: to read them again starts git, which is slow
+        self._read_config_state(loaded)  # raises NotARepository
+        branch = loaded.plain.branch
         component = branch.namespace.component if namespace is None else _component(namespace)
         return branch.store.tip(branch.prefix + component)
 
     def close(self) -> None:
-        if self._read is not None:
+        if self._loaded is not None:
             self.store.close()
         if self._tidier is not None:
             self._tidier.close()

@@ -45,7 +45,7 @@ def _render_login(request: PageRequest, status: int, problem: str, wait: int = 0
 
 
 def _grant_access(request: PageRequest) -> Response:
-    visitor = request.access.welcome(PERSON)
+    visitor = request.access.make_visitor(PERSON)
     next_ = next_page(request.form.get("next", ""))
     response = replace(request, visitor=visitor).render(
         "entered.html", csrf_token=request.access.make_csrf_token(visitor), next=next_
@@ -56,7 +56,7 @@ def _grant_access(request: PageRequest) -> Response:
 
 def log_out(request: PageRequest) -> Response:
     request.access.revoke(request.visitor)
-    response = RedirectResponse("/login" if request.access.has_lock else "/", 303)
+    response = RedirectResponse("/login" if request.access.requires_token else "/", 303)
     set_cookie(response, request, None)
     return response
 

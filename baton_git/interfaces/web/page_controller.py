@@ -137,7 +137,7 @@ class PageRequest:
             "frame": build_frame(ws) if ws is not None else None,
             "csrf_token": "" if self.visitor.kind == PERSON else self.access.make_csrf_token(self.visitor),
             "login": self.access.name_csrf_storage(self.visitor),
-            "has_lock": self.access.has_lock, "is_apart": self.access.is_apart,
+            "requires_token": self.access.requires_token, "is_apart": self.access.is_apart,
             "no_person": self.no_person, "now": self.site.now(), "path": self.path,
             "here": template.removesuffix(".html"), "notice": read_notice(self.query),
             "address_here": self.address_here, "is_in": self.access.allows(self.visitor),
@@ -236,7 +236,7 @@ class PageController:
 
     def _answer(self, page: PageRoute, http_request: Request, body: bytes) -> Response:
         known_visitor = self.access.visitor(http_request.cookies.get(self.access.cookie))
-        request = self.build_request(http_request, known_visitor or self.access.welcome())
+        request = self.build_request(http_request, known_visitor or self.access.make_visitor())
         try:
             content_type = http_request.headers.get("content-type", "")
             sent = body if http_request.method == "POST" else None

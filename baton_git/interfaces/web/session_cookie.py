@@ -55,7 +55,7 @@ class PageAccess:
         self._attempts = attempts or Attempts()
 
     @property
-    def has_lock(self) -> bool:
+    def requires_token(self) -> bool:
         """Whether a visitor must log in with a token."""
         return bool(self._token)
 
@@ -86,7 +86,7 @@ class PageAccess:
             return None
         return Visitor(kind, ticket) if int(until) > time.time() and nonce not in self._refused else None
 
-    def welcome(self, kind: str = GUEST) -> Visitor:
+    def make_visitor(self, kind: str = GUEST) -> Visitor:
         """Return a visitor with a new ticket."""
         until, nonce = str(int(time.time()) + LOGIN_SECONDS), secrets.token_urlsafe(18)
         return Visitor(kind, f"{kind}.{until}.{nonce}.{self._sign(kind, until, nonce)}")
@@ -107,11 +107,11 @@ class PageAccess:
 
     def allows(self, visitor: Visitor) -> bool:
         """Return whether a visitor may see all pages: they have logged in, or no token is set."""
-        return visitor.kind == PERSON or not self.has_lock
+        return visitor.kind == PERSON or not self.requires_token
 
     def try_token(self, brought: str, address: str) -> float | None:
         """Return None if the token is the page's; else the seconds until the next attempt is allowed (0: now)."""
-        if self.has_lock and is_token(brought.encode("utf-8", "replace"), self._token):
+        if self.requires_token and is_token(brought.encode("utf-8", "replace"), self._token):
             return None
         return self._attempts.note_wrong(address)
 

@@ -45,7 +45,11 @@ def compute_merged_marks(
 
 
 class _Side(NamedTuple):
-    """A parent or the base of a merge."""
+    """A parent or the base of a merge.
+
+    Attributes:
+        marks: the marks at the parent, or at each merge base.
+    """
 
     root: Folder
     state: State
@@ -58,8 +62,8 @@ class _Side(NamedTuple):
         """
         if is_absent(self.state, slot.key):
             return None
-        of_bases = {marks.of(slot) for marks in self.marks}
-        return values_at(self.state, slot.key, slot.facet), of_bases.pop() if len(of_bases) == 1 else None
+        facet_marks = {marks.of(slot) for marks in self.marks}
+        return values_at(self.state, slot.key, slot.facet), facet_marks.pop() if len(facet_marks) == 1 else None
 
 
 class _Merge:

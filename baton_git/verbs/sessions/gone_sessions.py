@@ -24,7 +24,7 @@ def find_gone_sessions(ws: Workspace) -> dict[str, str]:
     return {session.session: session.last_seen for session in memory.all() if session.session in names}
 
 
-def find_left_sessions(ws: Workspace, state: State) -> dict[str, str]:
+def find_abandoned_sessions(ws: Workspace, state: State) -> dict[str, str]:
     """Return the active sessions that nobody works in any more, with the time each was last seen (empty if unknown).
 
     These are the sessions of `find_gone_sessions`, and the session that the acting session follows in this work tree,
@@ -33,11 +33,11 @@ def find_left_sessions(ws: Workspace, state: State) -> dict[str, str]:
     active = {session.id for session in state.records(Session) if session.status == "active"} - {ws.session}
     if not active:
         return {}
-    left = {id_: seen for id_, seen in find_gone_sessions(ws).items() if id_ in active}
+    abandoned = {id_: seen for id_, seen in find_gone_sessions(ws).items() if id_ in active}
     before = ws.actor.follows
-    if before in active and before not in left and not _is_hooked(ws, before):
-        left[before] = ""
-    return left
+    if before in active and before not in abandoned and not _is_hooked(ws, before):
+        abandoned[before] = ""
+    return abandoned
 
 
 def _is_hooked(ws: Workspace, session: str) -> bool:

@@ -38,7 +38,7 @@ from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.verbs.sessions.auto_sync import AT_START, sync_at_start
-from baton_git.verbs.sessions.gone_sessions import find_left_sessions, mark_gone
+from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
 from baton_git.verbs.sessions.verb_hints import describe_verbs
 from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, list_due_loops, select_news
 
@@ -102,7 +102,7 @@ class StartOptions(NamedTuple):
         parent: the session to continue; None: the newest one.
         handoff: whether the brief shows the facts of the last session in this work tree.
         problems: problems that the caller has found already.
-        ends_left: whether to end abandoned sessions.
+        ends_abandoned: whether to end abandoned sessions.
         mark: the word in the frame of the brief, see `compose`; None: a random one.
     """
 
@@ -114,7 +114,7 @@ class StartOptions(NamedTuple):
     parent: str | None = None
     handoff: bool = True
     problems: Sequence[str] = ()
-    ends_left: bool = False
+    ends_abandoned: bool = False
     mark: str | None = None
 
 
@@ -139,8 +139,8 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     problems += _describe_revert(ws, before)
     parent = _find_parent(before.state, session, options.parent, problems)
     checks = _run_due_checks(ws, now, before, options.check_seconds, problems)
-    left = find_left_sessions(ws, before.state) if options.ends_left else {}
-    after = _record_begin(ws, now, before, parent, checks, left, problems)
+    abandoned = find_abandoned_sessions(ws, before.state) if options.ends_abandoned else {}
+    after = _record_begin(ws, now, before, parent, checks, abandoned, problems)
     closed = [loop for loop in _list_records(before.state, OpenLoop, problems) if loop.status == "verified"]
     problems += _list_damage(after.state, problems)
     news = (*synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
@@ -294,7 +294,7 @@ def _describe_unapproved(checks: Checks) -> list[str]:
 
 
 def _record_begin(
-    ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, left: Mapping[str, str],
+    ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, abandoned: Mapping[str, str],
     problems: list[str],
 ) -> Revision:  # fmt: skip
     """Write the changes of a session start and return the new revision; `before` if writing failed."""
@@ -302,7 +302,7 @@ def _record_begin(
 
     def change(tip: Revision) -> ProposedState:
         state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
-        state = mark_gone(apply_results(state, loops, select_news(state, checks.to_store)), now, left, LEFT)
+        state = mark_gone(apply_results(state, loops, select_news(state, checks.to_store)), now, abandoned, LEFT)
         return ProposedState(add_session(ws, now, state, parent), trailers=((VERSION, __version__),))
 
     try:

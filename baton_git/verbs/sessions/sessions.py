@@ -159,6 +159,6 @@ def boot(ws: Workspace, now: datetime, verb_input: SessionStart) -> BootResult:
     hooks = run_start_hooks(ws, now)
     options = StartOptions(
         verb_input.budget, verb_input.check_seconds, verb_input.sync_seconds, hooks.agent, hooks.restored,
-        problems=[*ws.problems, *hooks.problems], ends_left=True,
+        problems=[*ws.problems, *hooks.problems], ends_abandoned=True,
     )  # fmt: skip
     return BootResult.of(begin_session(ws, now, options))

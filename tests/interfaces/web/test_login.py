@@ -109,7 +109,7 @@ def test_a_ticket_is_valid_in_every_server_with_the_same_token_and_in_no_other(l
 
 def test_a_ticket_is_bound_to_its_kind_and_expires(locked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     access = PageAccess(locked.site)
-    guest, person = access.welcome(), access.welcome(PERSON)
+    guest, person = access.make_visitor(), access.make_visitor(PERSON)
     assert access.allows(person)
     assert not access.allows(guest)
     kind, until, nonce, signature = guest.ticket.split(".")
@@ -185,7 +185,7 @@ def test_the_page_token_opens_only_the_pages_and_the_servers_token_does_not_open
 
 
 def test_a_ticket_is_bound_to_the_page_token(locked: Any) -> None:
-    person = PageAccess(locked.site, "for people").welcome(PERSON)
+    person = PageAccess(locked.site, "for people").make_visitor(PERSON)
     for access in (PageAccess(locked.site), PageAccess(locked.site, "another")):
         assert access.visitor(person.ticket) is None
     assert PageAccess(locked.site, "for people").visitor(person.ticket) == person
