@@ -4,7 +4,8 @@ The file can be deleted without loss. It is rebuilt if it is damaged or has anot
 index is built in memory for each question.
 
 A *source* is a file, or one version of a file, from which passages were read; its *mark* shows whether it has changed
-since. Sources are grouped: the records of each branch, whose mark is the last indexed commit, and the turns.
+since. Sources are grouped: the records of each branch form a group, whose mark is the last indexed commit; the turns of
+sessions (prompts with their answers) form another.
 """
 
 from __future__ import annotations

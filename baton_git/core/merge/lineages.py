@@ -37,7 +37,11 @@ class MergeSide:
         return self.moves.get(key, key)
 
     def new_entry(self, key: Key, was: Entry | None) -> Entry | None:
-        """Return the entry at `key`, or None if it comes from a record of the base."""
+        """Return the entry at `key` on this side, or None if it comes from a record of the base.
+
+        Args:
+            was: the entry at `key` in the base.
+        """
         if key in self.arrived or (was is not None and key not in self.moves):
             return None
         return self.state.entry(key)

@@ -1,4 +1,4 @@
-"""Catch up with sessions that were killed: save their unsaved facts, and end them."""
+"""Catch up with other sessions: save the facts that their hooks did not save, and end the sessions that were killed."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from baton_git.verbs.doctor.examination import Examination
 LOG_AGE = timedelta(days=7)
 """Older problems of hooks are not reported."""
 LOG_LINES = 2000
+"""Maximum number of lines that are read, from the end of a log."""
 
 
 def read_hook_log(examination: Examination, name: str) -> Iterator[Diagnostic]:

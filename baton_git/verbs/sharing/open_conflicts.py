@@ -1,4 +1,4 @@
-"""List the open conflicts of a namespace. The end of every session needs them, so this module imports little."""
+"""List the open conflicts of a namespace. This is done at the end of every session, so this module imports little."""
 
 from __future__ import annotations
 

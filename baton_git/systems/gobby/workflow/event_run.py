@@ -46,7 +46,7 @@ class EventOutcome:
     Attributes:
         block: the reason why the agent must not continue, if a workflow gives one.
         variables: the variables of the session, to be stored.
-        skipped: triggers and actions whose condition is false.
+        skipped: the triggers and actions that did not run, because their condition is false or the event is blocked.
     """
 
     injected: list[Injection] = field(default_factory=list)
