@@ -9,7 +9,7 @@
     ├── Ambiguous              several ids start with the given prefix
     ├── NotAllowed             a rule forbids this change
     │   ├── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
-    │   └── Rejected           fetched data exceeds a limit or is malformed; none of it was stored
+    │   └── Rejected           fetched or pushed data exceeds a limit or is malformed; none of it was stored
     ├── Unsettled              a person must decide: histories disagree, or the data changed since it was shown
     ├── Stale                  the write is based on a revision that is no longer the newest
     ├── StepConflict           a protocol run is not at the expected step
@@ -22,7 +22,7 @@
         ├── NotARepository     there is no repository here, or its type is not supported
         ├── Corrupt            stored data cannot be read
         ├── SearchUnavailable  Python's sqlite was built without full-text search
-        └── WriteFailed        writing to the disk failed; nothing was changed unless it says so
+        └── WriteFailed        writing to the disk failed; nothing was changed unless the message says otherwise
 
 The message is one line that says what is wrong and where; `hint` is the next step, or empty.
 `code` is the stable name that all interfaces report; `data` holds the details for programs.

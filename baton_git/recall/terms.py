@@ -19,6 +19,7 @@ MAX_QUESTION = 8_192
 MAX_QUERY_TERMS = 64
 _MAX_NAME = 80
 _WEAK = 0.5
+"""The weight of a weak word; other terms have the weight 1."""
 
 _TOKEN = re.compile(r"[^\W_]+(?:[._/:@-]+[^\W_]+)*|[\u2190-\u2bff\U0001f000-\U0001faff]")
 _PART = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
@@ -39,8 +40,8 @@ class Query(NamedTuple):
 
     Attributes:
         weights: the weight of each term.
-        names: the terms that are whole compound names, which do not count as evidence.
-        strong: the significant terms: those for the subject of the question. They count as evidence.
+        names: the terms that are whole compound names. They affect the ranking, but are no evidence of a match.
+        strong: the significant terms, which name the subject of the question. They are evidence of a match.
         proper: the significant terms that have a capital letter within a sentence of the question (`Kafka`).
     """
 

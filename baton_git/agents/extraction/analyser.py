@@ -399,6 +399,7 @@ _USUAL_KEYS = frozenset(
 """The keys that are kept of a call without a todo list, task or plan."""
 _FIRST_LATE_FIELD = ToolUse._fields.index("todos")
 _NO_LATE_FIELDS = (None,) * (len(ToolUse._fields) - _FIRST_LATE_FIELD)
+"""The last fields of a tool use (see `_keep_for_result`), which most tool uses do not have."""
 
 
 def _keep_for_result(use: ToolUse) -> Table:

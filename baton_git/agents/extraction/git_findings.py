@@ -111,7 +111,7 @@ def list_written_files(folder: Path, status: str, span: SessionSpan) -> list[str
 
 
 def add_found_files(facts: dict[str, Any], paths: Sequence[str]) -> None:
-    """Add files whose changes only git shows to `files_used`, after the files that the transcript shows as changed."""
+    """Add to `files_used` the files whose changes only git shows, after those that the transcript shows as changed."""
     uses: list[dict[str, Any]] = list(facts.get("files_used", ()))
     known = {use["path"]: use for use in uses}
     new = []

@@ -172,7 +172,7 @@ class HookInspection:
             yield Finding("off", f"{older[-1]}: outdated line: if baton breaks, it blocks the agent: {update}")
 
     def _find_misread(self) -> Iterator[Finding]:
-        """Describe the first of the newest transcripts whose format is not understood, so that no facts are saved."""
+        """Describe the first of the newest transcripts whose format is not understood. Its facts are not saved."""
         sessions = HookSessionStore(str(self.remembered.parent.parent)).all() if self.remembered else iter(())
         paths = [Path(seen.transcript) for seen in sessions if seen.cli == self.agent and seen.transcript]
         for path in paths[:CHECKED_TRANSCRIPTS]:

@@ -83,8 +83,8 @@ def _time_order(text: Any) -> tuple[bool, str, str]:
 
 def _size_order(value: Any) -> tuple[bool, float, str]:
     """Return a sort key: integers first, by size, then other values by their canonical JSON."""
-    number = isinstance(value, int) and not isinstance(value, bool)
-    return not number, value if number else 0, canonical_json(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return not is_number, value if is_number else 0, canonical_json(value)
 
 
 def _keep_given(rule: MergeRule, ours: Value, theirs: Value) -> Value | None:

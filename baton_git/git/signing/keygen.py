@@ -19,6 +19,7 @@ PERSON_SECONDS: Final = 120.0
 """Time limit of `ask`, in seconds, for a person to enter a passphrase or touch a key."""
 
 NAMESPACE: Final = ("-n", "git")
+"""The arguments that select the namespace of git's signatures."""
 
 _TOO_OLD = re.compile(rb"usage:|(?:invalid|unknown|illegal|unrecognized) option", re.IGNORECASE)
 _GOOD = re.compile(rb'Good "git" signature .* key (\S+)\s*\Z')

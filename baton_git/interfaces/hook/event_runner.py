@@ -1,6 +1,6 @@
 """Carry out the decisions about one hook event, and compose its reply.
 
-Facts are always saved; workflows determine the context for the agent, and further actions.
+Facts are saved with or without workflows. The workflows determine the context for the agent, and further actions.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class EventRunner:
         parent = self.session.parent or None
         self._boot = start_session(self.ws, self.now, self.settings, parent, self.attempt)
 
-    # --- workflows, imported only for events that have some
+    # --- workflows, whose code is imported only for events that they want
 
     def _run_workflows(self, name: str, data: Mapping[str, Any]) -> None:
         if name != "on_session_start" and name not in self.session.wanted_events:

@@ -63,7 +63,10 @@ class AgentTokens:
         return bool(self._read_table().by_agent)
 
     def of(self, token: bytes) -> Registration | None:
-        """Return the registration of a token. Digests are compared, so the time reveals nothing about any token."""
+        """Return the registration of a token.
+
+        Only digests are compared, so the time that the search takes reveals nothing about any token.
+        """
         return self._read_table().by_digest.get(_digest(token))
 
     def register(self, agent: str, namespace: str, at: str) -> str:

@@ -53,7 +53,7 @@ def find_shared_ids(old: State, new: State, assigned: Mapping[str, str]) -> list
 
 
 def list_removed(old: State, new: State, assigned: Mapping[str, str]) -> list[str]:
-    """Return the ids of labelled records that are neither live nor archived any more.
+    """Return the ids of the records with a provenance that are neither live nor archived any more.
 
     Args:
         assigned: the ids that the merge of this sync assigned, by old id.

@@ -182,7 +182,7 @@ def list_statuses(kind: str) -> tuple[str, ...]:
 
 
 def _find_touched(ws: Workspace, revision: Revision, verb_input: RecordFilter) -> Collection[tuple[str, str]] | None:
-    """Return kind and id of the records that the session and the agent of the filter changed since its time.
+    """Return kind and id of the records that the filter's session and agent changed since the filter's time.
 
     Returns:
         None if the filter names no session, no agent and no time.

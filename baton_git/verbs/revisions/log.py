@@ -119,7 +119,7 @@ class LogResult(Result):
         return self._tip
 
     def at(self, tip: str | None) -> Self:
-        """Set the commit at which the history begins; return self."""
+        """Set the newest commit of the history; return self."""
         self._tip = tip
         return self
 

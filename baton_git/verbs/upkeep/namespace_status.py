@@ -99,7 +99,7 @@ class StatusResult(AtNamespace):
     damaged: list[UnreadableFile] = Field(description="The files that cannot be read.")
     checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
     waiting: dict[str, int] = Field(description="By remote, the number of commits that wait for a review.")
-    pending: dict[str, int] = Field(description="By remote, the number of commits that it does not have yet.")
+    pending: dict[str, int] = Field(description="By remote, the number of commits that the remote does not have yet.")
     quarantined: int | None = Field(
         description="Number of rows in the import quarantine (see `import quarantine`); null if it is unreadable."
     )

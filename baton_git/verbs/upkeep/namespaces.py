@@ -34,7 +34,9 @@ class NamespaceSummary(ResultPart):
     updated_at: str | None = Field(None, description="The time of the last change.", examples=["2026-06-17T12:30:00Z"])
     counts: dict[str, int] = Field({}, description="Number of live records by kind.", examples=[{"open_loop": 3}])
     waiting: dict[str, int] = Field({}, description="By remote, the number of commits that wait for a review.")
-    pending: dict[str, int] = Field({}, description="By remote, the number of commits that it does not have yet.")
+    pending: dict[str, int] = Field(
+        {}, description="By remote, the number of commits that the remote does not have yet."
+    )
     unreadable: str | None = Field(None, description="Why it cannot be read.")
 
 

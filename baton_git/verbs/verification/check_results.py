@@ -56,7 +56,7 @@ def _is_news(loop: object, check: LastCheck) -> bool:
 
 
 def repeats_last_check(loop: OpenLoop, check: LastCheck) -> bool:
-    """Return whether a result equals the loop's last one, ignoring its time and duration."""
+    """Return whether a result equals the loop's last one except for times, and does not change the loop's status."""
     last = loop.last_check
     is_known = last is not None and _substance(last) == _substance(check)
     return is_known and apply_check(loop, check).status == loop.status
@@ -67,7 +67,7 @@ def _substance(check: LastCheck) -> tuple[str, str, int | None, str | None]:
 
 
 def apply_results(state: State, loops: Sequence[OpenLoop], evidence: Mapping[str, LastCheck]) -> State:
-    """Apply results to the loops whose check has not changed since."""
+    """Return the state with the results applied to those of the `loops` whose check is still the same in it."""
     for loop in loops:
         now = state.entry(Key(OpenLoop.kind, loop.id))
         if isinstance(now, OpenLoop) and loop.id in evidence and now.verify == loop.verify:

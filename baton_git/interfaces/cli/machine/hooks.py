@@ -21,9 +21,9 @@ from baton_git.interfaces.context.process import outside_git, own_command
 def install_command(app: App, server: bool) -> None:
     """Install or update the git hooks; existing hooks are kept, and run first.
 
-    After a commit, merge, checkout or rewrite, they run in the background those checks of open loops whose result may
-    have changed. When you push, they push the namespace too. In a bare repository, they refuse invalid pushes, and run
-    checks after valid ones.
+    After a commit, merge, checkout or rewrite, the hooks of baton run the checks of open loops whose result may have
+    changed, in the background. When you push, they push the namespace too. In a bare repository, they refuse invalid
+    pushes, and run checks after valid ones.
 
     \b
     baton hooks install

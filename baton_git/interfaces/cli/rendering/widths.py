@@ -40,7 +40,7 @@ def fit(text: str, width: int) -> str:
     """Return a text cut to at most `width` columns; a cut text ends with `…`."""
     if count_columns(text) <= width:
         return text
-    kept = _begin(text, width - 1) if width > 1 else ""
+    kept = _take_beginning(text, width - 1) if width > 1 else ""
     return (kept if count_columns(kept) < width else "").rstrip() + ELLIPSIS
 
 
@@ -54,7 +54,7 @@ def wrap(text: str, width: int | None) -> list[str]:
         return [text]
     lines, rest = [], text
     while count_columns(rest) > width:
-        whole = _begin(rest, width)
+        whole = _take_beginning(rest, width)
         space = rest.rfind(" ", 1, len(whole) + 1)
         end = space if space > 0 and rest[:space].strip() else len(whole)
         lines.append(rest[:end].rstrip())
@@ -62,7 +62,7 @@ def wrap(text: str, width: int | None) -> list[str]:
     return [*lines, rest] if rest else lines
 
 
-def _begin(text: str, width: int) -> str:
+def _take_beginning(text: str, width: int) -> str:
     """Return the beginning of a text that fits into `width` columns; at least one character."""
     room = width
     for number, char in enumerate(text):

@@ -64,7 +64,7 @@ def _make_document(app: FastAPI, is_guarded: bool) -> dict[str, Any]:
             operation["security"] = []
         _set_summary(operation)
         _add_refusals(path, operation)
-        _add_tag(path, operation)
+        _add_etag(path, operation)
     return data
 
 
@@ -88,7 +88,7 @@ def _add_refusals(path: str, operation: dict[str, Any]) -> None:
         operation["responses"].setdefault(str(status), response)
 
 
-def _add_tag(path: str, operation: dict[str, Any]) -> None:
+def _add_etag(path: str, operation: dict[str, Any]) -> None:
     """Add the ETag header to responses about a revision."""
     if not is_ours(path) or path == "/v1/events":
         return

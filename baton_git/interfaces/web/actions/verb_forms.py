@@ -28,9 +28,12 @@ from baton_git.verbs.verification.checks import CheckResults
 
 
 class VerbForm(NamedTuple):
-    """The form of an action: its fields, and its record.
+    """The form of an action.
 
     Attributes:
+        key: the record that the action changes; None if it changes no particular record.
+        title: the title of that record.
+        next: the address to continue at.
         needs_other: whether the action needs another record of the same kind, and there is none.
     """
 

@@ -127,7 +127,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self.guard.admit(super().call_binop(context, operator, left, right))
 
     def call_filter(self, *args: Any, **kwargs: Any) -> Any:
-        """Apply a filter; if another filter applies it to each item, count all results."""
+        """Apply a filter, and count the size of its result, also when another filter applies it to each item."""
         return self.guard.admit(super().call_filter(*args, **kwargs))
 
     def call_test(self, *args: Any, **kwargs: Any) -> Any:
