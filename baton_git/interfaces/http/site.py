@@ -17,8 +17,8 @@ from baton_git.core.errors import NotARepository
 from baton_git.core.names import AgentId, Namespace, Oid, SessionId
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.pack_merge_process import PackMergeProcess
 from baton_git.interfaces.context.settings import CommonOptions, Settings
-from baton_git.interfaces.context.tidying import Tidier
 from baton_git.interfaces.http.agent_tokens import AgentTokens
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Actor, Workspace
@@ -64,7 +64,7 @@ class Site:
     ending: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
     _loaded: _LoadedSettings | None = None
-    _tidier: Tidier | None = None
+    _merge_process: PackMergeProcess | None = None
 
     @cached_property
     def repository(self) -> Repository:
@@ -114,7 +114,7 @@ class Site:
 
     def _open_store(self, repository: Repository) -> Store:
         store = Store(repository)
-        store.tidied_by = self._tidier = Tidier(repository)
+        store.tidied_by = self._merge_process = PackMergeProcess(repository)
         return store
 
     @property
@@ -197,8 +197,8 @@ class Site:
     def close(self) -> None:
         if self._loaded is not None:
             self.store.close()
-        if self._tidier is not None:
-            self._tidier.close()
+        if self._merge_process is not None:
+            self._merge_process.close()
 
 
 @lru_cache(1024)

@@ -14,7 +14,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import Head
 from baton_git.core.state import HEAD
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.context.tidying import Tidier
+from baton_git.interfaces.context.pack_merge_process import PackMergeProcess
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import CommitStamp
 
@@ -60,34 +60,34 @@ def _packs(top: Path) -> int:
 
 def test_packs_are_merged_by_a_separate_process(branch, top):
     store = branch.store
-    store.tidied_by = tidier = Tidier(store.repository)
+    store.tidied_by = merge_process = PackMergeProcess(store.repository)
     store.housekeeping.enough = 4
     store.housekeeping.roll_up = lambda: pytest.fail("the packs were merged in this process")
     for number in range(40):
         _write_context(branch, f"round {number}")
-    assert until(lambda: tidier() and _packs(top) < 40)
-    tidier.close()
+    assert until(lambda: merge_process() and _packs(top) < 40)
+    merge_process.close()
     assert [one.revision for one in branch.history()] == list(range(40, -1, -1))
 
 
 def test_without_a_process_packs_are_merged_in_the_server(branch, top, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     store = branch.store
-    store.tidied_by = tidier = Tidier(store.repository)
+    store.tidied_by = merge_process = PackMergeProcess(store.repository)
     for number in range(70):
         _write_context(branch, f"round {number}")
-    assert not tidier()
+    assert not merge_process()
     assert _packs(top) < 40
 
 
 def test_a_killed_process_is_not_waited_for(branch):
-    tidier = Tidier(branch.store.repository)
-    assert tidier()
-    tidier.process.kill()
-    tidier.process.wait()
-    assert until(lambda: not tidier())
-    assert not tidier()
-    tidier.close()
+    merge_process = PackMergeProcess(branch.store.repository)
+    assert merge_process()
+    merge_process.process.kill()
+    merge_process.process.wait()
+    assert until(lambda: not merge_process())
+    assert not merge_process()
+    merge_process.close()
 
 
 def test_the_process_ends_with_the_server(serve):

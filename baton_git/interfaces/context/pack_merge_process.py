@@ -26,7 +26,7 @@ RETRY_SECONDS = 300.0
 """Seconds after a failure until another process is started."""
 
 
-class Tidier:
+class PackMergeProcess:
     """Starts and controls the process that merges the packs of one repository; safe for concurrent threads.
 
     Attributes:
