@@ -39,7 +39,7 @@ def _describe_agent(
 ) -> Iterator[Diagnostic]:
     for file in report.files:
         for problem in file.findings:
-            repair = _install_hooks(name, setup, file)
+            repair = _make_install_repair(name, setup, file)
             yield Diagnostic(_SEVERITIES[problem.verdict], f"{name}: {problem.summary}", str(file.path), repair=repair)
     for problem in report.findings:
         yield Diagnostic(_SEVERITIES[problem.verdict], f"{name}: {problem.summary}")
@@ -49,7 +49,7 @@ def _describe_agent(
         yield Diagnostic("warning", f"{name}: hooks are installed, but {AGENTS[name].hooks.program} is not on the PATH")
 
 
-def _install_hooks(name: str, setup: AgentSetup, file: FileReport) -> Repair | None:
+def _make_install_repair(name: str, setup: AgentSetup, file: FileReport) -> Repair | None:
     """Return the repair that reinstalls the hooks in one settings file; None if the file cannot be read."""
     if file.state == "unreadable":
         return None

@@ -32,7 +32,7 @@ def check_hook_cost(examination: Examination) -> Iterator[Diagnostic]:
         text = f"{idle * 1000:.0f} ms with nothing to do, {loaded * 1000:.0f} ms if it imports everything"
         if loaded > SLOW_SECONDS:
             yield Diagnostic(
-                "warning", text, f"a slow disk, or a busy machine: {words[0]}", "try again when it is idle"
+                "warning", text, f"a slow disk, or a busy machine: {words[0]}", "try again when the machine is idle"
             )
         else:
             yield ok(text)

@@ -144,7 +144,7 @@ class RepairJournal:
     # --- undoing
 
     def newest(self) -> JournalEntry:
-        """Return the newest repair that was not undone.
+        """Return the newest repair that was not undone. Repairs that only add objects are skipped.
 
         Raises:
             NotFound: there is no such repair.

@@ -70,13 +70,13 @@ def _check_ref(store: Store, ref: str) -> Diagnostic | None:
             return None
     except StoreError as error:
         return Diagnostic(
-            "error", str(error), "a crash or a full disk cut the file off, or another program wrote to it", error.hint,
-            _put_back(store, ref),
+            "error", str(error), "a crash or a full disk truncated the file, or another program wrote to it",
+            error.hint, _make_ref_repair(store, ref),
         )  # fmt: skip
     return None
 
 
-def _put_back(store: Store, ref: str) -> Repair | None:
+def _make_ref_repair(store: Store, ref: str) -> Repair | None:
     """Return the repair that resets the ref to its last good value; None if that is unknown, or its commit is gone."""
     known = store.ref_files.last_known(ref)
     if known is None or not store.has(known):
@@ -216,10 +216,12 @@ def _describe_missing(examination: Examination, ref: str, missing: list[Missing]
     advice = (
         f"fetch them again from {remotes[0]}" if remotes else "copy .git/objects of a clone or a backup into this one"
     )
+    repair = None
+    if branch is not None and remotes and examination.machine:
+        repair = _make_fetch_repair(examination, branch, remotes)
     return Diagnostic(
         "error", f"{ref}: {count_noun(len(missing), 'object')} missing or damaged: {shown}{more}",
-        "git prune removed them while no ref led to them, or the disk is damaged", advice,
-        _refetch(examination, branch, remotes) if branch is not None and remotes and examination.machine else None,
+        "git prune removed them while no ref led to them, or the disk is damaged", advice, repair,
     )  # fmt: skip
 
 
@@ -231,7 +233,7 @@ def branch_of(store: Store, ref: str, prefix: str) -> Branch | None:
         return None
 
 
-def _refetch(examination: Examination, branch: Branch, remotes: list[str]) -> Repair:
+def _make_fetch_repair(examination: Examination, branch: Branch, remotes: list[str]) -> Repair:
     return Repair(
         f"Fetch the objects of {branch.namespace} again from {' and '.join(remotes)}",
         partial(_fetch_again, examination, branch, remotes),
