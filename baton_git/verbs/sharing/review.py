@@ -51,7 +51,9 @@ class Waiting(Result):
     """The changes of a remote that wait for a review."""
 
     remote: str = Field(description="The remote.")
-    theirs: str | None = Field(None, description="The newest waiting commit, for `shown`.", examples=[COMMIT])
+    theirs: str | None = Field(
+        None, description="The newest waiting commit, to pass as `shown` to a decision.", examples=[COMMIT]
+    )
     commits: int = Field(0, description="The number of waiting commits.")
     waiting: list[ReviewItem] = Field(description="The waiting records.")
 
@@ -64,7 +66,9 @@ class ReviewDecision(ReviewInput):
     accept_all: bool = Field(False, description="Accept everything that is not rejected.")
     reject_all: bool = Field(False, description="Reject everything that is not accepted.")
     shown: str | None = Field(
-        None, description="`theirs` of the review you saw: refuse if newer commits were fetched.", examples=[COMMIT]
+        None,
+        description="The value of `theirs` in the review that you saw; refuse if newer commits were fetched since.",
+        examples=[COMMIT],
     )
 
     @model_validator(mode="after")
@@ -188,7 +192,7 @@ def decide(
     """
 
     def check(item: WaitingRecord) -> None:
-        if takes_person(ws, remote, item) and item.id not in confirmed:
+        if needs_person(ws, remote, item) and item.id not in confirmed:
             raise NeedsHuman(
                 f"{item.id} would become a rule, which only a person may accept",
                 hint=f"a person accepts it on the page, or in a terminal: baton review --accept {item.id}",
@@ -201,7 +205,7 @@ def decide(
     return resolve_review(ws.branch, remote, stamp, choice, check=check, confirmed=trailers)
 
 
-def takes_person(ws: Workspace, remote: str, item: WaitingRecord) -> bool:
+def needs_person(ws: Workspace, remote: str, item: WaitingRecord) -> bool:
     """Return whether accepting a record creates or changes a rule that nobody on this machine vouches for yet."""
     graduates = any(change.kind == "pattern" and change.after("status") == "graduated" for change in item.changes)
     if not graduates and not any(change.kind == "rule" and change.action != "removed" for change in item.changes):

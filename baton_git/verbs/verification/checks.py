@@ -48,7 +48,7 @@ class CheckResults(WrittenResult):
         description="The evidence by loop id; `unknown` does not count as passed.",
         examples=[{"OL-7k3f9q": {"result": "passed", "at": "2026-06-17T12:30:00Z", "http_status": 200}}],
     )
-    id: str | None = Field(None, description="The loop, if one was settled by hand.")
+    id: str | None = Field(None, description="The id of the loop, if its result was recorded instead of checked.")
 
     _evidence: Mapping[str, LastCheck] = PrivateAttr()
 
@@ -128,8 +128,8 @@ def run_checks(
     waiting = {id_: CheckResult(NotApproved(why), 0) for id_, why in islice(refusals.items(), most)}
     specs = dict(islice(allowed.items(), most))
     answers = waiting | _run_specs(ws, specs, budget_seconds)
-    code = head_commit(ws.branch.store) if specs and ws.folder else None
-    evidence = {loop.id: _make_evidence(answers[loop.id], now, code) for loop in loops if loop.id in answers}
+    source_commit = head_commit(ws.branch.store) if specs and ws.folder else None
+    evidence = {loop.id: _make_evidence(answers[loop.id], now, source_commit) for loop in loops if loop.id in answers}
     to_store = {id_: check for id_, check in evidence.items() if not isinstance(answers[id_].outcome, NotApproved)}
     return Checks(evidence, to_store, tuple(refusals), len(allowed) - len(specs))
 
@@ -142,7 +142,7 @@ def _run_specs(ws: Workspace, specs: Mapping[str, CheckSpec], budget_seconds: fl
 
 
 def _name_approval(id_: str, answer: CheckResult) -> CheckResult:
-    """Add the command that approves the check to the result of a command that is not approved."""
+    """Return the result; if the check is not approved, its reason names the command that approves the check."""
     if not isinstance(answer.outcome, NotApproved):
         return answer
     return CheckResult(NotApproved(f"{answer.outcome.why}; run: baton trust {id_}"), answer.duration_ms)
@@ -161,7 +161,7 @@ def _make_world(ws: Workspace) -> World:
     repository = ws.branch.store.repository
 
     def find(text: str, branch: str | None) -> str | None:
-        with Store(repository) as own:  # a probe past its time limit may run after the store of `ws` is closed
+        with Store(repository) as own:  # a check past its time limit may still run after the store of `ws` is closed
             return find_commit(own, text, branch)
 
     return World(
@@ -178,13 +178,13 @@ def _make_spec(verify: VerifySpec) -> CheckSpec:
     return CheckSpec(**{**known, "argv": verify.argv or ()})
 
 
-def _make_evidence(answer: CheckResult, now: datetime, code: str | None) -> LastCheck:
+def _make_evidence(answer: CheckResult, now: datetime, source_commit: str | None) -> LastCheck:
     outcome = answer.outcome
     result = "passed" if isinstance(outcome, Passed) else "failed" if isinstance(outcome, Failed) else "unknown"
     optional = {
         "why": getattr(outcome, "why", None),
         "http_status": outcome.http_status,
-        "commit": outcome.commit or code,
+        "commit": outcome.commit or source_commit,
     }
     data = {"result": result, "at": iso(now), "duration_ms": answer.duration_ms, "by": "probe"}
     return LastCheck.model_validate(data | {name: value for name, value in optional.items() if value is not None})

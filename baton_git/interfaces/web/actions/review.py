@@ -16,18 +16,18 @@ from baton_git.namespace.remote_selection import WaitingCount, count_waiting_com
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, WaitingRecord
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.remotes import summarize_remotes
-from baton_git.verbs.sharing.review import decide, load_review, takes_person
+from baton_git.verbs.sharing.review import decide, load_review, needs_person
 
 SHOWN = 100
 """Maximum number of records on a page; the others are shown after these are decided."""
 
 
 class ReviewCard(NamedTuple):
-    """One waiting record. `takes_person`: accepting it makes a rule, which only a person may do."""
+    """One waiting record. `needs_person`: accepting it makes a rule, which only a person may do."""
 
     item: WaitingRecord
     words: str
-    takes_person: bool
+    needs_person: bool
 
 
 class Queue(NamedTuple):
@@ -67,7 +67,7 @@ def _read_queues(ws: Workspace, counts: Sequence[WaitingCount]) -> Iterator[Queu
 
 def _build_item(ws: Workspace, remote: str, item: WaitingRecord) -> ReviewCard:
     words = "; ".join(text for change in item.changes if (text := describe_change(change)))
-    return ReviewCard(item, words, takes_person(ws, remote, item))
+    return ReviewCard(item, words, needs_person(ws, remote, item))
 
 
 def settle(request: PageRequest) -> Response:
