@@ -32,9 +32,7 @@ _DIGITS = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}")
 
 MAX_DEPTH = 128
 """Maximum levels of nesting of a file: those of a document, and those that the archive and conflicts add."""
-
-
-MAX_BYTES = 8 << 20
+MAX_CHARACTERS = 8 << 20
 """Maximum length of a file that is parsed, in characters."""
 
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
@@ -46,7 +44,7 @@ dots, they may be a line of a multi-line string."""
 
 
 def dumps(data: Mapping[str, Any]) -> bytes:
-    """Return a table as TOML in UTF-8 with LF. Multi-line strings are used if that is exact.
+    """Return a table as TOML in UTF-8 with LF. Multi-line strings are used if they preserve the data exactly.
 
     Raises:
         InvalidDocument: a string contains half of a surrogate pair, or an integer has too many digits.
@@ -123,8 +121,8 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
 
 def _check_bounds(text: str, where: str) -> str:
     """Return the text. Raises InvalidDocument if parsing it would take too long."""
-    if len(text) > MAX_BYTES:
-        raise InvalidDocument([Fault("", f"{len(text):,} characters, the limit is {MAX_BYTES:,}")], where=where)
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidDocument([Fault("", f"{len(text):,} characters, the limit is {MAX_CHARACTERS:,}")], where=where)
     if any(_is_key(text, match) for match in _ENDLESS_KEY.finditer(text)):
         raise InvalidDocument([Fault("", f"nested deeper than {MAX_DEPTH} levels: a key has more parts")], where=where)
     return text
