@@ -36,7 +36,7 @@ MAX_FOLDERS = 64
 NAMES_KNOWN = 8_192
 """Maximum number of entries in each cache that maps paths to ids or ids to paths."""
 MOST_CARRIED = 1_000
-"""Maximum number of decoded records that the source of a commit passes on; if it has more, it passes on none."""
+"""Maximum number of decoded records that a `TreeSource` passes on to that of the next commit; if it has more, none."""
 FRAMED = 8
 """Factor on `MAX_RECORD_BYTES` for files that baton derives from records, so that any stored record can be archived."""
 

@@ -14,8 +14,9 @@ from baton_git.git.store import Edit, Folder, TreeEntry
 KIND = "file"
 """The record kind in a conflict about a file that is not a record."""
 
-_REGULAR = 0o100000
-_KIND = 0o170000
+_REGULAR_FILE = 0o100000
+_FILE_TYPE = 0o170000
+"""The bits of a mode that are the type of the file."""
 _MOST_BYTES = 1 << 20
 """Files larger than this, in bytes, are not merged line by line."""
 
@@ -140,7 +141,7 @@ def _merge_by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder
     Returns:
         None if the changes overlap, a file is missing, too large or binary, or the modes differ.
     """
-    regular = all(side is None or side.mode & _KIND == _REGULAR for side in sides)
+    regular = all(side is None or side.mode & _FILE_TYPE == _REGULAR_FILE for side in sides)
     if not regular or sides[1] is None or sides[2] is None or sides[1].mode != sides[2].mode:
         return None
     texts = [text_at(root, path) for root in roots]

@@ -19,7 +19,8 @@ CANDIDATES = 120
 """Maximum number of passages that are scored."""
 _K1, _B = 1.2, 0.6
 _COMMON = 0.2
-"""Share of the passages above which a term is common; common terms do not select candidates if rare ones suffice."""
+"""Share of the passages above which a term is common. Common terms do not select candidates if all terms would select
+too many."""
 _SESSION = 1.0
 """Weight of the score of a passage's session, added to that of the passage."""
 _FEEDBACK_PASSAGES, _FEEDBACK_TERMS = 3, 30

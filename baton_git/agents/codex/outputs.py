@@ -29,7 +29,10 @@ class Output(NamedTuple):
 
 
 def parse_output(value: Any) -> Output:
-    """Parse an output in the form that the model received: a text, parts with texts, or, up to 0.6x, JSON in a text."""
+    """Parse an output in the form that the model received.
+
+    This is a text, parts with texts, or, up to Codex 0.6x, JSON in a text.
+    """
     text, failed = "\n".join(texts(value)), None
     while (unwrapped := _unwrap_output(text)) is not None:
         text, inner = unwrapped

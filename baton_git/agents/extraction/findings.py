@@ -15,8 +15,8 @@ Table = dict[str, Any]
 KEPT_ACTIVITY = 100
 KEPT_DECISIONS = 50
 KEPT_OPEN = 500
-"""Maximum numbers of remembered calls, of decisions (of those by wording and of the others each), and of calls without
-a result. The newest are kept. Calls that never get a result are rare."""
+"""Maximum numbers of remembered calls, of decisions (once for those found by wording, and once for the others), and of
+calls without a result. The newest are kept. Calls that never get a result are rare."""
 
 
 @dataclass

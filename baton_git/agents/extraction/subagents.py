@@ -75,7 +75,7 @@ def _add_use(own: Table, other: Table) -> Table:
 
 
 def _mark_in(name: str, subagent: Table, mark: Mark) -> Mark:
-    """Return the mark with the name of the subagent's transcript, and with the session's turn in which it was read."""
+    """Return the mark with the name of the subagent's transcript, and the session's turn in which that was read."""
     return [subagent["turn"], *mark[1:4], name]
 
 

@@ -1,4 +1,7 @@
-"""The hooks of Gemini CLI, in `settings.json`. Timeouts are in milliseconds. Matchers are literal, so we use none."""
+"""The hooks of Gemini CLI, in `settings.json`.
+
+Timeouts are in milliseconds. A matcher is an exact string, not a pattern, so we use none.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -41,7 +41,7 @@ class MiningProgress:
         return dict(note) if key == list(candidate.key) else {}
 
     def add(self, candidate: Candidate, **facts: Any) -> None:
-        """Add facts to the note about a transcript, and store it; if that fails, the next run reads the file again."""
+        """Add facts to a transcript's note, and store it. If that fails, the next run reads the transcript again."""
         note = {**self.note(candidate), **facts}
         self._notes[str(candidate.path)] = (list(candidate.key), note)
         try:

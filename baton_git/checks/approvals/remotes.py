@@ -1,4 +1,4 @@
-"""The address of a remote without its login, to which an approval is bound."""
+"""Remove the login from the address of a remote; an approval refers to the address without it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LOGIN: Final = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<login>[^/]*)@"
 
 
 def without_login(url: str) -> str:
-    """Return the address without user and password. Only http and https lose the user: ssh needs it."""
+    """Return the address without the password, and for http and https also without the user, which ssh needs."""
     return _LOGIN.sub(_strip_login, url)
 
 

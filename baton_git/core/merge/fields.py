@@ -190,7 +190,10 @@ def _is_text(side: Value) -> bool:
 
 
 def _merge_counter(model: type[Part], name: str, sides: Sides, terms: _Terms) -> Value | None:
-    """Like `merge_value`, but if both sides changed the count to the same number, both increases are added."""
+    """Return the count of the only side that changed it; if both did, even to the same number, add both increases.
+
+    Return None if the sum has too many digits to be stored.
+    """
     default = model.model_fields[name].get_default()
     base, ours, theirs = (side or (default,) for side in sides)
     if terms.has_no_base:

@@ -96,7 +96,7 @@ _MESSAGES = {
     **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "must be a list"),
     **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), "must be a table"),
 }
-"""Messages that replace those of pydantic that name Python types, by the type of the error."""
+"""Messages by type of error. They replace pydantic's messages, which name Python types."""
 
 
 def _describe_fault(fault: dict[str, Any]) -> str:

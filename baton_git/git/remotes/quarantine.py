@@ -21,7 +21,7 @@ SETTINGS: Final = {
     "fetch.unpackLimit": "1",  # one pack, never loose objects
     "transfer.unpackLimit": "1",
     "core.bigFileThreshold": "1048576g",  # git streams no object, so that the allocation limit applies to all
-    "core.alternateRefsCommand": "true",  # announce the refs of the view only
+    "core.alternateRefsCommand": "true",  # announce only the refs of the temporary git directory
     "pack.threads": "1",
     "core.fsync": "none",  # accepted packs are synced when they are moved to the repository
     "core.fsyncObjectFiles": "false",

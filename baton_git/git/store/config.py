@@ -50,7 +50,7 @@ class Config:
 
 
 def is_true(value: str | None) -> bool:
-    """Return whether a setting is on: `true`, `yes`, `on` or `1` in any case."""
+    """Return whether a setting is on: `true`, `yes`, `on` or `1`, in upper or lower case."""
     return value is not None and value.lower() in {"true", "yes", "on", "1"}
 
 

@@ -40,15 +40,15 @@ def application(
     )  # fmt: skip
     app.state.site = site
     problems.install(app)
-    wire = SessionBaton(site)
-    app.include_router(session_baton.router(wire))
+    baton_api = SessionBaton(site)
+    app.include_router(session_baton.router(baton_api))
     app.include_router(paif.router(site))
     stream_limit = StreamLimit()
     for routes in api.routers(site, stream_limit):
         app.include_router(routes)
     app.include_router(web.router(site, stream_limit, page_token))
     document.install(app, is_guarded=site.token is not None)
-    return Guard(TimeLimits(FastPath(app, wire.posts)), site.token, hosts, site.agents, web.is_page)
+    return Guard(TimeLimits(FastPath(app, baton_api.posts)), site.token, hosts, site.agents, web.is_page)
 
 
 def _close_at_shutdown(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

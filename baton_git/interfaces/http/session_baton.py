@@ -108,7 +108,7 @@ class SessionBaton:
         return await run_sync(_write, self._site, body, if_match, limiter=self._threads)
 
 
-def router(wire: SessionBaton) -> APIRouter:
+def router(baton_api: SessionBaton) -> APIRouter:
     """Return the routes of `/health` and `/v1/baton`."""
     routes = Routes(tags=["session-baton"])
 
@@ -118,8 +118,8 @@ def router(wire: SessionBaton) -> APIRouter:
         return {"status": "ok", "service": "session-baton"}
 
     for path, handler, model, answer in (
-        (READ, wire.read, ReadRequest, ReadAnswer),
-        (WRITE, wire.write, WriteRequest, WriteAnswer),
+        (READ, baton_api.read, ReadRequest, ReadAnswer),
+        (WRITE, baton_api.write, WriteRequest, WriteAnswer),
     ):
         routes.add_api_route(
             path, handler, methods=["POST"], response_model=answer, name=handler.__name__ + "_baton",

@@ -67,7 +67,7 @@ def gather_facts(
 
 
 def _drop_commits_of_others(extraction: Extraction, state: State, session: str | None) -> Extraction:
-    """Remove commits known only from git that a concurrent session made."""
+    """Remove the commits that are known only from git and that another session made, according to its handoff."""
     commits: list[dict[str, Any]] = extraction.facts.get("git_commits", [])
     if not any(commit.get("found") == "git" for commit in commits):
         return extraction

@@ -313,7 +313,10 @@ class _MiningRun:
         return ProjectFolders(repository, Path(project), ws.environment, [project])
 
     def _find_proven(self, folders: ProjectFolders, candidates: Sequence[Candidate]) -> set[Path]:
-        """Return the transcripts that name commits of this repository only; add their folders as former work trees."""
+        """Return the transcripts that name commits of this repository only.
+
+        A folder becomes a former work tree if at least half of its transcripts that name commits are among them.
+        """
         evidence = {item.path: self._read_evidence(item) for item in candidates}
         verdicts = folders.find_proven([(item.cwd, evidence[item.path]) for item in candidates])
         proven = {path for path, is_proven in zip(evidence, verdicts, strict=True) if is_proven}

@@ -1,4 +1,4 @@
-"""Read and write the handover file in a work tree, which KAIROS clients share, and record what content git has."""
+"""Read and write a work tree's handover file, which KAIROS clients share, and record which content git has stored."""
 
 from __future__ import annotations
 

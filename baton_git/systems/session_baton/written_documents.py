@@ -80,7 +80,7 @@ class WrittenDocument(Result):
     effect=REPLACES,
     options={"baton": Option(names=("--file",), hidden=True), "source": Option(hidden=True)},
     tool=Tool(
-        "Write the whole document; it is merged.",
+        "Write the whole document, merged with newer changes.",
         hidden=("source",),
         schemas={"baton": {"type": "object", "description": "As read returns it; omitted records are archived"}},
     ),

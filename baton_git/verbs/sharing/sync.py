@@ -23,7 +23,7 @@ from baton_git.namespace.sync.policy import Settle, Terms, parse_policy
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 from baton_git.namespace.workspace import Workspace
 
-_AS_ASKED = SyncOptions()
+_DEFAULT_OPTIONS = SyncOptions()
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Synced:
 
     @property
     def conflicts(self) -> list[str]:
-        """The ids of the conflicts that the sync found, which `describe_sync` names."""
+        """The ids of the conflicts that the sync found; `describe_sync` names the first five of each namespace."""
         return [id_ for outcome in self.outcomes for id_ in outcome.conflicts]
 
     def as_data(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def sync_namespace(ws: Workspace, now: datetime, verb_input: SyncInput) -> SyncR
 
 
 def sync(
-    ws: Workspace, now: datetime, remote: str | None = None, options: SyncOptions = _AS_ASKED, *,
+    ws: Workspace, now: datetime, remote: str | None = None, options: SyncOptions = _DEFAULT_OPTIONS, *,
     settle: Settle | None = None, named_only: bool = False,
 ) -> Synced:  # fmt: skip
     """Fetch, merge and push. An unreachable remote is not an error; see `Synced.offline`.
@@ -154,7 +154,7 @@ def _describe_waiting(ws: Workspace, remote: str, outcomes: Sequence[SyncOutcome
     counts = {outcome.namespace: outcome.waiting for outcome in outcomes if outcome.waiting}
     if not counts:
         return {}
-    from baton_git.verbs.sharing.review_notice import describe_waiting  # imports the review, and rarely something waits
+    from baton_git.verbs.sharing.review_notice import describe_waiting  # slow to import, and rarely needed
 
     branches = {name: replace(ws.branch, namespace=Namespace(name)) for name in counts}
     return {name: describe_waiting(branches[name], remote, commits) for name, commits in counts.items()}
@@ -162,13 +162,13 @@ def _describe_waiting(ws: Workspace, remote: str, outcomes: Sequence[SyncOutcome
 
 def _list_branches(ws: Workspace) -> list[Branch]:
     branch = ws.branch
-    all_ = [replace(branch, namespace=name) for name in list_namespaces(branch.store, branch.prefix)]
-    here = [
+    candidates = [replace(branch, namespace=name) for name in list_namespaces(branch.store, branch.prefix)]
+    branches = [
         candidate
-        for candidate in all_
+        for candidate in candidates
         if (tip := branch.store.tip(candidate.ref)) is not None and candidate.is_namespace(tip)
     ]
-    return here or [branch]
+    return branches or [branch]
 
 
 def _make_terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:

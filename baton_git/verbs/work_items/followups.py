@@ -108,7 +108,7 @@ def add_follow_up(ws: Workspace, now: datetime, verb_input: NewFollowUp) -> Adde
 
 
 def _find_known(state: State, verb_input: NewFollowUp) -> FollowUp | None:
-    """Return the live follow-up with the same text; None if the new one has an id of its own."""
+    """Return the live follow-up with the same text; None if the input names an id."""
     return find_same(state, FollowUp, verb_input.item, MAX_COMPARED) if verb_input.id is None else None
 
 

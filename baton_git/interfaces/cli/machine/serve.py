@@ -103,7 +103,7 @@ def _open_site(app: App, token: str | None) -> Site:
 
 
 def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] | None, page_token: str | None) -> None:
-    import uvicorn  # as above
+    import uvicorn  # slow to import, and needs an extra
 
     from baton_git.interfaces.http.app import application
     from baton_git.interfaces.http.connection import Connection

@@ -26,7 +26,7 @@ def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, A
         if "dry_run" in verb.verb.input_model.model_fields and not values.get("yes"):
             confirm_wide_change(app, ws, verb, verb_input)
         try:
-            return verb(ws, app.now, verb_input)  # type: ignore[no-any-return]  # a result of whatever verb it is
+            return verb(ws, app.now, verb_input)  # type: ignore[no-any-return]  # the verb has the type Any
         except NeedsHuman as error:
             if not app.can_ask_person():
                 raise

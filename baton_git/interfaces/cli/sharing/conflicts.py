@@ -24,7 +24,7 @@ from baton_git.verbs.sharing.conflict_resolution import Side
 from baton_git.verbs.sharing.conflicts import ConflictList, ResolvedConflict
 
 LONGEST = 1000
-"""Maximum width of a value in columns; --json has all of it."""
+"""Maximum width of a value, in terminal columns; --json prints the whole value."""
 SIDE_COLUMNS = (
     Column("side", lambda row: row[0], Role.ID),
     Column("", lambda row: row[1], Role.GOOD),

@@ -161,7 +161,7 @@ def _parse_plan(path: Path, around: Surroundings) -> OrchestratedSession:
     root = _parse_path(plan, "repoRoot", around.cwd, around.cwd, path)
     named = _parse_path(plan, "coordinationRoot", around.cwd, None, path)
     bases = [named] if named is not None else [root / folder for folder in reversed(_FOLDERS)]
-    names = dict.fromkeys((name, _make_slug(name)))  # the orchestrator names the folder by the slug
+    names = dict.fromkeys((name, _make_slug(name)))  # the orchestrator names the folder after the slug
     folders = tuple(base / name for base in bases for name in names if name)
     return OrchestratedSession(name, folders, root, ("plan", str(path)))
 

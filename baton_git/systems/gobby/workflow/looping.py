@@ -10,7 +10,7 @@ from baton_git.core.redaction import redact_text
 
 MARKER = "LOOP_COMPLETE"
 MAX_LAST_WORDS = 4000
-"""Length of the end of an answer that the next session gets, in characters."""
+"""Maximum length, in characters, of the end of an answer that the next session gets."""
 
 
 class LoopLimits(NamedTuple):

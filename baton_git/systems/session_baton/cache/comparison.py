@@ -23,7 +23,7 @@ class Comparison(NamedTuple):
     Attributes:
         here: changes in the local document.
         there: changes in the server's document.
-        sections: the top-level fields that differ; the only content if one of the documents is not valid.
+        sections: the top-level fields that differ. If one of the documents is not valid, only these are compared.
     """
 
     here: tuple[RecordChange, ...] = ()
