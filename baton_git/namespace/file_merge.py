@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
 
+from baton_git.core.errors import Unsettled
 from baton_git.core.layout import OLDER_ROOTS, ROOT_FILES, differing_paths, key_at, paths_below
 from baton_git.core.merge import NEWEST_RULES, ContestedValue, make_conflict, merge_lines
 from baton_git.core.records.conflict import Conflict
@@ -45,6 +46,9 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder, *, rules: int = NEWE
 
     Args:
         rules: the version of the merge rules.
+
+    Raises:
+        Unsettled: a file needs a conflict, and its name is not UTF-8.
     """
     edits: dict[str, Edit] = {}
     conflicts: list[Conflict] = []
@@ -107,7 +111,7 @@ def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -
         contested = ContestedValue(
             "", _describe_side(was, path), _describe_side(kept, path), _describe_side(gone, path), "ours"
         )
-        return MergedFiles({path: kept}, (make_conflict(KIND, path, contested),))
+        return MergedFiles({path: kept}, (_make_file_conflict(path, contested),))
     lines = _merge_by_lines(path, sides, roots)
     if lines is not None:
         return MergedFiles({path: lines}, ())
@@ -116,7 +120,20 @@ def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -
     contested = ContestedValue(
         "", _describe_side(was, path), _describe_side(first, path), _describe_side(second, second_path), "ours"
     )
-    return MergedFiles({path: first, second_path: second}, (make_conflict(KIND, path, contested),))
+    return MergedFiles({path: first, second_path: second}, (_make_file_conflict(path, contested),))
+
+
+def _make_file_conflict(path: str, contested: ContestedValue) -> Conflict:
+    """Return the record of a conflict about a file. Raises Unsettled if a name in the path is not UTF-8."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        raise Unsettled(
+            f"both sides changed the file {shown}, and a conflict cannot be stored for a name that is not UTF-8",
+            hint="check out the branch in a work tree, rename the file or take the other side's content, and commit",
+        ) from None
+    return make_conflict(KIND, path, contested)
 
 
 def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from machines import REF, Machine, loop, sync_until_equal
 
+from baton_git.core.errors import Unsettled
 from baton_git.core.layout import OLDER_ROOTS, ROOT_FILES
 from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
@@ -268,6 +269,16 @@ def test_overlapping_line_changes_keep_both_texts(noted: Pair) -> None:
     assert {b"ada" in text for text in both.values()} == {True, False}
     [conflict] = ada.conflicts()
     assert (conflict.record_kind, conflict.record_id) == ("file", "notes.txt")
+
+
+def test_a_conflict_about_a_file_whose_name_is_not_utf8_is_an_error_that_names_it(pair: Pair) -> None:
+    ada, bob = pair
+    ada.by_hand({"n\udcff.txt": b"ada\n"})
+    bob.by_hand({"other.txt": b"bob\n"})
+    merge_on_both_machines(ada, bob)
+    bob.by_hand({"n\udcff.txt": b"bob\n"})
+    with pytest.raises(Unsettled, match=r"both sides changed the file n\\xff\.txt"):
+        merge_on_both_machines(ada, bob)
 
 
 def test_binary_files_are_both_kept(noted: Pair) -> None:
