@@ -93,7 +93,7 @@ def refusal(address: Address, *, allow_private: bool) -> str | None:
     if address.is_loopback:
         return None
     if address in _METADATA:
-        return "is a metadata address"
+        return "is the address of a cloud metadata service"
     if address.is_link_local:
         return "is a link-local address"
     if address.is_multicast:
@@ -125,7 +125,7 @@ def resolve(host: str, port: int, deadline: CheckDeadline, *, allow_private: boo
         TimeoutError: the deadline passed.
     """
     if host.rstrip(".").lower() in _METADATA_HOSTS:
-        raise AddressRefused(f"{host} is a metadata address")
+        raise AddressRefused(f"{host} is the address of a cloud metadata service")
     texts = _look_up(host, port, deadline)
     for text in texts:
         why = refusal(ipaddress.ip_address(text), allow_private=allow_private)

@@ -3,8 +3,8 @@
 Sources of the rules: session-baton's specification (expiry, escalation at 3 and 5 deferrals, the newest five
 occurrences, a rule proposed at the threshold, the Anti-Ouroboros gate: only a person makes a rule), and the trust rules
 of ACA, the Agent Civilization Architecture (https://github.com/MakiDevelop/agent-civilization-architecture): tiers
-never decrease, a model-derived decision never supersedes another model-derived one, decisions only move forward. `now`
-is always an aware `datetime` in UTC.
+never decrease, a model-derived decision never supersedes another model-derived one, a decision never returns to an
+earlier status. `now` is always an aware `datetime` in UTC.
 """
 
 from __future__ import annotations
@@ -154,14 +154,16 @@ def apply_proposal(pattern: Pattern, rule: str) -> Pattern:
         NotAllowed: the pattern is graduated or dismissed.
     """
     if pattern.status in ("graduated", "dismissed"):
-        raise NotAllowed(f"pattern {pattern.id} is {pattern.status}", hint="if it recurs, record a new pattern")
+        hint = f"baton reopen {pattern.id} sets it back to observing" if pattern.status == "dismissed" else ""
+        raise NotAllowed(f"pattern {pattern.id} is {pattern.status}, so no rule can be proposed for it", hint=hint)
     return pattern.replace(status="rule_candidate", proposed_rule=rule)
 
 
 def apply_dismissal(pattern: Pattern) -> Pattern:
     """Return the pattern as dismissed. Raises NotAllowed if it is graduated."""
     if pattern.status == "graduated":
-        raise NotAllowed(f"pattern {pattern.id} is graduated", hint="revert the graduation: baton rollback")
+        hint = f"to archive it together with its rule: baton forget {pattern.id} --reason TEXT"
+        raise NotAllowed(f"pattern {pattern.id} is graduated, so it cannot be dismissed", hint=hint)
     return pattern.replace(status="dismissed")
 
 
@@ -185,7 +187,10 @@ def apply_graduation(
     if pattern.status != "rule_candidate" and not (is_claim and pattern.status == "graduated"):
         raise NotAllowed(
             f"pattern {pattern.id} is {pattern.status}, not a rule candidate",
-            hint=f"baton pattern propose {pattern.id} --rule TEXT" if pattern.status == "observing" else "",
+            hint={
+                "observing": f"baton pattern propose {pattern.id} --rule TEXT",
+                "dismissed": f"baton reopen {pattern.id} sets it back to observing",
+            }.get(pattern.status, ""),
         )
     text = rule or pattern.proposed_rule
     if not text:
@@ -217,11 +222,13 @@ def _rule_text(pattern: Pattern, rule: str, confirmed: Confirmed, now: datetime)
 
 # --- decisions
 
+_ONE_WAY = "a decision never returns to an earlier status"
+
 
 def apply_monitoring(decision: ActiveDecision) -> ActiveDecision:
     """Return the decision as monitored. Raises NotAllowed if it is superseded."""
     if decision.status == "superseded":
-        raise NotAllowed(f"decision {decision.id} is superseded; decisions only move forward")
+        raise NotAllowed(f"decision {decision.id} is superseded; {_ONE_WAY}", hint="add a new decision")
     return decision.replace(status="monitoring")
 
 
@@ -287,8 +294,7 @@ def apply_reopening(record: Record, now: datetime, *, is_archived: bool) -> Reco
         NotAllowed: the record is a superseded decision.
     """
     if isinstance(record, ActiveDecision) and record.status == "superseded":
-        hint = "add a new decision"
-        raise NotAllowed(f"decision {record.id} is superseded; decisions only move forward", hint=hint)
+        raise NotAllowed(f"decision {record.id} is superseded; {_ONE_WAY}", hint="add a new decision")
     if isinstance(record, OpenLoop) and record.status != "open":
         return _reopen_loop(record, now)
     if isinstance(record, Pattern) and record.status in (("dismissed", "graduated") if is_archived else ("dismissed",)):
@@ -476,7 +482,7 @@ def _hold_decision_status(
     """Hold back a forbidden change of status. `tier` is the tier of the claim without an unauthorised raise."""
     before, old = (base.status, base.superseded_by) if base else ("active", None)
     if DECISION_STATUSES.index(claim.status) < DECISION_STATUSES.index(before):
-        return _hold_status(claim, before, old, "decisions only move forward")
+        return _hold_status(claim, before, old, _ONE_WAY)
     by = tier_of(claim.superseded_by) if claim.superseded_by else None
     moved = claim.status == "superseded" and (claim.status, claim.superseded_by) != (before, old)
     if moved and (by or base is not None) and not may_supersede(tier, by or "llm_derived"):

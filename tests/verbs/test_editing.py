@@ -135,7 +135,7 @@ def test_reopening_a_superseded_or_unknown_record_is_rejected_with_a_reason(ws):
     for id_ in ("DEC-1", "DEC-2"):
         add_decision(ws, NOW, what=f"Use {id_}", why="fast", id=id_, tier="raw_source")
     supersede_decision(ws, NOW, "DEC-1", by="DEC-2")
-    with pytest.raises(NotAllowed, match="only move forward"):
+    with pytest.raises(NotAllowed, match="never returns to an earlier status"):
         reopen_record(ws, NOW, "DEC-1")
     with pytest.raises(NotFound, match="no record 'DEC-9'"):
         reopen_record(ws, NOW, "DEC-9")

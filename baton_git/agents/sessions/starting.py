@@ -224,17 +224,22 @@ def find_stop_file(files: Iterable[Path]) -> Path | None:
 def _check_chain_limits(chain: Chain, request: LaunchRequest, now: str) -> None:
     """Raise NotAllowed when the chain has reached one of its limits."""
     if chain.sessions + 1 > request.most:
-        raise NotAllowed(f"the chain has {chain.sessions} sessions, the limit is {request.most}")
+        raise NotAllowed(f"this chain of sessions has {chain.sessions} sessions, the limit is {request.most}")
     if _seconds_between(chain.began, now) >= request.chain_seconds:
-        raise NotAllowed(f"the chain began at {chain.began}, the limit is {request.chain_seconds:g} seconds")
+        raise NotAllowed(
+            f"this chain of sessions began at {chain.began}, the limit is {request.chain_seconds:g} seconds"
+        )
     if chain.cost_usd >= request.budget_usd:
-        raise NotAllowed(f"the chain cost {chain.cost_usd:.2f} USD, the budget is {request.budget_usd:.2f}")
+        raise NotAllowed(
+            f"this chain of sessions cost {chain.cost_usd:.2f} USD, the budget is {request.budget_usd:.2f}"
+        )
 
 
 def _check_running_limit(known: list[SpawnedSession]) -> None:
     running = [record for record in known if record.status == "running"]
     if len(running) >= MAX_RUNNING:
-        raise NotAllowed(f"{len(running)} sessions are running, the limit is {MAX_RUNNING}")
+        hint = "wait for one to end, or stop one: baton session list --spawned, baton session stop ID"
+        raise NotAllowed(f"{len(running)} sessions are running, the limit is {MAX_RUNNING}", hint=hint)
 
 
 def _seconds_between(began: str, now: str) -> float:
@@ -245,7 +250,7 @@ def _parse_time(text: str) -> datetime:
     """Parse a time of a record. Raises InvalidArgument for any other text, because then the chain's age is unknown."""
     moment = parse_time_or_none(text)
     if moment is None:
-        raise InvalidArgument(f"the start of the chain is unknown: {text!r} is not a time")
+        raise InvalidArgument(f"the start of this chain of sessions is unknown: {text!r} is not a time")
     return moment
 
 

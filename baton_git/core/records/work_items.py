@@ -137,7 +137,7 @@ class Pattern(Record):
     what: Annotated[Text, Covered()] = Field(description="The recurring failure.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it was first seen, an ISO date.")
     last_seen: Annotated[Text, Latest()] = Field(description="When it was last seen.")
-    count: Annotated[Whole, Counter()] = Field(1, description="How many times it was seen, without a limit.")
+    count: Annotated[Whole, Counter()] = Field(1, description="How many times it was seen in all (no upper limit).")
     recent_occurrences: Annotated[tuple[Occurrence, ...], Field(max_length=OCCURRENCES), Recent(OCCURRENCES)] = Field(
         (), description="The newest five occurrences, oldest first."
     )

@@ -66,7 +66,10 @@ class PersonalSigner:
         self.check()
         signature = self._sign_payload(payload)
         if self._needs_touch() and not is_touched(signature):
-            raise NeedsHuman(f"{self.key[:80]} signed without a touch", hint="make a key without no-touch-required")
+            raise NeedsHuman(
+                f"{self.key[:80]} signed without a touch",
+                hint="use a key that was created without the option no-touch-required",
+            )
         return signature
 
     def _sign_payload(self, payload: bytes) -> bytes:

@@ -153,7 +153,10 @@ def inspect_target(ws: Workspace, now: datetime, verb_input: InspectTarget) -> I
 
 @verb("session adapters", effect=READS, anywhere=True, examples=("baton session adapters",))
 def list_session_adapters(ws: Workspace, now: datetime, verb_input: NoInput) -> AdapterList:
-    """List the session adapters, including those of other packages."""
+    """List the session adapters, including those of other packages.
+
+    An adapter reads the sessions of one source, such as an agent CLI, and shows them as snapshots.
+    """
     known = list_adapters()
     usable = [adapter for adapter in known if not isinstance(adapter, BrokenAdapter)]
     adapters = [

@@ -210,5 +210,5 @@ def _run_notify_command(ws: Workspace, command: tuple[str, ...], title: str, mes
         process.kill()
         process.wait()
         raise InvalidArgument(
-            f"{command[0]} took longer than 2 seconds", hint="git config baton.notifyCommand"
+            f"{command[0]} took longer than 2 seconds", hint="to set a faster command: git config baton.notifyCommand"
         ) from None

@@ -190,7 +190,7 @@ def _split_document(document: Table, agent: str, where: str) -> dict[str, Any]:
         _has_value(value) for name, value in immutable.items() if name != "origin"
     ):
         raise InvalidDocument(
-            [Fault("immutable", "says nothing")], where=where, hint="describe the agent: its purpose, values, voice"
+            [Fault("immutable", "has no values")], where=where, hint="describe the agent: its purpose, values, voice"
         )
     return data
 

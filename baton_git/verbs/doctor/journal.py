@@ -179,7 +179,8 @@ class RepairJournal:
 
     def _take_records_back(self, entry: JournalEntry, now: datetime, ws: Workspace | None) -> None:
         if ws is None or str(ws.branch.namespace) != entry.namespace:
-            raise NotAllowed(f"that repair changed the namespace {entry.namespace}", hint="name it with --namespace")
+            message = f"the repair changed the namespace {entry.namespace}, so it can be undone only there"
+            raise NotAllowed(message, hint="name that namespace with --namespace")
         records = entry.records or {}
         made = {path: base64.b64decode(after) for path, (_, after) in records.items()}
         old = {path: base64.b64decode(before) for path, (before, _) in records.items() if before is not None}

@@ -33,7 +33,7 @@ class RollbackTarget(Input):
     revision: TimeField = Field(None, description=REVISION, examples=["12"])
     record: str | None = Field(
         None,
-        description="Restore only this record, to the given revision or to its state before the last change.",
+        description="Restore only this record, to the given revision, or else to its state before its last change.",
         examples=["OL-7k3f9q"],
     )
     of_session: str | None = Field(

@@ -24,7 +24,7 @@ class PackedStore(Result):
 def pack_store(ws: Workspace, now: datetime, verb_input: NoInput) -> PackedStore:
     """Combine the objects that baton stored into one pack.
 
-    Later writes combine packs step by step in the background, so this command is rarely needed. Your own objects,
+    Writes already combine packs step by step in the background, so this command is rarely needed. Your own objects,
     reflogs and stashes are not touched.
 
     Raises:

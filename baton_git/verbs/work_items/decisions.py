@@ -81,7 +81,7 @@ class SupersedeDecision(Input):
 def add_decision(ws: Workspace, now: datetime, verb_input: NewDecision) -> Added:
     """Record a decision and its reasons.
 
-    With the tier human_confirmed, a person must vouch for the decision: at a terminal where no agent acts, or by a
+    For the tier `human_confirmed`, a person must vouch for the decision: at a terminal where no agent acts, or by a
     signature with a key that needs a touch or a passphrase.
 
     A decision is about files, by default those that the session has changed. The brief marks the decision when one of

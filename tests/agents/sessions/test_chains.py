@@ -77,7 +77,7 @@ def test_sessions_follow_each_other_up_to_the_limit(chain, agents):
     assert [call[0] for call in agents.calls()] == ["Go on with 2", "Go on with 3"]
     assert found[0]["parent_spawn"] == found[1]["id"]
     assert [one["status"] for one in found] == ["exited", "exited"]
-    assert "the chain has 3 sessions, the limit is 3" in (agents.folder / "notes.err").read_text()
+    assert "this chain of sessions has 3 sessions, the limit is 3" in (agents.folder / "notes.err").read_text()
 
 
 def test_the_marker_ends_a_chain(chain, agents):

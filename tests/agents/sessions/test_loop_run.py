@@ -277,7 +277,7 @@ def test_a_loop_within_a_spawned_session_cannot_exceed_the_limit_of_its_chain(ag
     last = first.data["sessions"][-1]["id"]
     inner = loop("--max-iterations", "3", BATON_SPAWNED=last)
     assert (inner.data["ended_by"], inner.data["iterations"]) == ("error", 0)
-    assert "the chain has 3 sessions" in inner.data["why"]
+    assert "this chain of sessions has 3 sessions" in inner.data["why"]
 
 
 # --- the rules alone

@@ -295,7 +295,7 @@ def test_a_chain_ends_at_its_limit_even_if_a_workflow_resets_its_count(agents, r
         id_ = result["spawned"]
         iterations.append(wait_for_end(records, id_).iteration)
     assert iterations == [2, 3, 4]
-    assert result == {"error": "the chain has 4 sessions, the limit is 4"}
+    assert result == {"error": "this chain of sessions has 4 sessions, the limit is 4"}
 
 
 def test_a_chain_counts_all_sessions_started_for_it(agents, records, spawner):
@@ -306,7 +306,7 @@ def test_a_chain_counts_all_sessions_started_for_it(agents, records, spawner):
         ids.append(one.prepare(make_request(agents, most=5), {})[0].id)
     for parent in (None, *ids):
         refused = replace(spawner, parent_spawn=parent)(make_request(agents, most=5), {})
-        assert refused == {"error": "the chain has 5 sessions, the limit is 5"}
+        assert refused == {"error": "this chain of sessions has 5 sessions, the limit is 5"}
     assert [records.get(one).iteration for one in ids] == [2, 3, 4, 5]
     assert {records.get(one).chain for one in ids} == {"s0"}
     assert replace(spawner, parent="s1").prepare(make_request(agents, most=5), {})[0].iteration == 2
@@ -325,7 +325,7 @@ def test_a_chain_ends_at_its_time_limit(agents, records, spawner):
     late = replace(spawner, parent="s1", parent_spawn=first, now="2026-11-22T03:59:00Z")
     assert late.prepare(make_request(agents), {})[0].seconds == 60.0
     refused = replace(late, now="2026-11-22T04:00:00Z")(make_request(agents), {})
-    assert refused == {"error": "the chain began at 2026-11-21T20:00:00Z, the limit is 28800 seconds"}
+    assert refused == {"error": "this chain of sessions began at 2026-11-21T20:00:00Z, the limit is 28800 seconds"}
 
 
 def test_a_chain_ends_at_its_budget(agents, records, spawner):
@@ -333,7 +333,7 @@ def test_a_chain_ends_at_its_budget(agents, records, spawner):
     for number, cost in enumerate((12.0, None, 8.0)):
         records.save(SpawnedSession(f"SP-paid{number}", "claude", "exited", chain="s0", chain_began=NOW, cost_usd=cost))
     refused = spawner(make_request(agents), {})
-    assert refused == {"error": "the chain cost 20.00 USD, the budget is 20.00"}
+    assert refused == {"error": "this chain of sessions cost 20.00 USD, the budget is 20.00"}
     assert spawner.prepare(make_request(agents, budget_usd=21.0), {})
 
 

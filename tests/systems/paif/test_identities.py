@@ -110,7 +110,7 @@ def test_an_invalid_drift_check_writes_nothing(ws, agent, text, error):
      {"origin": {"created_by": "human:Ada"}, "purpose": {"statement": " "}}],
 )  # fmt: skip
 def test_an_empty_identity_is_rejected(ws, document):
-    with pytest.raises(InvalidDocument, match="immutable: says nothing"):
+    with pytest.raises(InvalidDocument, match="immutable: has no values"):
         init_identity(ws, NOW, "zero", document)
     assert ws.branch.read().commit is None
 

@@ -361,7 +361,8 @@ def test_the_mutable_part_is_kept_when_the_identity_is_created():
 
 @for_each(
     ("identity", "why"),
-    [({}, "immutable: says nothing"), ({"immutable": {}}, "immutable: says nothing"), ({"immutable": "x"}, "immutable"),
+    [({}, "immutable: has no values"), ({"immutable": {}}, "immutable: has no values"),
+     ({"immutable": "x"}, "immutable"),
      ({"agent_id": "claude", "purpose": {"statement": "x"}}, "agent_id: is 'claude'"),
      ({"purpose": "x"}, "immutable.purpose"), ({"immutable": {"voice": {"tone": 1}}}, "immutable.voice.tone"),
      ({"purpose": {"statement": "x"}, "mutable": {"beliefs": [1]}}, r"mutable.beliefs\[0\]: must be a table"),

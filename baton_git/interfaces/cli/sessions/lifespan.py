@@ -154,8 +154,9 @@ ADDITIONS = {
     ),
     "boot": Addition(
         _START,
-        about="Later commands in this work tree act in this session until baton wrap. Agents that work side by side in "
-        "one work tree each set BATON_SESSION.\n\nExit status: 1 if the newest revision cannot be read.",
+        about="Later commands in this work tree act in this session until baton wrap. If several agents work in "
+        "one work tree at the same time, each must set BATON_SESSION.\n\nExit status: 1 if "
+        "the newest revision cannot be read.",
         fill=_fill_start,
         acting=lambda app: app.lenient,
         render=_render_boot,

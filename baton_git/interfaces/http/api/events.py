@@ -57,7 +57,8 @@ def router(site: Site, stream_limit: StreamLimit) -> APIRouter:
 
         The id of an event is its commit. A client that reconnects with this id in Last-Event-ID gets the changes
         that it missed. If these are too many, `missed` in `current` is true, and the client should read the state
-        again. The same event is sent later if more than 500 commits of a namespace are found at once.
+        again. Such a `current` is also sent in the middle of a stream, in place of more than 500 new commits of a
+        namespace that are found at once.
         """
         if namespace is not None:
             Namespace(namespace)

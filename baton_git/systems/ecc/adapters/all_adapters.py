@@ -149,7 +149,7 @@ def open_target(target: Target, around: Surroundings, adapter: str | None = None
         StoreError: the session cannot be read.
     """
     if not target.value.strip():
-        raise InvalidArgument("the target is empty", hint="Structured session targets require a non-empty string value")
+        raise InvalidArgument("the target is empty", hint="to list the targets: baton session list")
     broken: list[BrokenAdapter] = []
     chosen = find_adapter(adapter) if adapter is not None else _choose_adapter(target, around, broken)
     if target.type and target.type not in chosen.TARGET_TYPES:
