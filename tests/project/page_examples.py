@@ -104,7 +104,8 @@ def _split_console(text: str, place: int) -> Iterator[Example]:
 
 def _split_script(text: str, _: int) -> Iterator[Example]:
     for line in re.findall(r"(?:.*\\\n)*.+", text):
-        yield Example(line, None, (_find_status(line),))
+        if not line.lstrip().startswith("#"):
+            yield Example(line, None, (_find_status(line),))
 
 
 def _find_status(command: str) -> int:

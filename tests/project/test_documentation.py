@@ -46,6 +46,9 @@ NO_SETTINGS = {"toml", "http", "caller"}
 INTERNAL_VARIABLES = {"BATON_HOOK", "BATON_HOOK_PARENT", "BATON_SPAWNED"}
 """Environment variables by which baton's own processes talk to each other."""
 
+WIDEST = 100
+"""The characters that fit into a line of a code block on the documentation site (`docs/site/extra.css`)."""
+
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 
@@ -68,6 +71,12 @@ def is_broken(page: Path, target: str) -> bool:
     path, _, anchor = target.partition("#")
     file = page.parent / path if path else page
     return not file.exists() or bool(anchor and anchor not in find_anchors(file))
+
+
+def find_wide_lines(text: str) -> list[str]:
+    """Return the lines of code blocks that are too wide for the site, without those of recorded output (`console`)."""
+    blocks = [block for language, block in FENCE.findall(text) if language != "console"]
+    return [line for block in blocks for line in block.splitlines() if len(line) > WIDEST]
 
 
 def find_commands(text: str) -> Iterator[list[str]]:
@@ -129,6 +138,13 @@ def test_commands_in_examples_exist() -> None:
     assert len(calls) > 100
     for arguments in calls:
         parse_command(arguments)
+
+
+def test_lines_of_code_blocks_fit_into_the_site() -> None:
+    pages = [page for page in PAGES if page.relative_to(ROOT).parts[0] in ("docs", "formats")]
+    wide = [(str(page.relative_to(ROOT)), find_wide_lines(page.read_text(encoding="utf-8"))) for page in pages]
+    assert len(pages) > 100
+    assert [(page, lines) for page, lines in wide if lines] == []
 
 
 def test_modules_that_are_named_exist() -> None:
@@ -203,6 +219,12 @@ def test_links_in_code_and_to_other_sites_are_ignored() -> None:
 def test_a_link_to_nothing_is_broken(tmp_path: Path, target: str, broken: bool) -> None:
     (tmp_path / "a.md").write_text("# The `b`, of C!\n")
     assert is_broken(tmp_path / "page.md", target) is broken
+
+
+def test_a_wide_line_is_found_unless_it_is_prose_or_recorded_output() -> None:
+    fits, wide = "a" * WIDEST, "b" * (WIDEST + 1)
+    text = f"{wide}\n```\n{fits}\n{wide}\n```\n```console\n{wide}\n```\n```sh\n{wide}\n```\n"
+    assert find_wide_lines(text) == [wide, wide]
 
 
 def test_commands_are_found_in_a_line() -> None:

@@ -85,7 +85,7 @@ x = 1
 """
     found = [(example.command, example.output, example.statuses) for example in find_examples(page)]
     assert found == [("mkdir a", None, (0,)), ("ls", "a\n", (0, 5)), ("false  # exit 1", "", (1, 5))]
-    assert [example.command for example in find_examples("```sh\na \\\n  b\nc\n```")] == ["a \\\n  b", "c"]
+    assert [example.command for example in find_examples("```sh\na \\\n  b\n  # d\nc\n```")] == ["a \\\n  b", "c"]
     assert [page[example.start : example.end] for example in find_examples(page) if example.output] == ["a\n"]
 
 
