@@ -451,12 +451,13 @@ def _hold_tier(base: Record | None, claim: Record) -> list[HeldClaim]:
 
 
 def _hold_evidence(base: OpenLoop | None, claim: OpenLoop) -> list[HeldClaim]:
-    """Hold back a new probe result. A document may repeat the stored one, or state a person's result."""
+    """Hold back a new result of an automatic check. A document may repeat the stored one, or state a person's."""
     before = base.last_check if base else None
     if claim.last_check is None or claim.last_check.by != "probe" or claim.last_check == before:
         return []
     kept = before.as_data() if before else None
-    return [HeldClaim(claim.id, "last_check", claim.last_check.as_data(), kept, "no probe on this machine reported it")]
+    why = "no check that ran on this machine reported it"
+    return [HeldClaim(claim.id, "last_check", claim.last_check.as_data(), kept, why)]
 
 
 def _hold_graduation(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:

@@ -193,8 +193,8 @@ class HookInspection:
 
     def _find_removed(self, scope: Scope, file: SettingsFile) -> Iterator[Finding]:
         if file.was_installed():
-            repair = f"{self._make_command(scope)}, or {self._make_command(scope, 'uninstall')} to forget them"
-            yield Finding("off", f"our hooks were removed from {file.path}: {repair}")
+            repair = f"{self._make_command(scope)}, or {self._make_command(scope, 'uninstall')} if that was intended"
+            yield Finding("off", f"baton's hooks were removed from {file.path}: {repair}")
 
     def _describe_outdated(self, scope: Scope, entries: list[HookEntry]) -> Finding:
         if any(is_older(entry.command) for entry in entries):

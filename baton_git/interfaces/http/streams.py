@@ -35,7 +35,9 @@ class Stream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._limit.free <= 0:
-            answer = refusal(scope["path"], 503, "busy", "too many streams are open", hint="close another stream first")
+            answer = refusal(
+                scope["path"], 503, "busy", "too many event streams are open", hint="close another stream first"
+            )
             await answer(scope, receive, send)
             return
         self._limit.free -= 1

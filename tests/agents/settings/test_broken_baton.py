@@ -247,7 +247,7 @@ def test_overwritten_hooks_are_reported_as_missing(baton):
     path = Path(os.environ["HOME"]) / FILES["claude"]
     path.write_text("{}\n")
     (message,) = findings(baton, "claude")
-    assert message.startswith(f"our hooks were removed from {path}: baton agents install claude, or")
+    assert message.startswith(f"baton's hooks were removed from {path}: baton agents install claude, or")
     baton("agents", "uninstall", "claude")
     assert findings(baton, "claude") == []
 
