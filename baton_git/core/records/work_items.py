@@ -109,7 +109,7 @@ class FollowUp(Record):
     recording = RecordingRule(begins="first_seen", last="last_deferred")
 
     item: Annotated[Text, Covered()] = Field(description="What is to be done.")
-    first_seen: Annotated[Text, Earliest()] = Field(description="When it first came up, an ISO date.")
+    first_seen: Annotated[Text, Earliest()] = Field(description="When it first came up, an ISO date or date and time.")
     reason: Annotated[Text | None, Covered()] = Field(None, description="Why it was deferred.")
     defer_count: Annotated[Whole, Counter()] = Field(0, description="How many times it was deferred.")
     last_deferred: Annotated[Text | None, Latest()] = Field(None, description="When it was last deferred.")
@@ -135,7 +135,7 @@ class Pattern(Record):
     recording = RecordingRule(begins="first_seen", last="last_seen", entries="recent_occurrences")
 
     what: Annotated[Text, Covered()] = Field(description="The recurring failure.")
-    first_seen: Annotated[Text, Earliest()] = Field(description="When it was first seen, an ISO date.")
+    first_seen: Annotated[Text, Earliest()] = Field(description="When it was first seen, an ISO date or date and time.")
     last_seen: Annotated[Text, Latest()] = Field(description="When it was last seen.")
     count: Annotated[Whole, Counter()] = Field(1, description="How many times it was seen in all (no upper limit).")
     recent_occurrences: Annotated[tuple[Occurrence, ...], Field(max_length=OCCURRENCES), Recent(OCCURRENCES)] = Field(
@@ -163,7 +163,7 @@ class ActiveDecision(Record):
 
     what: Annotated[Text, Covered()] = Field(description="What was decided.")
     why: Annotated[Text, Covered()] = Field(description="The reason.")
-    created_at: Annotated[Text, Earliest()] = Field(description="When it was made, an ISO date.")
+    created_at: Annotated[Text, Earliest()] = Field(description="When it was made, an ISO date or date and time.")
     evidence: Annotated[tuple[Text, ...], Union(), Covered()] = Field((), description="The evidence for it.")
     rejected: Annotated[tuple[Text, ...], Union(), Covered()] = Field((), description="The rejected alternatives.")
     status: Annotated[

@@ -69,7 +69,7 @@ def writing(path: Path, *, replaced: Sequence[Path] = ()) -> Iterator[None]:
 
 _FULL = "free some space"
 _HINTS = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.ENOTDIR: "a folder in the path is a file"}
-"""The hint for each errno; all others get a general one."""
+"""Hints for some values of errno; the others get a general one."""
 
 
 def read_head(path: Path, length: int) -> bytes:

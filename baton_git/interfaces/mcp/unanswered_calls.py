@@ -75,7 +75,7 @@ class _Stream:
 
 
 class Received(_Stream):
-    """The messages of the client; the stream ends only when all earlier calls are answered."""
+    """The client's messages. After the last one, the stream waits for unanswered calls (`UnansweredCalls.wait`)."""
 
     @property
     def last_context(self) -> Any:

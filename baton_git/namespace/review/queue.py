@@ -1,8 +1,8 @@
 """Review of remote changes: a person accepts or rejects them record by record.
 
 A rejection is permanent: the files of accepted and rejected records count as part of the merge base, so a record comes
-up again only if the remote changes it again. After the last decision, a merge commit makes all remote commits part of
-the local history.
+up again only if the remote changes it again. After the last decision, a merge commit or a fast-forward makes all remote
+commits part of the local history.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class _Review:
         return ReviewResult(ids[0], ids[1], len(chosen.left), new_tip)
 
     def _check(self, taken: Collection[WaitingRecord]) -> None:
-        """Raise NotAllowed if an accepted file is a link or has an unsafe name."""
+        """Raise NotAllowed if an accepted file is unsafe (`find_unsafe_files`), or if too many files changed."""
         faults = dict(find_unsafe_files(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
         for item in taken:
             for path in sorted(item.paths & faults.keys()):

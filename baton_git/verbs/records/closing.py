@@ -64,7 +64,8 @@ class Reopened(Preview):
 def forget_record(ws: Workspace, now: datetime, verb_input: ForgetRecord) -> Forgotten:
     """Archive a record of any kind, with a reason. A pattern is archived together with its rule.
 
-    Nothing is deleted: `baton reopen` or `baton undo` brings it back.
+    Nothing is deleted: `baton undo` brings it back, and so does `baton reopen` for a loop, follow-up, pattern or
+    decision.
 
     Raises:
         NotFound, Ambiguous: the id names no live record, or several.
@@ -117,7 +118,8 @@ def reopen_record(ws: Workspace, now: datetime, verb_input: ReopenRecord) -> Reo
     """Reopen a record: restore it from the archive, or set a closed loop back to open or a dismissed pattern back to
     observing.
 
-    A loop whose time limit has passed gets its `ttl_days` again, counted from now.
+    A closed loop whose time limit has passed gets its `ttl_days` again, counted from now. A pattern that was recorded
+    often enough becomes a rule candidate.
 
     Raises:
         NotFound, Ambiguous: the id names no record, or several.

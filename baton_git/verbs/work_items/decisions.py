@@ -84,8 +84,8 @@ def add_decision(ws: Workspace, now: datetime, verb_input: NewDecision) -> Added
     For the tier `human_confirmed`, a person must vouch for the decision: at a terminal where no agent acts, or by a
     signature with a key that needs a touch or a passphrase.
 
-    A decision is about files, by default those that the session has changed. The brief marks the decision when one of
-    them changes.
+    A decision is about files, by default those that the session has changed. The brief marks the decision when a file
+    that was named has changed, or more than half of the default ones.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.

@@ -96,7 +96,7 @@ def record_pattern(ws: Workspace, now: datetime, verb_input: NewOccurrence) -> A
     full stop or exclamation mark.
 
     A new pattern is about files, by default those that the session has changed. The brief marks the pattern and its
-    rule when one of them changes.
+    rule when a file that was named has changed, or more than half of the default ones.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
