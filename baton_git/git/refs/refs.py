@@ -88,7 +88,10 @@ class Refs:
         return sorted(loose | packed_folders(self.packed, prefix))
 
     def ticket(self, new: Oid) -> AbstractContextManager[Ticket]:
-        """Return a lock ticket for moving a ref to `new`. If created early, it can be synced with other files."""
+        """Return a lock ticket for moving a ref to `new`.
+
+        If created early, it can be synced to disk together with other files.
+        """
         return self.locks.ticket(f"{new}\n".encode())
 
     def swap(self, ref: str, expected: Oid | None, new: Oid, log_line: bytes | None, ticket: Ticket) -> Swap:
@@ -98,7 +101,7 @@ class Refs:
 
         Raises:
             Busy: another process held the lock for too long.
-            Corrupt: the current value of the ref cannot be read.
+            Corrupt: the current value of the ref is not an object id.
             StoreError: the name conflicts with that of another ref, or `ref` is a symbolic ref.
             OSError: writing to disk failed; the ref did not move.
             WriteFailed: the ref moved, but its folder could not be synced.

@@ -337,7 +337,8 @@ def _refuse_loss(ws: Workspace, path: Path, existing: Recording | UnusableEntry,
         raise NotAllowed(f"{existing.why}; it is not overwritten", hint="move it away, or overwrite it with --force")
     if f"{existing.adapterId}/{existing.sessionId}" != id_:
         raise NotAllowed(
-            f"{show_path(path)} is the recording of another session, {shorten(existing.sessionId)}", hint=_IMPORT_FIRST
+            f"{show_path(path)} is the recording of another session, {shorten(existing.sessionId)}",
+            hint="export to another folder, or overwrite it with --force",
         )
     lost = _find_new_snapshots(_redact_recording(existing)[0], list_added_snapshots(ws, id_))
     if lost:

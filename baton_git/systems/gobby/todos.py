@@ -196,7 +196,7 @@ def cancel_todo(ws: Workspace, now: datetime, verb_input: WhichTodo) -> ChangedT
     examples=("baton todo list", "baton todo list --all --json"),
 )
 def list_todos(ws: Workspace, now: datetime, verb_input: ListTodos) -> TodoList:
-    """List the to-do items of the active session, with numbers.
+    """List the to-do items of the acting session, with numbers.
 
     Raises:
         NotFound: there is no active session.

@@ -58,7 +58,10 @@ def format_update_time(revision: Revision) -> str | None:
 
 
 def describe_conflict(namespace: str, expected: int | None, current: DocumentRead) -> dict[str, Any]:
-    """Return the body of the answer to a stale write: the current state, in the format of the project memory-hall."""
+    """Return the body of the answer to a stale write: the current state.
+
+    Its format is that of memory-hall, another program by the author of session-baton.
+    """
     return {
         "error": "baton_revision_conflict",
         "namespace": namespace,

@@ -1,5 +1,7 @@
 """Decide which checks may run on this machine: those written here, and those that its user approved.
 
+A command also needs an approval of its own (`trust`).
+
 A check inspects this machine (a file, a process, a port, an address), and its result is shared. A check written
 elsewhere therefore waits until the user approves exactly this check (`baton trust ID`) or trusts its remote.
 """
@@ -31,7 +33,7 @@ class Consent:
         self._approved = _load_approved(ws)
 
     def refusal(self, loop: OpenLoop) -> str | None:
-        """Return why the check of a loop waits for approval; None if it may run.
+        """Return why the check of a loop waits for approval; None if its origin allows it to run.
 
         In a bare repository, a check for a commit needs no approval, because it reads only the repository.
         """

@@ -191,7 +191,7 @@ def supersede_decision(ws: Workspace, now: datetime, verb_input: SupersedeDecisi
     examples=("baton decision merge DEC-051 DEC-042",),
 )
 def merge_decision(ws: Workspace, now: datetime, verb_input: MergeInto) -> Changed:
-    """Merge a decision into a duplicate: join evidence and files, and archive the merged one.
+    """Merge a decision into its duplicate: add its evidence and files to the duplicate, and archive it.
 
     Raises:
         InvalidArgument: both ids name the same record.

@@ -232,7 +232,7 @@ def graduate_pattern(ws: Workspace, now: datetime, verb_input: GraduatePattern) 
     examples=("baton pattern merge PAT-9d2k1m PAT-2x8m4c",),
 )
 def merge_pattern(ws: Workspace, now: datetime, verb_input: MergeInto) -> Changed:
-    """Merge a pattern into a duplicate: add up the counts, and archive the merged one.
+    """Merge a pattern into its duplicate: add its count to the duplicate, and archive it.
 
     Raises:
         InvalidArgument: both ids name the same record.
