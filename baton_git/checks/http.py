@@ -35,7 +35,7 @@ class _Answer(NamedTuple):
 def check(spec: CheckSpec, world: World) -> Outcome:
     """Send a GET request, without a proxy and cookies, and check the status of the response; its body is not read.
 
-    `Failed` for another status, too many redirects, or a refused connection. `Unknown` without an HTTP response: a
+    `Failed` for another status, too many redirects, or a refused connection. `Unknown` for other reasons: a
     timeout, an unknown host, no route, an untrusted certificate, a response that is not HTTP, or an address that a
     check may not reach.
 

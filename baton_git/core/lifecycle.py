@@ -140,7 +140,7 @@ def record_recurrence(pattern: Pattern, session: str, context: str, now: datetim
 
 
 def propose_when_due(pattern: Pattern) -> Pattern:
-    """Return the pattern with a proposed rule if its count has reached the threshold, else unchanged."""
+    """Return the pattern with a proposed rule if it is `observing` and has reached the threshold, else unchanged."""
     if pattern.status != "observing" or pattern.count < pattern.threshold:
         return pattern
     rule = pattern.proposed_rule or f"Rule this out before acting: {pattern.what}"

@@ -29,7 +29,7 @@ class LocalGit:
         """Major and minor version, such as `(2, 39)`.
 
         Raises:
-            StoreError: git is not installed, or its version cannot be parsed.
+            StoreError: git cannot be started, or its version cannot be parsed.
         """
         printed = self.ask("version") or ""
         match = _VERSION.match(printed)
@@ -38,10 +38,10 @@ class LocalGit:
         return int(match[1]), int(match[2])
 
     def ask(self, *arguments: str) -> str | None:
-        """Run a git command and return its output without the final line break, or None if it fails.
+        """Run a git command and return its output without final line breaks, or None if it fails.
 
         Raises:
-            StoreError: git is not installed, or did not finish in time.
+            StoreError: git cannot be started, or did not finish in time.
         """
         done = self._run(arguments)
         return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n") if done.returncode == 0 else None
@@ -50,7 +50,7 @@ class LocalGit:
         """Run a git command that changes something.
 
         Raises:
-            StoreError: the command fails, did not finish in time, or git is not installed.
+            StoreError: the command fails, cannot be started, or did not finish in time.
         """
         done = self._run(arguments)
         if done.returncode != 0:

@@ -41,8 +41,8 @@ class MergedFiles(NamedTuple):
 def merge_files(base: Folder, ours: Folder, theirs: Folder, *, rules: int = NEWEST_RULES) -> MergedFiles:
     """Merge the files of `theirs` that are not records into `ours`. Swapping the sides does not change the result.
 
-    If the changes of both sides overlap, the file with the larger blob id keeps the path, and the other is stored next
-    to it under a new name.
+    A file that one side changed and the other deleted is kept. If two changes overlap, the file with the larger blob id
+    keeps the path, and the other is stored next to it under a new name.
 
     Args:
         rules: the version of the merge rules.

@@ -33,7 +33,7 @@ def find_fetched(store: Store, prefix: str, namespace: Namespace) -> str | None:
 
 
 def make_missing_error(store: Store, prefix: str, namespace: Namespace, *, is_named: bool, may_begin: bool) -> NotFound:
-    """Return the error for a namespace that does not exist here, with a command that helps.
+    """Return the error for a namespace that does not exist here, with a hint that helps.
 
     Args:
         is_named: whether the user named the namespace; if not, it is the default for the current folder.

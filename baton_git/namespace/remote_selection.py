@@ -54,7 +54,7 @@ def find_remote_url(ws: Workspace, remote: str) -> str:
 
 
 def select_automatic_remote(ws: Workspace) -> str | None:
-    """Return the remote for automatic sync; None if there is none.
+    """Return the remote for automatic sync; None if there is none, or automatic sync is off.
 
     Unless baton.remote names it, the remote must already have the branch: automatic sync never creates a branch on a
     remote that was not configured for baton. This does not apply if the namespace does not exist here yet: then there
@@ -116,7 +116,11 @@ def _list_known_remotes(ws: Workspace) -> list[str]:
 
 
 def list_unfetched_namespaces(ws: Workspace) -> list[str]:
-    """Return the namespaces that the remote had at the last `git fetch`; empty if the current one exists here."""
+    """Return the namespaces that the remote had at the last `git fetch`.
+
+    Returns:
+        Empty if the current namespace exists here, or there is no remote for automatic sync.
+    """
     store, prefix = ws.branch.store, ws.branch.prefix
     name = select_remote(ws) if ws.remote_settings.automatic and prefix.startswith("refs/heads/") else None
     if name is None or store.tip(ws.branch.ref) is not None:

@@ -1,8 +1,9 @@
 """Read transcripts of Codex CLI 0.20 to 0.169 as events.
 
 Since 0.4x, most messages are written twice in a row: as the model sent or received them (`response_item`), and as the
-screen showed them (`event_msg`). A prompt counts only if the screen showed it, because Codex adds other user messages
-for the model; a reply counts once. In code mode, only the `event_msg` records name the commands that ran.
+screen showed them (`event_msg`). In such transcripts, a prompt counts only if the screen showed it, because Codex adds
+other user messages for the model; a reply counts once. In code mode, only the `event_msg` records name the commands
+that ran.
 """
 
 from __future__ import annotations

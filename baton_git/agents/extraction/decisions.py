@@ -38,7 +38,7 @@ def find_in_summary(text: str) -> list[str]:
 
 
 def read_plan_title(text: str) -> str:
-    """Return the title of a plan: its first line with text."""
+    """Return the title of a plan: its first line with text; `a plan` if it has none."""
     lines = (line.strip().lstrip("#").strip() for line in text.splitlines())
     return _clean(next((line for line in lines if line), "a plan"))
 

@@ -18,7 +18,7 @@ _KEPT = 60
 
 
 def choose_transcripts(paths: Iterable[Path], known: Mapping[str, Table]) -> list[tuple[Path, int]]:
-    """Return the transcripts, with their sizes, that are new or have grown since they were read."""
+    """Return the transcripts, with their sizes, that are new or changed in size, within the limits above."""
     chosen, room = [], MAX_BYTES
     for path in list(paths)[:MAX_SUBAGENTS]:
         try:

@@ -1,4 +1,4 @@
-"""Start Gemini CLI with `gemini -p PROMPT`. Gemini CLI reports tokens, but no cost."""
+"""Start Gemini CLI: `gemini -p PROMPT`, or in a window `gemini -i PROMPT`. It reports tokens, but no cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def in_window(executable: str, prompt: str, system_prompt: str, session: str, ex
 
 
 def report(output: str) -> SessionReport:
-    """Parse the one object of the output, which may follow lines of other text."""
+    """Parse the one object of the output, which may follow lines of other text; without one, all of it is the reply."""
     start = output.find("\n{") + 1 if not output.startswith("{") else 0
     for item in read_objects(output[start:]):
         if "response" in item:

@@ -13,7 +13,10 @@ _WRITTEN = ("This is the Gemini CLI. We are setting up the context for our chat.
 
 
 def extract_typed_text(message: Record) -> str:
-    """Return the text that a person typed; empty if nobody typed it. The text shown on the screen is preferred."""
+    """Return the text that a person typed; empty if nobody typed it, or if it is a command (`/…` or `?`).
+
+    The text shown on the screen is preferred.
+    """
     shown = texts(message.get("displayContent")) or texts(message.get("content"))
     text = "\n".join(own for part in shown if (own := _remove_hook_context(part)))
     return "" if text.startswith(_NOT_TYPED + _WRITTEN) else text

@@ -86,10 +86,13 @@ class Spawner:
         """Start a session, and return its record once it runs or has failed.
 
         Raises:
-            InvalidArgument: the CLI is unknown or not installed, or the folder does not exist.
+            InvalidArgument: the CLI is unknown or not installed, the folder does not exist, or the request is not valid
+                in another way.
             NotAllowed: the chain has reached a limit, too many sessions are running, or a stop file exists.
             Busy: another process is starting sessions.
+            NotFound, Corrupt: the record of the calling session cannot be read.
             StoreError: the record cannot be written, or the session did not start in time.
+            OSError, ValueError: the supervisor cannot be started.
         """
         record, job = self.prepare(request, variables)
         try:

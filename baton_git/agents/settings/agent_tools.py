@@ -59,7 +59,7 @@ class AgentTools:
         return {name: AddedText(folder / name / "SKILL.md", self.memory, self.within) for name in SKILLS}
 
     def has_skills(self) -> bool:
-        """Whether all skills are installed, by us or by the user; False if their files cannot be read."""
+        """Whether the files of all skills exist, whoever installed them."""
         return all(skill.path.is_file() for skill in self.list_skills().values())
 
     def find_server(self) -> Any:

@@ -39,8 +39,8 @@ _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _ENDLESS_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH},}}+[ \t]*+")
 """A dotted key with more parts than `MAX_DEPTH`: time and memory to parse it grow with the square of its length."""
 _MAX_DOTS_IN_TEXT = 10_000
-"""Dotted words with more dots than this count as a key if they begin a line, even if no `=` follows them. With fewer
-dots, they may be a line of a multi-line string."""
+"""Dotted words with more dots than this count as a key at the beginning of a line or after `[`, `{` or `,`, even if no
+`=` follows them. With fewer dots, they may be a line of a multi-line string."""
 
 
 def dumps(data: Mapping[str, Any]) -> bytes:
@@ -103,8 +103,9 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
         where: the name of the file, for error messages.
 
     Raises:
-        InvalidDocument: the text is not TOML or not UTF-8, misuses a key that begins with `$`, or has a value that JSON
-            cannot represent (`nan`, `inf`, an integer of too many digits, more than `MAX_DEPTH` levels).
+        InvalidDocument: the text is not TOML or not UTF-8, is longer than `MAX_CHARACTERS`, misuses a key that begins
+            with `$`, or has a value that JSON cannot represent (`nan`, `inf`, an integer of too many digits, more than
+            `MAX_DEPTH` levels).
     """
     try:
         table = tomllib.loads(_check_bounds(text.decode(), where), parse_float=_parse_finite)

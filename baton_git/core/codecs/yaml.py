@@ -27,7 +27,7 @@ def loads(text: str, *, where: str = "") -> Any:
         where: the name of the file, for error messages.
 
     Raises:
-        InvalidDocument: the text is not YAML, uses an alias, or has a value that JSON cannot represent.
+        InvalidDocument: the text is not YAML, uses an alias, repeats a key, or has a value that JSON cannot represent.
         LimitExceeded: the text is larger than `MAX_BYTES` or nested deeper than `json.MAX_DEPTH`.
     """
     import yaml  # imported here because most processes never read YAML

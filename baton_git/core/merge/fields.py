@@ -41,7 +41,8 @@ def merge_fields(
         base: the fields in the merge base; None if both sides created the record.
         ours: our fields.
         theirs: their fields.
-        prefer: the side that wins conflicts; None: decide by value, so that swapping the sides changes nothing.
+        prefer: the side that wins conflicts that no rule decides; None: decide by value, so that swapping the sides
+            changes nothing.
         rules: the version of the merge rules.
     """
     own = count_separately(model, ours, theirs) if base is None else None
@@ -103,7 +104,7 @@ Sides = tuple[Value, Value, Value]
 
 
 def _apply_rule(rule: MergeRule, sides: Sides) -> Value | None:
-    """Return the value changed by one side, or combined by the rule; None for a conflict."""
+    """Return the value changed by one side, or combined by the rule; None for a conflict. A fixed value remains."""
     base = sides[0]
     if isinstance(rule, Fixed) and base and base[0] is not None:
         return base
@@ -212,7 +213,7 @@ def _tables(base: Value, ours: Value, theirs: Value) -> tuple[Table, Table, Tabl
 
 
 def _merge_unknown_table(base: Value, ours: Value, theirs: Value) -> Value | None:
-    """Merge a table without a model key by key; None if a value in it is in conflict."""
+    """Merge a table without a model key by key; None if a side has no table, or a value in it is in conflict."""
     tables = [side[0] if side else {} for side in (base, ours, theirs)]
     if not (ours and theirs and all(isinstance(table, Mapping) for table in tables)):
         return None

@@ -35,7 +35,7 @@ _NAMED = (
     r"|(?P<call>\()(?=[\"'])|(?P<space>[ \t]{1,40}))"
 )
 """A name and the operator after it. Spaces alone count if the name is an option (`--password …`), or if a quoted value
-ends in `;`."""
+and a `;` follow."""
 
 _QUOTED = (
     r"\"(?P<double>[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+)\"|'(?P<single>[^'\\\n]*+(?:\\.[^'\\\n]*+)*+)'|`(?P<back>[^`\n]*+)`"

@@ -41,7 +41,7 @@ def status(location: HookLocation, scripts: Sequence[HookScript], health: Progra
     """Return the state of the events of these scripts, compared with what `install` would write.
 
     Raises:
-        StoreError: git is not installed, or a hook cannot be read.
+        StoreError: git cannot be run, or a hook cannot be read.
     """
     return [_state(location, script, health) for script in scripts]
 
@@ -73,7 +73,7 @@ def _obstacles(location: HookLocation, script: HookScript, health: ProgramHealth
         return
     if not is_program(Path(command[0])):
         if shutil.which("baton", path=location.git.environment.get("PATH")) is None:
-            yield f"it cannot start baton, because {command[0]} is gone{REMEDY}"
+            yield f"it cannot start baton, because {command[0]} is missing or not executable{REMEDY}"
         return
     mark = read_marker(text)
     problem = health.find_problem(command, may_run=mark is not None and mark.intact)

@@ -149,6 +149,7 @@ class Objects:
         Raises:
             Corrupt: the object is missing, damaged, or does not match its id.
             StoreError: its file cannot be read.
+            Rejected: the time limit has passed.
         """
         self.limit.check()
         with self._lock:
@@ -178,7 +179,11 @@ class Objects:
             return self.read(oid, kind)
 
     def has(self, oid: Oid) -> bool:
-        """Return whether the object exists and is undamaged, verified like in `get`."""
+        """Return whether the object exists, verified like in `get`.
+
+        Raises:
+            Corrupt, StoreError: the object exists, but no copy of it is undamaged and readable.
+        """
         with self._lock:
             return self._cache.get(oid) is not None or self._find(oid) is not None
 

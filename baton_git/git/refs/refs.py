@@ -51,8 +51,9 @@ class Refs:
         """Return the commit that `ref` points to, or None if the ref does not exist.
 
         Raises:
-            Corrupt: the value is not an object id; the hint has the last good value.
-            StoreError: the file of the ref cannot be read.
+            Corrupt: the value is not an object id (the hint says how to restore it), or there are too many levels of
+                symbolic refs.
+            StoreError: the name is not valid, or the file of the ref cannot be read.
         """
         for _ in range(_DEEPEST):
             value = self._raw(ref)
@@ -66,6 +67,7 @@ class Refs:
 
         Raises:
             Corrupt: the value of one of the refs is not an object id.
+            StoreError: the refs cannot be listed or read.
         """
         tips = {name: self._check_value(name, value) for name, value in packed_below(self.packed, prefix)}
         for ref in self._loose(prefix):
@@ -102,7 +104,8 @@ class Refs:
         Raises:
             Busy: another process held the lock for too long.
             Corrupt: the current value of the ref is not an object id.
-            StoreError: the name conflicts with that of another ref, or `ref` is a symbolic ref.
+            StoreError: the name is not valid or conflicts with that of another ref, `ref` is a symbolic ref, or its
+                file cannot be read.
             OSError: writing to disk failed; the ref did not move.
             WriteFailed: the ref moved, but its folder could not be synced.
         """

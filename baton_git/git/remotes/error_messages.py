@@ -90,7 +90,7 @@ def mask_line(text: str) -> str:
 
 
 def list_server_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the lines that server hooks printed, without git's progress lines."""
+    """Return the last 100 lines that server hooks printed, without empty lines and git's progress lines."""
     shown = [mask_line(line) for line in lines[-_MOST_LINES:]]
     return tuple(line for line in shown if line and not is_progress(line))
 

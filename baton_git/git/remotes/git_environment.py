@@ -11,7 +11,7 @@ _LOCAL: Final = {
     "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_PROTOCOL", "GIT_QUARANTINE_PATH",
     "GIT_REFLOG_ACTION", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
 }  # fmt: skip
-"""The variables of `git rev-parse --local-env-vars`, which hooks inherit, and others that select a repository.
+"""The variables of `git rev-parse --local-env-vars`, which hooks inherit, and others that would change the command.
 
 `GIT_CONFIG_*` is not in this list, because those variables have the settings that the user passed with `git -c`.
 """

@@ -5,9 +5,9 @@ the largest `Baton-Revision` is visited next. Usually a commit's number is one m
 visited before their parents and the walk is short. These numbers and the commit times only determine the order: a
 remote may send wrong ones, so a commit that receives a further mark later is visited again.
 
-The walk ends when a single commit is queued and no root commit was visited. Then all paths from the visited commits
-lead through the queued one. Its ancestors cannot be descendants of it, so no mark of a visited commit can change any
-more. This happens soon after the histories meet; unrelated histories are read completely.
+The walk ends when no commit is queued, or already when a single one is and no root commit was visited. Then all paths
+from the visited commits lead through the queued one. Its ancestors cannot be descendants of it, so no mark of a visited
+commit can change any more. This happens soon after the histories meet; unrelated histories are read completely.
 """
 
 from __future__ import annotations

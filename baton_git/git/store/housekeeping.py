@@ -1,7 +1,7 @@
-"""Merge the packs that baton writes, one per write, so that a repository never has too many.
+"""Merge the packs that baton writes, one per write, so that a repository does not collect too many.
 
-`baton/packs/` has an empty file ("note") `<name>.<number of objects>` for each pack that baton wrote. Packs without a
-note are never touched. If the folder is lost, its packs become ordinary packs, which `git gc` merges.
+`baton/packs/` has a file ("note") `<name>.<number of objects>` for each pack that baton wrote and may merge. Packs
+without a note are not merged. If the folder is lost, the packs become ordinary packs, which `git gc` merges.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Housekeeping:
     """The packs that baton wrote to one repository.
 
     A merge is due when `choose_due`, which uses `growth`, returns at least `enough` packs; one step merges at most
-    `at_once` packs. A `.keep` of baton is removed when it is `keep_stale_after` seconds old and its process is dead,
-    and in any case when it is `keep_never_after` seconds old. If `may_remove` is False (`extensions.preciousObjects`),
-    packs are never removed. `writes_until_look` is the number of packs that this process writes before `is_due` lists
-    the folder again.
+    `at_once` packs, unless all packs are to be merged. A `.keep` of baton is removed when it is `keep_stale_after`
+    seconds old and its process is dead, and in any case when it is `keep_never_after` seconds old. If `may_remove` is
+    False (`extensions.preciousObjects`), packs are never merged. `writes_until_look` is the number of packs that this
+    process writes before `is_due` lists the folder again.
     """
 
     def __init__(self, common_dir: Path, form: ObjectFormat, *, may_remove: bool) -> None:
@@ -169,7 +169,10 @@ class Housekeeping:
         self._remove_merged()
 
     def _remove_merged(self) -> None:
-        """Remove the packs whose note has the suffix `_MERGED`, including those of killed processes."""
+        """Remove the packs whose note has the suffix `_MERGED`, including those of killed processes.
+
+        If git's multi-pack-index lists such a pack, only the note is removed.
+        """
         with suppress(FileNotFoundError):
             merged = [name for name in os.listdir(self.notes) if name.endswith(_MERGED)]
             listed = self._listed_by_git() if merged else b""

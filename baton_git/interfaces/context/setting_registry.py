@@ -26,7 +26,7 @@ class SettingType(NamedTuple):
 
     Attributes:
         parse: returns the value of a text; raises ValueError if the text is not allowed.
-        allowed: the allowed values, in words; empty if every text is allowed.
+        allowed: the allowed values, in words; empty for free text.
     """
 
     parse: Callable[[str], Any]

@@ -77,7 +77,7 @@ class Site:
 
     @property
     def _current(self) -> _LoadedSettings:
-        """The current settings. While one thread reads them again, the others use the old ones.
+        """The current settings. If they are outdated, one thread reads them again, and the others wait for it.
 
         Raises:
             NotARepository: the repository is gone.

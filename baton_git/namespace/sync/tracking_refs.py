@@ -2,7 +2,7 @@
 
 refs/baton-incoming/<remote>/<namespace>   the tip that was fetched last
 refs/baton-remotes/<remote>/<namespace>    the last known tip on the remote
-refs/baton-backup/<namespace>/<time>       the tip of the local branch before it was reset or deleted
+refs/baton-backup/<namespace>/<time>-<id>  the tip of the local branch before it was reset or deleted
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def tracking_refs_of(branch: Branch, remote: str) -> TrackingRefs:
 
 
 def list_known_remotes(branch: Branch) -> list[str]:
-    """Return the remotes that this namespace was ever synced with, sorted by name."""
+    """Return the remotes that this namespace was ever synced with, sorted by name, with addresses as digests."""
     store, name = branch.store, branch.namespace.component
     folders = ((prefix, remote) for prefix in (REMOTES, INCOMING) for remote in store.ref_folders(prefix))
     return sorted(

@@ -165,7 +165,8 @@ def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:
 def trim_checkpoints(state: State, agent: str, now: datetime, *, session: str | None) -> State:
     """Return the state with at most `KEPT` live checkpoints of an agent, and the others archived.
 
-    Checkpoints dated more than `AHEAD` in the future are archived first, then the oldest ones.
+    Checkpoints dated more than `AHEAD` in the future are archived first, then the oldest ones. A checkpoint stays live
+    if its id is too long for the archive.
     """
     ordered = sorted(list_live(state, agent), key=lambda checkpoint: _is_ahead(checkpoint, now))
     for old in ordered[KEPT:]:

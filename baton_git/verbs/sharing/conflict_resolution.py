@@ -41,10 +41,12 @@ def resolve(
             value of the side is set even if the field has changed since the conflict arose.
 
     Raises:
-        NotFound, Ambiguous: `id_` names no conflict, or several.
+        NotFound: `id_` names no conflict, or the record or file of the conflict no longer exists.
+        Ambiguous: `id_` names several conflicts.
+        InvalidArgument: the conflict is about a file and `value` is given, or about something that is not a record.
         Unsettled: the conflict or the current value differs from the one that was shown.
         NeedsHuman: the value would graduate a pattern.
-        NotAllowed: a rule forbids the value, or the field has changed since the conflict arose.
+        NotAllowed: a rule forbids the value, the value is too large, or the field has changed since the conflict arose.
         InvalidDocument: the value is invalid for its field.
     """
     conflict = _find_conflict(ws.branch.read().state, id_)

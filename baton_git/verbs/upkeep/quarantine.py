@@ -77,7 +77,7 @@ def list_quarantine(ws: Workspace, now: datetime, verb_input: WhichQuarantine) -
     """List the rows that imports had to refuse, each with the reason.
 
     A row stays on this machine, with its secrets redacted, until an import of the same source finds it valid or no
-    longer finds it.
+    longer finds it, or until it is discarded.
     """
     rows = list_quarantined(ws, everything=verb_input.everything)
     return QuarantineList(rows=[KeptRow(**row._asdict()) for row in rows])

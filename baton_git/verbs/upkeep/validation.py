@@ -194,7 +194,7 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedF
 
 
 def _find_document_faults(ws: Workspace, revision: Revision) -> tuple[Fault, ...]:
-    """Generate a revision's brief and exported documents, and return the faults of these documents."""
+    """Generate a revision's brief and exported documents, and return the faults of the first faulty document."""
     judge = ws.judgement(revision)
     for make in SECTIONS:
         make(revision.state, revision.time or datetime.fromtimestamp(0, UTC), ws.policy, judge)

@@ -164,7 +164,7 @@ def test_a_hook_whose_baton_is_gone_will_not_run(baton, top, folder, monkeypatch
     (folder / "pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", ("/gone/it's/python", "-m")).text)
     path = [one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists()]
     monkeypatch.setenv("PATH", os.pathsep.join(path))
-    assert "/gone/it's/python is gone" in states(baton, top)["pre-push"]["said"]
+    assert "/gone/it's/python is missing or not executable" in states(baton, top)["pre-push"]["said"]
     baton("hooks", "install")
     assert states(baton, top)["pre-push"]["runs"]
 

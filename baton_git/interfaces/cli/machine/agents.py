@@ -100,7 +100,7 @@ def install_command(
 @click.argument("name", type=_NAMES)
 @_PROJECT
 def uninstall_command(app: App, name: str, project: bool) -> int | None:
-    """Remove baton's entries from the settings of an agent CLI, and change nothing else there.
+    """Remove what baton agents install added to an agent CLI, and change nothing else.
 
     \b
     baton agents uninstall claude
@@ -282,7 +282,7 @@ def _trust_hooks(app: App, codex: Codex, file: SettingsFile) -> list[str]:
 
 
 def _find_trusted(app: App, file: SettingsFile | None) -> list[str]:
-    """Return the keys of baton's hooks in this file that codex trusts."""
+    """Return the keys of baton's hooks in this file that codex trusts, or trusted before the hooks changed."""
     program = shutil.which("codex")
     if file is None or program is None or not file.entries_or_none():
         return []

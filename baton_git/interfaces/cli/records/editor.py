@@ -1,4 +1,4 @@
-"""Edit a record as TOML in the user's editor, until the text is valid."""
+"""Edit a record as TOML in the user's editor, again if the text is not accepted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def edit_in_editor(
 
     Raises:
         StoreError: there is no editor, or it fails.
-        BatonError: the text is invalid, and the person does not edit it again; the hint names the file with the text.
+        BatonError: the text is invalid or the change is refused, and the person does not edit the text again; the hint
+            names the file with the text.
     """
     key = find_live(ws, verb_input)
     record = ws.branch.read().state.get(EDITABLE[key.kind], key.id)

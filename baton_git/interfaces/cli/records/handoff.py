@@ -78,7 +78,7 @@ def _render_list(app: App, result: HandoffList) -> None:
     ]
     app.answer(result.as_data(), render_table(result.handoffs, columns))
     if not result.handoffs:
-        app.say("there is no handoff yet; to store one: baton handoff extract")
+        app.say("there is no handoff yet; to store one: baton handoff extract --keep")
 
 
 def _format_handoff(handoff: Handoff, format_: str) -> str:

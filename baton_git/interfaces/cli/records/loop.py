@@ -70,7 +70,7 @@ def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, An
     """Return the check that the options describe; empty if they describe none.
 
     Raises:
-        UsageError: the options describe several checks, or exclude each other.
+        UsageError: the options describe several checks, or do not go together.
     """
     if bool(argv) != bool(options["verify_command"]):
         raise click.UsageError(

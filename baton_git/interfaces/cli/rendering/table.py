@@ -15,7 +15,7 @@ NARROWEST = 14
 WANTED = 24
 """The other columns are cut until the last one has this width, or all of its text fits."""
 LEAST = 16
-"""If less room than this is left for the last column, it is printed on a line of its own."""
+"""If less room than this is left for the last column, and its text does not fit, it is printed on lines of its own."""
 INDENT = " " * 4
 """Indentation of the last column on a line of its own."""
 
@@ -54,10 +54,10 @@ class _Layout(NamedTuple):
 def render_table(
     rows: Sequence[Any], columns: Sequence[Column], *, headings: bool = True, width: int | None = None
 ) -> Styled:
-    """Return the rows as lines with aligned columns; empty if there are no rows.
+    """Return the rows as lines with aligned columns; empty if no cell has text.
 
-    On a terminal, lines fit its width: wide columns are cut, and the last one is cut, wrapped, or printed on lines of
-    its own. Elsewhere nothing is cut, and each row is one line.
+    To fit the maximum width, wide columns are cut, and the last one is cut, wrapped, or printed on lines of its own.
+    Without a maximum, nothing is cut, and each row is one line.
 
     Args:
         headings: whether the first line has the titles of the columns.

@@ -82,7 +82,7 @@ def fit_terminal(text: str, taken: int) -> str:
 
 
 def wrap_after(prefix: str, text: str) -> Styled:
-    """Return a text after a prefix; on a terminal, further lines begin in the same column as the first one."""
+    """Return a text after a prefix, wrapped on a terminal; further lines begin in the same column as the first one."""
     width, indent = terminal_width(), count_columns(_mark_styles(prefix))
     room = None if width is None else max(width - indent, NARROWEST_TEXT)
     lines = [line for part in text.splitlines() or [""] for line in wrap(terminal_line(part), room)]

@@ -18,7 +18,7 @@ from baton_git.interfaces.context.paif import fill_agent, fill_checkpoint
 from baton_git.systems.paif.checkpoint_verbs import AgentSessions, RestoredAgent, SavedCheckpoint
 
 MOST = 1000
-"""Maximum number of sessions in a list."""
+"""Maximum number of sessions in a list without --limit."""
 SAVED = ("revision", "commit", "summary", "changes", "redactions", "id")
 NOT_SAVED = ("id", "commit", "revision")
 RESTORED = (

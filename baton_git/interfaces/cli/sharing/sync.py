@@ -54,7 +54,7 @@ def sync_command(
 ) -> int | None:
     """Fetch the changes of other machines, merge them, and push your own.
 
-    REMOTE is the name or the address of a remote. Default: git config baton.remote, or origin.
+    REMOTE is the name or the address of a remote. Default: git config baton.remote, else origin, else the only remote.
 
     No push is ever forced. An unreachable remote is not an error: the next sync pushes what is pending. Once a
     namespace was synced, baton boot fetches and baton wrap pushes automatically, unless git config baton.autosync is

@@ -119,7 +119,7 @@ def _find_key(request: PageRequest, state: State, action: PageAction) -> Key:
 
 
 def _find_next(request: PageRequest, key: Key | None) -> str:
-    """Return the address to continue at: where the form was opened, if it still exists afterwards."""
+    """Return the address to continue at: where the form was opened, or else the page of the record or the board."""
     component = request.namespace.component
     query = {"kind": key.kind, "id": key.id} if key is not None else {}
     return next_page(request.query.get("next", ""), address(component, "record" if query else "board", **query))
@@ -139,7 +139,7 @@ def _answer(request: PageRequest, ws: Workspace, form: VerbForm, result: Result)
     """Redirect to the page where the form was opened, with a notice about the result.
 
     Results of a sync, and of checks of several loops, get a page of their own, unless the action has a notice and
-    succeeded.
+    succeeded. Actions on a whole namespace redirect to the list of namespaces.
     """
     about = form.key.id if form.key is not None else ""
     if isinstance(result, CheckResults) and about and result.id is None:

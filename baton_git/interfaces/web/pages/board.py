@@ -33,7 +33,7 @@ class RecordList(NamedTuple):
 
 
 class Due(NamedTuple):
-    """When a loop must be verified, in whole days from now; negative if it is overdue."""
+    """When a loop must be verified, in days from now, rounded up; zero or negative if it is overdue."""
 
     days: int
     is_over: bool

@@ -10,7 +10,8 @@ from baton_git.interfaces.web.page_controller import PageRequest
 
 
 class Paging(NamedTuple):
-    """The shown page of a list; links to its neighbours keep the other query parameters."""
+    """The shown page of a list; links to its neighbours keep the other query parameters, except those of a
+    notice."""
 
     number: int
     first: int
@@ -19,7 +20,7 @@ class Paging(NamedTuple):
 
     @classmethod
     def of(cls, request: PageRequest, size: int, total: int | None = None, *, more: bool = False) -> Paging:
-        """Return the requested page.
+        """Return the requested page, or the last one if `total` shows that the list has fewer pages.
 
         Args:
             total: the number of entries, if it is known; otherwise `more` says whether more follow.

@@ -192,7 +192,7 @@ def _list_workers(folder: Path) -> list[Path]:
 
 
 def list_panes(name: str, environment: Mapping[str, str]) -> list[TmuxPane]:
-    """Return the panes of a session in all its windows; none if tmux is not installed or has no such session."""
+    """Return the panes of a session in all its windows; none if tmux does not answer or has no such session."""
     target = f"={re.sub('[.:]', '_', name)}:"  # tmux replaces these characters; `=` requires an exact match
     try:
         done = subprocess.run(  # noqa: S603  fixed arguments; the name is one argument

@@ -20,8 +20,8 @@ class ServerAddress:
 
     @classmethod
     def parse(cls, text: str) -> ServerAddress:
-        """Parse an address. Raises InvalidArgument unless it is an HTTP or HTTPS URL without user name, password,
-        query and fragment."""
+        """Parse an address. Raises InvalidArgument unless it is an HTTP or HTTPS URL of printable characters
+        without user name, password, query or fragment."""
         example = "for example http://127.0.0.1:9101"
         try:
             parts = parse_url(text.strip())
