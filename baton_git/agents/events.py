@@ -28,7 +28,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class SessionContext(NamedTuple):
-    """The session and its environment. This is the first event, and it is repeated when a value changes.
+    """The session and its environment. This event comes once they are known, and again when a value changes.
 
     Attributes:
         branch: the current git branch.

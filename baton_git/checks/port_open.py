@@ -13,8 +13,8 @@ from baton_git.checks.specification import CheckSpec, World
 def check(spec: CheckSpec, world: World) -> Outcome:
     """Connect to the port and close the connection.
 
-    `Failed` if every address of the host refuses the connection. `Unknown` after a timeout, and for an unknown host, no
-    route, or an address that a check may not reach.
+    `Failed` if every address of the host refuses the connection. `Unknown` after a timeout, and for an invalid
+    port, an unknown host, no route, or an address that a check may not reach.
     """
     if spec.port is None or not 0 < spec.port < 65536:
         return Unknown("no port is given" if spec.port is None else f"{spec.port} is not a port")

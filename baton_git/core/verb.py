@@ -226,7 +226,7 @@ class Verb(NamedTuple, Generic[I, R]):
             now: the current time. If given, times may also be phrases such as `2 days ago` (see `expand_time`).
 
         Raises:
-            InvalidArgument: a value is invalid for its field, or two values exclude each other.
+            InvalidArgument: a value is missing or invalid, a field is unknown, or two values exclude each other.
         """
         try:
             return self.input_model.model_validate(self._expand_times(data, now) if now is not None else data)
@@ -258,7 +258,7 @@ class VerbFunction(Generic[I, R]):
         """Return the input for these arguments; positional arguments are the input's fields in order.
 
         Raises:
-            InvalidArgument: a value is invalid for its field, or two values exclude each other.
+            InvalidArgument: a value is missing or invalid, a field is unknown, or two values exclude each other.
             TypeError: there are more positional arguments than fields.
         """
         if len(args) == 1 and isinstance(args[0], self.verb.input_model):

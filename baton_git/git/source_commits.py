@@ -19,7 +19,7 @@ _ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
 
 
 def head_commit(store: Store) -> Oid | None:
-    """Return the commit at HEAD of this work tree, or None before the first commit."""
+    """Return the commit at HEAD of this work tree; None if there is none, as before the first commit."""
     try:
         text = (store.repository.git_dir / "HEAD").read_text().strip()
     except (OSError, UnicodeDecodeError):

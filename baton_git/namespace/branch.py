@@ -74,7 +74,7 @@ class Branch:
     namespace: Namespace
     prefix: str = PREFIX
     sign: Callable[[bytes], bytes] | None = None
-    """Signs the commits made here. Merge commits stay unsigned, because every machine must create the same ones."""
+    """Signs the commits made here. A sync's merge commits stay unsigned: every machine must create the same ones."""
     may_begin: bool = True
     """Whether the first write creates the namespace. If not, it must be created with `create` or fetched."""
     is_named: bool = True
@@ -157,7 +157,7 @@ class Branch:
         """Return the newest revision, or the one that `at` names (see `resolve`).
 
         Raises:
-            NotFound: nothing matches `at`.
+            NotFound, Ambiguous, InvalidArgument: `at` does not name one revision (see `resolve`).
             Corrupt: the ref, the commit or one of its trees cannot be read.
             NotAllowed: the branch is not a namespace of baton.
         """

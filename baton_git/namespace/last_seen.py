@@ -2,7 +2,7 @@
 
 The index of a namespace is the file `baton/last-seen/<namespace>.json` in git's common directory. It holds a commit
 and, for each of the most recent sessions, what that session had seen up to this commit. Newer commits are added to the
-index step by step. If the file is lost or its commit is no longer in the history, the history is walked once.
+index step by step. If the file is lost or its commit is no longer in the history, the history is walked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _SEES_ALL = ("boot", "write")
 KEPT = 64
 """Maximum number of sessions in an index: those with the newest commits."""
 EVERY = 16
-"""The index file is rewritten once it is this many commits behind; until then it is brought up to date in memory."""
+"""The index file is rewritten once it is this many commits behind, or if it lacks the session; until then it is brought
+up to date in memory."""
 OWN = 64
 """A session is left out of the index if it made more commits than this since it last saw everything."""
 STEPS = 2_000

@@ -154,8 +154,8 @@ def _apply_difference(state: State, before: State, after: State) -> State:
 def _merge_closings(state: State, before: State, after: State) -> dict[Key, Part]:
     """Decide for each archived record whether it is archived in the result, and with which time and reason.
 
-    A merge follows a record into the archive, but not out of it. Therefore all records that one of the states has
-    archived are reopened before the merge, and archived after it as decided here.
+    A merge follows a record into the archive, but not out of it. Therefore these records are reopened before the
+    merge, and archived after it as decided here.
 
     Returns:
         By the live key of each record, the entry that decides. It is the one in `after`, or the one in `state` if the

@@ -31,7 +31,8 @@ class Question(NamedTuple):
         least: the minimum evidence for an answer, from 0 to 1.
         is_strict: quote only passages nearly as good as the best, and name no further sessions.
         exclude: digests of sentences to leave out.
-        seconds: the maximum time for updating the index, after which the answer is empty; None for no limit.
+        seconds: the maximum time for updating the index, for each namespace searched; if it is exceeded, the answer is
+            empty. None for no limit.
     """
 
     text: str

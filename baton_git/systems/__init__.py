@@ -1,6 +1,7 @@
 """The registry of the systems that baton supports: session-baton, KAIROS, PAIF, ECC and Gobby.
 
-Each system has a folder with its records, codecs, rules, importers and verbs. The folder's `__init__` defines `SYSTEM`.
+Each system has a folder with what belongs to it, such as records, codecs, importers and verbs. The folder's `__init__`
+defines `SYSTEM`.
 The modules in `verbs/` import only this registry and `session_hooks`, never a single system.
 """
 

@@ -24,7 +24,7 @@ def extract_typed_text(text: str) -> str:
 
 
 def is_marked_typed(payload: Record) -> bool | None:
-    """Whether Codex marks a message as typed by the user (since 0.161); None without such a mark."""
+    """Whether the user typed a message, as Codex marks it (since 0.161); None if the message has no usable mark."""
     kinds = table_at(payload, "internal_chat_message_metadata_passthrough").get("content_item_kinds")
     if not isinstance(kinds, list) or kinds in ([], ["unknown"]):
         return None

@@ -17,7 +17,7 @@ _KEYLESS_TYPES = frozenset(
 
 
 def understands(record: Record) -> bool | None:
-    """Return True for a record in a known format, False for a message in an unknown one, None for an unknown type."""
+    """Return True for a record in a known format, False for a known type in another one, None for an unknown type."""
     kind = text_at(record, "type")
     if kind in _OTHER_TYPES:
         return isinstance(record.get("payload"), dict)

@@ -23,7 +23,7 @@ _INSPECTING_PROGRAMS = frozenset(
         "rg", "sed", "sleep", "sort", "stat", "tail", "test", "tree", "true", "type", "uniq", "wc", "which", "xargs",
     }
 )  # fmt: skip
-"""Programs that only inspect something, and whose failure often just means that nothing was found."""
+"""Programs whose failure says little; most of them only inspect something, and fail if nothing is found."""
 _INSPECTING_GIT_COMMANDS = frozenset(
     {
         "blame", "branch", "cat-file", "check-ignore", "diff", "grep", "log", "ls-files", "merge-base", "rev-parse",

@@ -1,6 +1,7 @@
 """Read transcripts of Gemini CLI 0.10 to 0.61 as events.
 
-When a message is written again, its newest version counts. Events that were already yielded are not repeated.
+When a message is written again, its newest version counts. Events that were already yielded are repeated only
+after a `Restart`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def recognises(record: Record) -> bool:
 def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     """Yield the events since an earlier reading ended.
 
-    If events that were yielded before are no longer valid, a `Restart` comes first, and then all events.
+    If events that were yielded before are no longer valid, a `Restart` comes, and then all events from the beginning.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.

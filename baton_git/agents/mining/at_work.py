@@ -17,8 +17,9 @@ from baton_git.agents.registry import AGENTS, session_variables
 def make_running_check(common_dir: str, environment: Mapping[str, str]) -> Callable[[Candidate], bool]:
     """Return a function that returns whether the session of a transcript is running.
 
-    A session is running if this program runs in it, or if the process that its hooks recorded is alive. If its hooks
-    recorded no process, it is running if a process of its CLI in its folder is older than the transcript's last change.
+    A session is running if this program runs in it, or if the process that its hooks recorded is alive and they
+    recorded no end of the session. If its hooks recorded no process, it is running if a process of its CLI in its
+    folder is older than the transcript's last change.
     """
     memory = HookSessionStore(common_dir)
     own_sessions = {

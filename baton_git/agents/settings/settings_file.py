@@ -116,6 +116,7 @@ class SettingsFile:
 
         Raises:
             InvalidDocument, InvalidArgument, StoreError: as for `entries`; nothing was written.
+            InvalidArgument: a variable or server is already set to another value; nothing was written.
             WriteFailed: the file cannot be written; nothing was written.
         """
         current = self.read()

@@ -1,4 +1,4 @@
-"""Remove the login from the address of a remote; an approval refers to the address without it."""
+"""Remove the password, and for http also the user, from the address of a remote; approvals refer to the result."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def run(
         seconds: time limit.
         on_stderr: called immediately with each chunk of stderr.
         stdin: the input of the program, at most a few kilobytes.
-        stop: called ten times a second; the program is killed when it returns True.
+        stop: called at least ten times a second while output is read; the program is killed when it returns True.
 
     Returns:
         The result, or None if the program was killed after `seconds` or by `stop`.

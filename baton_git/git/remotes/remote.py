@@ -19,7 +19,7 @@ class Push(NamedTuple):
 
 
 class PushAccepted(NamedTuple):
-    """The server moved the ref to the new commit."""
+    """The server moved the ref to the new commit, or deleted it as requested."""
 
 
 class PushOvertaken(NamedTuple):

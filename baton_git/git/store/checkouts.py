@@ -38,7 +38,10 @@ def _heads(repository: Repository) -> Iterator[tuple[str, Callable[[], Path | No
 
 
 def list_work_trees(repository: Repository) -> list[Path]:
-    """Return the top folders of all work trees, including deleted linked ones that git has not pruned yet."""
+    """Return the top folders of the work trees, including deleted linked ones that git has not pruned yet.
+
+    Unreadable work trees are skipped.
+    """
     tops = []
     linked = f"{repository.common_dir}{os.sep}worktrees{os.sep}"
     for top in (partial(_main_top, repository), *(partial(linked_top, Path(linked, name)) for name in _names(linked))):

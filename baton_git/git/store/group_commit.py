@@ -1,7 +1,8 @@
 """Group commit: one thread serves the requests of all waiting threads of the process.
 
-The first thread starts immediately. Threads that arrive meanwhile wait; when the first is done, the next one serves all
-waiting threads. So a single thread has no delay, and concurrent threads share the cost of a write.
+The first thread starts immediately. Threads that arrive meanwhile wait; when the first is done, the next one serves the
+waiting threads, at most `_MOST` at once. So a single thread has no delay, and concurrent threads share the cost of a
+write.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class CommitGroup(Generic[Request]):
         return True
 
     def _leave_queue(self, waiter: _Waiter[Request]) -> bool:
-        """Leave the queue; return False if another thread has already begun to serve the request."""
+        """Leave the queue; return False if the request is already being served, or this thread is the leader."""
         with self._lock:
             if waiter not in self._waiting:
                 return False

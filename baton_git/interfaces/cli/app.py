@@ -113,7 +113,7 @@ class App(Call):
         """Print data to stdout as JSON, even without --json; only the fields named with --json, if any.
 
         Raises:
-            InvalidArgument: a named field does not exist in the data.
+            InvalidArgument: a named field does not exist, or the fields belong to different objects.
         """
         if self.fields:
             from baton_git.interfaces.cli.field_selection import select_fields  # few commands name fields
@@ -254,7 +254,7 @@ def command_alone(name: str, **settings: Any) -> Callable[[Callable[..., Any]], 
 
 
 SIGN = click.option("--sign", is_flag=True, help="Confirm with a signing key that needs a touch or a passphrase.")
-"""The option of commands that only a person may run."""
+"""The option of commands that confirm something as a person."""
 
 
 def at_terminal() -> bool:

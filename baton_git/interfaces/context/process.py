@@ -67,7 +67,7 @@ def outside_git() -> dict[str, str]:
 
 
 def read_token(name: str = TOKEN) -> str | None:
-    """Return a token from the environment; None if it is missing or empty."""
+    """Return a token, and remove it from the environment; None if it is missing or empty."""
     return take_variable(name) or _hidden_tokens.get(name)
 
 

@@ -1,6 +1,6 @@
 """Read the settings of a call: options, environment variables, git's configuration, the repository and the time.
 
-Only the modules of this folder read these.
+Only the interfaces read these; they pass them to all other modules.
 """
 
 from __future__ import annotations
@@ -372,7 +372,7 @@ class Settings:
 
     @property
     def handover_file(self) -> Path | None:
-        """The handover file of KAIROS clients (git config baton.handoverFile), relative to the top of the work tree."""
+        """The handover file of KAIROS clients (git config baton.handoverFile); a relative path starts at `folder`."""
         file = self.config.get("baton.handoverfile")
         if not file:
             return None

@@ -75,7 +75,7 @@ class Change:
 async def changes(
     site: Site, namespace: str | None = None, since: str | None = None
 ) -> AsyncGenerator[Current | Change, None]:
-    """Yield the current tip, then every new commit, oldest first, until the server shuts down.
+    """Yield the current tip, then the new commits of each namespace, oldest first, until the server shuts down.
 
     Args:
         namespace: the namespace to watch; None for all.

@@ -66,7 +66,8 @@ class ToolContext:
             session: the session named in the call; None: that of `baton mcp`, else the one that this client began. Over
                 standard input and output, a client that began none acts in the current session of the work tree.
             current: whether the session that this client began, the current session of the work tree and a generated
-                session name may be used; if not, only a session that a hook or the surrounding agent names.
+                session name may be used; if not, the only default is a session that a hook or the surrounding agent
+                names.
         """
         app = self.with_session(session)
         with app.workspace() as ws:

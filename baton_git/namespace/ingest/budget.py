@@ -10,7 +10,7 @@ class Budget:
     """Limits for one fetch or push. A branch that exceeds a limit is rejected as a whole.
 
     Attributes:
-        total_bytes: total size of the fetched packs.
+        total_bytes: total size of the packs.
         object_bytes: uncompressed size of one object.
         entries: files in the tree of one commit; a blob counts once per path.
         depth: levels of nested folders.
@@ -33,6 +33,6 @@ class Budget:
 SYNC = Budget()
 """The limits for a sync that the user requested."""
 BOOT = Budget(total_bytes=32 << 20, entries=50_000, commits=5_000, changed=5_000, seconds=3.0)
-"""The limits for the fetch at the start of a session."""
+"""The limits for the automatic sync at the start and the end of a session."""
 PUSHED = Budget(seconds=20.0)
 """The limits for a push to a server."""

@@ -193,7 +193,7 @@ class Ledger:
 
 
 def append(path: Path, data: bytes, *, sync: bool) -> None:
-    """Append `data` to a private file in one write; with `sync`, wait until it is on the disk.
+    """Append `data` to a file in one write; with `sync`, wait until it is on the disk.
 
     Raises:
         WriteFailed: writing to disk failed.

@@ -34,10 +34,10 @@ _WHEN = {
 def collect_template_names(handoff: Handoff) -> dict[str, Any]:
     """Return the names that a template can use, with their values.
 
-    They are the facts by name, `notes`, `session`, `agent`, and lines of text that summarize facts: `asked` (the
-    latest prompts, newest first), `answered` (the last answer), `first_goal` (unless it is in `asked`), `files_told`
-    (the changed or read files, the most used first), `files_changed` (those of `files_told` that were changed) and
-    `files_named` (the other files). `files_modified` has the files in the order of their last change.
+    They are the facts by name, `notes`, `session`, `agent`, `branch`, and lines of text that summarize facts: `asked`
+    (the latest prompts, newest first), `answered` (the last answer), `first_goal` (unless it is in `asked`),
+    `files_told` (the changed or read files, the most used first), `files_changed` (those of `files_told` that were
+    changed) and `files_named` (the other files). `files_modified` has the files in the order of their last change.
     """
     facts = handoff.facts
     plain = {name: _to_plain(getattr(facts, name)) for name in type(facts).model_fields}
@@ -135,9 +135,9 @@ def name_session(handoff: Handoff) -> str:
 
 
 def split_into_sections(text: str, title: str, name: str, kind: str, show: str) -> tuple[Section, ...]:
-    """Return a rendered text as sections, one for each heading.
+    """Return a rendered text as sections, one for each heading that is followed by text.
 
-    A heading of one or two `#` begins a section about the current state. A heading of three or four `#` begins a
+    A heading of one or two `#` begins a section about the current state. A heading of three or more `#` begins a
     section with details, which goes to the end of the brief.
 
     Args:

@@ -162,7 +162,7 @@ class ClearedHandover(WrittenResult):
 class Handovers(PageResult):
     """The live runs."""
 
-    handovers: list[RunState] = Field(description="The live runs, newest first.")
+    handovers: list[RunState] = Field(description="The live runs, the one that was changed last at the end.")
 
 
 @verb(

@@ -98,7 +98,7 @@ class Copy:
         return StoredContent(digest.decode("ascii", "replace"), text) if newline and len(digest) == 64 else None
 
     def is_stored(self, raw: bytes) -> bool:
-        """Return whether git has the file content `raw` (without its secrets)."""
+        """Return whether the file content `raw` is what was last stored in git (without its secrets)."""
         stored = self.read_mark()
         return stored is not None and stored.matches(raw)
 
@@ -119,7 +119,8 @@ class Copy:
         Return False, and write nothing, if the file has content that git lacks.
 
         Raises:
-            InvalidArgument, WriteFailed: as in `write_all`.
+            StoreError, LimitExceeded: as in `read_copy`.
+            InvalidArgument, WriteFailed: as in `read_copy` and `write_all`.
         """
         current = self.read()
         if current is not None and not self.is_stored(current):
@@ -153,6 +154,7 @@ class Copy:
         """Remove the file if it exists and git has its content; return whether it was removed.
 
         Raises:
+            InvalidArgument, StoreError, LimitExceeded: as in `read_copy`.
             WriteFailed: the file cannot be removed.
         """
         current = self.read()

@@ -27,7 +27,7 @@ def check_hook_cost(examination: Examination) -> Iterator[Diagnostic]:
         idle = _measure(examination, [*words, "hook", "--agent", next(iter(AGENTS))])
         loaded = _measure(examination, [*words, "hook", "--check"])
         if idle is None or loaded is None:
-            yield Diagnostic("error", f"{words[0]}: a hook takes more than {RUN_SECONDS:g} s, or cannot be started")
+            yield Diagnostic("error", f"{words[0]}: a hook takes more than {RUN_SECONDS:g} s, or fails")
             continue
         text = f"{idle * 1000:.0f} ms with nothing to do, {loaded * 1000:.0f} ms if it imports everything"
         if loaded > SLOW_SECONDS:

@@ -63,7 +63,7 @@ class Examination:
     Attributes:
         store: the store of the repository; None outside of a repository.
         prefix: the prefix of the namespaces' branches.
-        opened: the workspace, or the error that prevented opening it.
+        opened: the workspace, or the error that prevented opening it; None outside of a repository.
         machine: None if the caller may see only the repository, as in the HTTP API.
         seconds: the time limit for checking all objects.
     """

@@ -69,7 +69,7 @@ def namespace_exists(ws: Workspace) -> bool:
 
 
 def check_settings(examination: Examination) -> Iterator[Diagnostic]:
-    """Find invalid settings and variables, which are replaced by their defaults, and unknown keys."""
+    """Find invalid settings and variables, which baton replaces or ignores, and unknown keys."""
     for problem in examination.ws.problems:
         yield Diagnostic("warning", problem)
     if examination.machine is not None:
@@ -83,7 +83,7 @@ def check_settings(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def check_versions(examination: Examination) -> Iterator[Diagnostic]:
-    """Find a git that is too old, another baton on the PATH, and data that a newer baton has written."""
+    """Find a git that is too old, another baton on the PATH, and data that another version of baton has written."""
     yield from _check_git(examination)
     yield from _check_program(examination)
     if examination.store is not None:
@@ -156,7 +156,7 @@ def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnosti
 
 
 def _compare_machines(ws: Workspace, examination: Examination) -> Iterator[Diagnostic]:
-    """Find other machines whose newest session was started by another version of baton."""
+    """Find machines whose newest session was started by another version of baton."""
     newest: dict[str, str] = {}
     for entry in islice(ws.branch.history(), LOOKED_BACK):
         for version in entry.trailer_values(VERSION_TRAILER):
@@ -184,7 +184,7 @@ def _is_known(folder: str) -> bool:
 
 
 def check_index(examination: Examination) -> Iterator[Diagnostic]:
-    """Find a damaged or outdated index of recall, and a sqlite library without full-text search."""
+    """Find an index of recall that is damaged or has a newer format, and a sqlite library without full-text search."""
     folder = examination.common_dir / "baton" / "recall"
     path = folder / index.FILE
     with closing(sqlite3.connect(":memory:")) as memory:

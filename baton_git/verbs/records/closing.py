@@ -69,7 +69,7 @@ def forget_record(ws: Workspace, now: datetime, verb_input: ForgetRecord) -> For
 
     Raises:
         NotFound, Ambiguous: the id names no live record, or several.
-        NeedsHuman: a person confirmed it.
+        NeedsHuman: a person confirmed it, so only a person can forget it.
         NotAllowed: it is a conflict, or has immutable fields.
     """
     tip = ws.branch.read()
@@ -147,10 +147,10 @@ def reopen_record(ws: Workspace, now: datetime, verb_input: ReopenRecord) -> Reo
 
 
 def _take_out(state: State, key: Key) -> tuple[State, Record]:
-    """Return the state without the archived record, and the record.
+    """Return the state, without the record if it is archived, and the record.
 
     Raises:
-        NotAllowed: a live record has the same id.
+        NotAllowed: it is archived, and a live record has the same id.
     """
     model = EDITABLE[key.kind]
     if not key.archived:

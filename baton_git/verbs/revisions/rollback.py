@@ -108,7 +108,7 @@ def apply_plan(
 
 
 def plan_rollback(ws: Workspace, revision: str) -> RollbackPlan:
-    """Plan to restore all records as at `revision`."""
+    """Plan to restore all records as at `revision`, except the records of sessions."""
     old = ws.branch.read(revision)
     name = _name(ws, old)
     return RollbackPlan("rollback", lambda tip: _restore_all(ws, tip, old, f"roll back to {name}"))

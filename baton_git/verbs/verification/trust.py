@@ -66,6 +66,7 @@ def trust_remote(ws: Workspace, now: datetime, remote: str) -> bool:
 
     Raises:
         NotFound: there is no such remote.
+        InvalidArgument: approvals cannot be stored here.
     """
     return require_approvals(ws).trust_remote(remote, find_remote_url(ws, remote), iso(now))
 
@@ -75,6 +76,7 @@ def distrust_remote(ws: Workspace, remote: str) -> bool:
 
     Raises:
         NotFound: the remote is neither configured nor trusted.
+        InvalidArgument: approvals cannot be stored here.
     """
     approvals = require_approvals(ws)
     meant = {trusted.url for trusted in approvals.remotes() if remote in (trusted.name, trusted.url)}

@@ -26,7 +26,7 @@ from baton_git.verbs.sessions.lineage import find_sessions
 
 
 def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -> None:
-    """Print the log while it is read, on a terminal only its 30 newest commits; or print the graph of sessions."""
+    """Print the log, by default on a terminal only its 30 newest commits; or print the graph of sessions."""
     if values.get("graph"):
         sessions = find_sessions(ws.branch.read().state)
         if sessions or app.json:

@@ -40,7 +40,7 @@ class FormField(NamedTuple):
     Attributes:
         label: the first sentence of the description in the input model.
         hint: the other sentences of that description.
-        choices: the values of a field with few values, each with its label.
+        choices: the values that can be chosen, each with its label; empty for other fields.
         value: the text that is already in the field.
     """
 

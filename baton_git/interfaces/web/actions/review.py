@@ -1,4 +1,4 @@
-"""`/n/…/review`: accept or reject the records of a remote that wait for review, one by one."""
+"""`/n/…/review`: accept or reject the records of a remote that wait for review, one by one or all together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from baton_git.verbs.sharing.remotes import summarize_remotes
 from baton_git.verbs.sharing.review import decide, load_review, needs_person
 
 SHOWN = 100
-"""Maximum number of records on a page; the others are shown after these are decided."""
+"""Maximum number of records of one remote on the page; the others are shown after these are decided."""
 
 
 class ReviewCard(NamedTuple):

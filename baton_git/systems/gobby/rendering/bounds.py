@@ -56,7 +56,7 @@ class EvaluationGuard:
             raise EvaluationLimit(f"it takes longer than {SECONDS:g} seconds")
 
     def admit(self, value: Any) -> Any:
-        """Return the value. Raises EvaluationLimit if it, or all values together, are too large.
+        """Count a step, and return the value. Raises EvaluationLimit if it, or all values together, are too large.
 
         An item that occurs several times counts each time, as it does when the value is printed or compared.
         """
@@ -120,7 +120,7 @@ class EvaluationGuard:
         return str(self.admit(separator.join(pieces)))
 
     def to_text(self, value: Any) -> str:
-        """Return `str(value)`. Raises EvaluationLimit if the value is too large."""
+        """Return `str(value)`. Raises EvaluationLimit if a value other than a text is too large."""
         return value if isinstance(value, str) else str(self.admit(value))
 
 

@@ -70,7 +70,7 @@ class BatonServer:
         return _parse_answer(data, str(self.address))
 
     def write(self, namespace: str, baton: dict[str, Any], expected: int | None = None) -> ServerAnswer | StaleWrite:
-        """Write the whole document; return the server's baton, or a `StaleWrite`.
+        """Write the whole document; return it with the server's new revision, or return a `StaleWrite`.
 
         Args:
             expected: the revision that the document is based on; None for a server without revisions.

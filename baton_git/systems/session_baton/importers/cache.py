@@ -33,7 +33,7 @@ SUFFIX = ".json"
 
 
 def cache_stem(namespace: str) -> str:
-    """Return session-baton's file name for the namespace without `.json`; several namespaces may share it."""
+    """Return session-baton's file name, without `.json`, for the namespace; several namespaces may share it."""
     return namespace.replace("/", "_").replace(":", "_")
 
 

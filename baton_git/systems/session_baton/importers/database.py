@@ -168,8 +168,9 @@ def _decode_text(value: Any, field: str) -> str:
 def write_database(path: Path, batons: Iterable[ImportedBaton], *, wait: float = WAIT) -> int:
     """Insert or replace the rows of the batons' namespaces in one transaction, and return their number.
 
-    A missing file is created as session-baton creates it, and appears only when it is complete. An existing file
-    keeps its journal mode, its other rows and its other tables. It is safe to call this while session-baton runs.
+    A missing file is created as session-baton creates it; on a file system with hard links, it appears only when it is
+    complete. An existing file keeps its journal mode, its other rows and its other tables. It is safe to call this
+    while session-baton runs.
 
     Args:
         batons: each needs an `updated_at`, its own or that of its document.

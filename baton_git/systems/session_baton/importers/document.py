@@ -23,8 +23,8 @@ from baton_git.systems.session_baton.importers.cache import read_cache
 from baton_git.systems.session_baton.importers.database import MAGIC, read_database
 
 _ENVELOPE = {"baton", "namespace", "updated_at", "revision", "ok", "expected_revision", "expected_updated_at"}
-"""The keys of the envelope around a baton, of session-baton and of memory-hall. An object with these keys only is not a
-baton."""
+"""The keys of the envelope around a baton, of session-baton and of memory-hall. An object with the key `baton`
+and no keys except these is not a baton."""
 
 
 def read_any(
