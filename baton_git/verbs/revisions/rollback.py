@@ -232,6 +232,7 @@ def plan_undo(ws: Workspace, revision: str | None = None) -> tuple[RollbackPlan,
         revision: the revision to undo; None for the newest operation of `find_undoable` that still has an effect.
 
     Raises:
+        NotFound: the namespace or the revision does not exist.
         NotAllowed: the commit is the first one or is undone already, or no operation is left.
     """
     if revision is None:
