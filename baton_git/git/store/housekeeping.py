@@ -171,8 +171,10 @@ class Housekeeping:
     def _remove_merged(self) -> None:
         """Remove the packs whose note has the suffix `_MERGED`, including those of killed processes.
 
-        If git's multi-pack-index lists such a pack, only the note is removed.
+        If git's multi-pack-index lists such a pack, only the note is removed. Without `may_remove`, nothing is removed.
         """
+        if not self.may_remove:
+            return
         with suppress(FileNotFoundError):
             merged = [name for name in os.listdir(self.notes) if name.endswith(_MERGED)]
             listed = self._listed_by_git() if merged else b""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from baton_git.core.errors import InvalidName
+from baton_git.core.names import parse_oid
 from baton_git.interfaces.web.actions.table import ACTIONS
 from baton_git.interfaces.web.texts import address
 
@@ -58,6 +59,8 @@ def read_notice(query: Mapping[str, str]) -> Notice | None:
 
 def _find_undo(query: Mapping[str, str]) -> str:
     commit, component = query.get("commit", ""), query.get("in", "")
-    if not component or not re.fullmatch("[0-9a-f]{40}", commit):
+    try:
+        revision = parse_oid(commit)
+    except InvalidName:
         return ""
-    return address(component, "back", way="undo", revision=commit)
+    return address(component, "back", way="undo", revision=revision) if component else ""

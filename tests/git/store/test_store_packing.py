@@ -165,7 +165,10 @@ def test_in_a_repository_with_precious_objects_nothing_is_removed(top, git, new_
     writer = new_writer(top)
     _write(writer, 40)
     assert len(_packs(top)) == 40
-    assert writer.store.pack(everything=True).packs_after == 40
+    note = next((top / ".git" / "baton" / "packs").iterdir())
+    note.rename(f"{note}.merged")  # a process was killed before the repository got the setting
+    writer.store.pack(everything=True)
+    assert len(_packs(top)) == 40
 
 
 def test_the_pack_of_a_killed_writer_is_released_and_counted(store, writer, top, git):

@@ -7,6 +7,7 @@ from jinja2 import UndefinedError
 from looped_cases import for_each
 
 from baton_git.core.output import html
+from baton_git.interfaces.web.notices import read_notice
 from baton_git.interfaces.web.templating import environment
 from baton_git.interfaces.web.texts import address, cut, is_link, quote_value
 
@@ -38,3 +39,13 @@ def test_addresses_are_quoted_for_any_name() -> None:
     )
     assert quote_value("../x") == "..%2Fx"
     assert cut("x" * 700) == "x" * 599 + "…"
+
+
+@pytest.mark.parametrize("digits", [40, 64], ids=["sha1", "sha256"])
+def test_a_notice_links_to_the_undo_of_a_commit_of_either_object_format(digits: int) -> None:
+    notice = read_notice({"done": "edited", "about": "FU-1", "commit": "0a" * (digits // 2), "in": "shop"})
+    assert notice is not None
+    assert "0a" * (digits // 2) in notice.undo
+    cut_short = read_notice({"done": "edited", "about": "FU-1", "commit": "0a", "in": "shop"})
+    assert cut_short is not None
+    assert cut_short.undo == ""
