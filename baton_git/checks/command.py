@@ -24,9 +24,12 @@ _POLL_SECONDS = 0.05
 def check(spec: CheckSpec, world: World) -> Outcome:
     """Run exactly the approved argv in the work tree, without a shell and with an empty stdin.
 
-    `Failed` if the program exits with a status other than 0, or is ended by a signal. `Unknown` if the program is not
-    approved on this machine (`NotApproved`), there is no work tree, the program cannot be started, or the time limit
-    was reached; the program and its child processes are then killed.
+    `Failed` if the program exits with a status other than 0, or is ended by a signal. `Unknown` if no command is
+    given, the program is not approved on this machine (`NotApproved`), there is no work tree, or the program cannot be
+    started.
+
+    If the time limit is reached or the check is abandoned, the program and its child processes are killed, and the
+    outcome is `Unknown` too.
     """
     if not spec.argv:
         return Unknown("no command is given")

@@ -3,9 +3,9 @@
     BatonError
     ├── InvalidName            a text is not a valid name
     ├── InvalidDocument        a document has faults; each has a path
-    ├── InvalidArgument        a value is out of range, or two values exclude each other
+    ├── InvalidArgument        a value is not allowed, or two values exclude each other
     ├── LimitExceeded          a size or count exceeds its limit
-    ├── NotFound               no such record, revision or namespace
+    ├── NotFound               no such record, revision, namespace, file …
     ├── Ambiguous              several ids start with the given prefix
     ├── NotAllowed             a rule forbids this change
     │   ├── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
@@ -14,11 +14,11 @@
     ├── Stale                  the write is based on a revision that is no longer the newest
     ├── StepConflict           a protocol run is not at the expected step
     ├── EndedError             the record has ended and is in the archive
-    ├── Busy                   other writers or a held lock blocked the write until the deadline
+    ├── Busy                   other writers or a held lock blocked the command
     ├── RemoteError            a remote refused the request, or its response is not understood
-    │   ├── Unreachable        the remote did not answer in time
+    │   ├── Unreachable        the remote cannot be reached, or did not answer in time
     │   └── AccessDenied       the remote denied access
-    └── StoreError             a problem with the repository itself
+    └── StoreError             a problem with the repository or a file
         ├── NotARepository     there is no repository here, or its type is not supported
         ├── Corrupt            stored data cannot be read
         ├── SearchUnavailable  Python's sqlite was built without full-text search

@@ -1,8 +1,8 @@
 """Names of namespaces, records, sessions and agents, validated when they are constructed.
 
-All parts of ref names and paths are encoded with `encode`. It maps any text reversibly to one path component over
-`[a-z0-9._-]` and `%xx`. Two different names never collide, even on file systems that ignore case or normalise Unicode
-(`A`/`a`, `a/b`/`a_b`, both forms of `é`).
+Parts of ref names and paths are encoded with `encode`, except that a very long namespace has a short form. `encode`
+maps text reversibly to one path component over `[a-z0-9._-]` and `%xx`. Two different names never collide, even on file
+systems that ignore case or normalise Unicode (`A`/`a`, `a/b`/`a_b`, both forms of `é`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import ClassVar, NewType
 from baton_git.core.errors import InvalidName
 
 Oid = NewType("Oid", str)
-"""A git object id: 40 or 64 lower-case hex digits. Constructed by `parse_oid`."""
+"""A git object id: 40 or 64 lower-case hex digits. Use `parse_oid` for a text that was not checked."""
 
 MAX_COMPONENT = 200
 """Maximum bytes of an encoded name: 255 for a file name, less room for `.toml`, `.lock` and the suffixes of git."""

@@ -5,8 +5,8 @@
     one_line                   one line of a brief, a log, a commit subject or a trailer
     json_text                  JSON
 
-Unsafe characters are control characters, characters that change the direction of text, and invisible characters: format
-characters, tags, variation selectors, fillers, and separators of lines and paragraphs.
+Unsafe characters are control characters, characters that change the direction of text, unassigned ones, and invisible
+ones: format characters, tags, variation selectors, fillers, and all spaces and separators other than U+0020.
 """
 
 from __future__ import annotations

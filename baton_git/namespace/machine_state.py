@@ -126,7 +126,7 @@ class GoneNamespaces:
         self.folder = f"{common_dir}{os.sep}baton{os.sep}gone"
 
     def find(self, namespace: Namespace) -> GoneNamespace | None:
-        """Return what is recorded about a namespace; None if it was neither renamed nor deleted."""
+        """Return what is recorded about a namespace; None if nothing readable is recorded."""
         try:
             text = self._file(namespace).read_text(encoding="utf-8").strip()
             return GoneNamespace(Namespace(text) if text else None)

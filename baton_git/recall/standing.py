@@ -20,7 +20,7 @@ from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.sources import find_blob, group_of
 
 ON_THIS_MACHINE = "agent"
-"""The label of turns, which come from sessions on this machine."""
+"""The label of turns that were read from transcripts on this machine."""
 
 
 FORGET = "forget"
@@ -88,7 +88,7 @@ class StandingJudge:
         return Standing(label, "before it was archived" if newer else "removed", False, newer)
 
     def _passages_at(self, key: Key) -> tuple[Passage, ...]:
-        """Return the passages of the current record at a key."""
+        """Return the passages of the current record at a key; none if there is no record."""
         if not key.id and key.kind in KINDS:
             return ()
         path = path_of(key)

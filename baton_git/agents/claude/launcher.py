@@ -1,4 +1,7 @@
-"""Start Claude Code with `claude -p PROMPT`. Claude Code reports its cost, and lets us choose the session's id."""
+"""Start Claude Code with `claude -p PROMPT`, or in a window with `claude PROMPT`.
+
+Claude Code reports its cost, and lets us choose the session's id.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def _make_system_arguments(system_prompt: str) -> tuple[str, ...]:
 
 
 def report(output: str) -> SessionReport:
-    """Parse the last object of type `result` in the output, which is one object or, with `stream-json`, JSON lines."""
+    """Parse the last object of type `result` in the output, which is one object or, with `stream-json`, JSON lines.
+
+    Without such an object, the whole output is the answer.
+    """
     results = [item for item in read_objects(output) if item.get("type") == "result"]
     if not results:
         return SessionReport(output.strip())

@@ -151,7 +151,8 @@ def check_agent_name(name: str) -> str:
 
 
 def add_final_answer(extraction: Extraction, text: str) -> Extraction:
-    """Return the extraction with the final answer that a hook received, unless the transcript already contains it.
+    """Return the extraction with the final answer that a hook received, unless the transcript already contains it
+    or the options exclude the conversation.
 
     Claude Code writes the final message of a turn only after running its Stop hook.
     """

@@ -43,7 +43,7 @@ class ResumeState(NamedTuple):
 
 
 def load_resume_state(file: Path, transcript: Path, agent: str) -> ResumeState | None:
-    """Return the saved state of a transcript; None when the file is missing, damaged, or of another transcript."""
+    """Return the saved state of a transcript; None when it is missing, damaged, or of another transcript or version."""
     try:
         text = read_bytes(file)
         check, _, body = text.partition(b"\n")

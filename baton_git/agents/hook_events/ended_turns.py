@@ -53,7 +53,7 @@ def save_ended_turn(memory: HookSessionStore, payload: Payload) -> bool:
 
 
 def find_unsaved_turn(memory: HookSessionStore, session: HookSession) -> EndedTurn | None:
-    """Return a session's last turn if its facts have not been saved; None if they have, or there is no turn."""
+    """Return a session's last turn if its facts have not been saved; None if they have, or no turn can be read."""
     try:
         with open(memory.path(session.cli, session.session, SUFFIX), encoding="utf-8") as file:
             turn = _parse_turn(json.load(file))

@@ -59,7 +59,7 @@ def send_job(pipe: Path, job: Job, is_over: Callable[[], bool]) -> None:
         is_over: returns True when no process will read the job any more.
 
     Raises:
-        OSError: the pipe cannot be created, or nobody read the job in time.
+        OSError: the pipe cannot be created, or nobody read the job.
     """
     try:
         os.mkfifo(pipe, 0o600)
@@ -111,7 +111,7 @@ def receive_job(pipe: Path) -> Job:
 
 
 def supervise(job: Job, now: Callable[[], str], stopped: Callable[[], bool]) -> SpawnedSession:
-    """Run the session of `job` until it ends, and record the result.
+    """Run the session of `job` until it ends, save its record, and return the final record.
 
     Args:
         now: returns the time as ISO text.

@@ -114,7 +114,7 @@ class FollowUp(Record):
     defer_count: Annotated[Whole, Counter()] = Field(0, description="How many times it was deferred.")
     last_deferred: Annotated[Text | None, Latest()] = Field(None, description="When it was last deferred.")
     priority: Annotated[Priority, Ladder("normal", "elevated", "escalated")] = Field(
-        "normal", description="Elevated at 3 deferrals, escalated at 5."
+        "normal", description="By default, elevated at 3 deferrals, escalated at 5."
     )
     linked_pattern: Text | None = Field(None, description="The id of the pattern that this belongs to.")
     source_tier: SourceTier = Field("llm_derived", description="The declared provenance.")

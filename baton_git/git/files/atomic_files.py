@@ -97,6 +97,7 @@ def resolve_target(path: Path) -> Path:
 
     Raises:
         InvalidArgument: `path` is a folder, a device or a pipe, which must not be replaced.
+        WriteFailed: the path cannot be examined.
     """
     target = Path(os.path.realpath(path))
     with writing(path):

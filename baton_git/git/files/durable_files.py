@@ -1,4 +1,4 @@
-"""Write files atomically and durably, and report failures as `WriteFailed`.
+"""Write files atomically and durably; `writing` reports failures as `WriteFailed`.
 
 Functions that every write uses take paths as text and call `os`, because converting to and from `Path` took a tenth of
 the time of a write.
@@ -99,7 +99,7 @@ def replace_file(path: Path, data: bytes, *, mode: int, private: bool = False) -
         private: use `mode` even in a folder that is shared with a group.
 
     Raises:
-        OSError: writing to disk failed; a file that was at `path` is unchanged.
+        OSError: writing to disk failed. A file that was at `path` is unchanged, unless only the folder was not synced.
     """
     fresh = path.with_name(f".{path.name}.{random_name(8)}.tmp")
     try:

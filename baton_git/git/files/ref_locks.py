@@ -189,7 +189,7 @@ class RefLocks:
         """Hold the lock of `ref_file`, containing the value of the ticket, inside the `with` block.
 
         Raises:
-            Busy: a running process held the lock for longer than `wait`.
+            Busy: the lock was held for longer than `wait`.
             OSError: writing to disk failed.
         """
         lock_file = ref_file + ".lock"

@@ -58,6 +58,8 @@ def install(location: HookLocation, scripts: Mapping[str, HookScript]) -> HookRe
 def uninstall(location: HookLocation) -> HookReport:
     """Remove all hooks that baton installed, in any mode, and restore the previous hooks unchanged.
 
+    Hooks of baton that were changed by hand are left.
+
     Raises:
         WriteFailed, StoreError: like `install`.
     """

@@ -25,7 +25,7 @@ class ProgramHealth:
         self._problems: dict[tuple[str, ...], str | None] = {tuple(own): None}
 
     def find_problem(self, words: Sequence[str], *, may_run: bool) -> str | None:
-        """Return a description of what is wrong with a program, or None if it works.
+        """Return a description of what is wrong with a program, or None if no problem is found.
 
         Args:
             words: the command, beginning with the program.
@@ -58,7 +58,7 @@ class ProgramHealth:
 
 
 def _interpreter(path: Path) -> str | None:
-    """Return the interpreter in the first line of a script, or None if the file is not a script."""
+    """Return the interpreter in the first line of a script, or None if it has none or cannot be read."""
     try:
         with path.open("rb") as file:
             first = file.readline(512)

@@ -147,7 +147,7 @@ def _inflate(body: bytes | mmap.mmap, start: int, size: int) -> bytes:
 
 
 class OpenPack:
-    """A pack with its index. The constructor reads the index; the pack file is opened with the first object.
+    """A pack with its index. The constructor reads the index; the pack file is opened when its bytes are first needed.
 
     Raises:
         FileNotFoundError: the pack was removed by a repack.

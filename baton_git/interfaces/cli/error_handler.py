@@ -1,4 +1,4 @@
-"""Run a command, print its errors, and return its exit status. No other module catches all exceptions."""
+"""Run a command, print its errors, and return its exit status. An unexpected exception is reported as a bug."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
 
 
 def render(app: App, result: Result) -> int | None:
-    """Print the result of a verb: the id of a changed record, any other result as JSON."""
+    """Print the result of a verb: a changed record's id, a message about another write, any other result as JSON."""
     if isinstance(result, Changed):
         app.answer(result.as_data(), result.id)
     elif not isinstance(result, WrittenResult) or app.json:

@@ -141,6 +141,7 @@ class EventRunner:
     def _find_parent(self, source: str) -> str:
         """Return the session whose context was cleared in the same process, else the last one of this work tree.
 
+        Of the latter, sessions that still run are left out. If there is none, return an empty text.
         Agents do not report which session a new one continues.
         """
         memory, pid = self.settings.memory, self.settings.pid
@@ -161,7 +162,7 @@ class EventRunner:
         parent = self.session.parent or None
         self._boot = start_session(self.ws, self.now, self.settings, parent, self.attempt)
 
-    # --- workflows, whose code is imported only for events that they want
+    # --- workflows, whose code is imported only at the start of a session and for events that they want
 
     def _run_workflows(self, name: str, data: Mapping[str, Any]) -> None:
         if name != "on_session_start" and name not in self.session.wanted_events:
@@ -221,7 +222,8 @@ class EventRunner:
     # --- the reply
 
     def _compose_context(self) -> str:
-        """Return the sections of all workflows in one text, shortened to fit into a reply."""
+        """Return the sections of all workflows in one text, shortened to fit into a reply; empty if there is
+        nothing to say, or the reply to this event has no context."""
         has_content = any(section.lines or section.more for section in self._sections)
         if not has_content or self.event.kind not in (START, PROMPT):
             return ""

@@ -1,4 +1,4 @@
-"""Find changed files that are not allowed in a namespace: links, unsafe names, and names that differ only in case.
+"""Find changed files that are not allowed in a namespace, such as links and names that differ only in case.
 
 Only folders that differ are compared, so the cost grows with the number of changed files.
 """
@@ -23,7 +23,7 @@ _PLACES = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
 def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:
     """Yield path and reason of each changed file that is not allowed in a namespace.
 
-    If more than `most` files changed, yield a single entry with an empty path.
+    If more than `most` files changed, yield one entry with an empty path in place of theirs.
 
     Raises:
         Corrupt: a tree cannot be read.

@@ -173,5 +173,5 @@ _ENTRY = {0: _Entry(20), _SHA1: _Entry(20), _SHA256: _Entry(32)}
 
 
 def is_bare(root: Folder) -> bool:
-    """Return whether a tree has no folder of labelled records."""
+    """Return whether a tree has neither a folder of labelled records nor an archive."""
     return not any(root.folder(name).oid for name in _RECORD_FOLDERS) and root.folder(ARCHIVE).oid is None

@@ -109,7 +109,7 @@ def resolve_review(
         NotFound: nothing waits, or no waiting record has a given id.
         Ambiguous: several waiting records have ids that begin with a given text.
         Unsettled: newer commits were fetched than the person has seen.
-        NotAllowed: an accepted file is not allowed in a namespace.
+        NotAllowed: an accepted file is not allowed in a namespace, or too many files changed.
         Busy: other writers moved the branch at every attempt.
         Corrupt, WriteFailed: under the same conditions as `Store.publish`.
     """
@@ -232,7 +232,7 @@ class _Review:
         """Carry out a choice; return None if another writer moved the local branch.
 
         Raises:
-            NotAllowed: an accepted file is not allowed in a branch.
+            NotAllowed: an accepted file is not allowed in a namespace, or too many files changed.
         """
         self._check(chosen.taken)
         is_plain = not (chosen.left or chosen.refused or self.decided.refused or self.decided.files or confirmed)

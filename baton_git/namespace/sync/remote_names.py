@@ -25,7 +25,7 @@ def check_remote(remote: Remote, branch: Branch, ours: Oid | None) -> Oid | None
 
     Raises:
         Unsettled: the remote has commits that are not here.
-        Unreachable, AccessDenied, RemoteError: the remote does not answer, or denies access.
+        Unreachable, AccessDenied, RemoteError: the remote does not answer, denies access, or fails.
     """
     theirs = remote.tips({branch.ref: branch.ref}, seconds=SECONDS).get(branch.ref)
     if theirs is None:

@@ -29,7 +29,7 @@ class DatedSnapshot(NamedTuple):
 
     Attributes:
         recorded_at: when it was recorded, ISO 8601.
-        revision: the number of the first revision that had it; None for a commit made by hand.
+        revision: the number of the first revision that had it; None for a commit made by hand, or if unknown.
         commit: the commit of that revision; None if it is unknown.
     """
 

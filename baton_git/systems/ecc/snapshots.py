@@ -118,7 +118,7 @@ def list_recorded(ws: Workspace) -> list[Snapshot]:
 def find_recorded(state: State, text: str) -> Snapshot:
     """Return the record of a session by the record's id, the session's id alone, or a unique beginning of either.
 
-    Archived records are found if no live one matches.
+    Unless `text` is a complete id, archived records are searched only if no live one matches.
 
     Raises:
         NotFound: no record matches.

@@ -1,4 +1,4 @@
-"""The verb `mine`: import sessions from transcripts that were on this machine before baton was installed."""
+"""The verb `mine`: import sessions from transcripts on this machine, such as those from before baton was installed."""
 
 from __future__ import annotations
 

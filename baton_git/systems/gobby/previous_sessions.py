@@ -50,7 +50,7 @@ def find_last_handoff(ws: Workspace, state: State, other_than: str | None = None
 def list_concurrent(
     state: State, anchor: Handoff | None, *, live: Collection[str] = (), other_than: str | None = None
 ) -> list[Handoff]:
-    """Return the handoffs of sessions that worked at the same time as `anchor` or ended after it began, newest first.
+    """Return the handoffs of other sessions that were active after the session of `anchor` began, newest first.
 
     They can belong to any work tree and machine. Handoffs of `live` sessions, which are active now, are included. If
     `anchor` is None, only these are returned.
@@ -70,7 +70,8 @@ def list_concurrent(
 def _work_span(state: State, handoff: Handoff) -> tuple[float, float]:
     """Return when a session began and when it was last active, in seconds since the epoch.
 
-    The times are those of its session record if it has one, otherwise those of its handoff.
+    It began at the time in its session record or, without a record, in its handoff. It was last active when its facts
+    were extracted, or at the end in its record if that is later.
     """
     session = state.entry(Key(Session.kind, session_of(handoff)))
     own = session if isinstance(session, Session) else None
@@ -145,7 +146,7 @@ def read_handoff(state: State, id_: str) -> Handoff | None:
 def resolve_handoff(state: State, text: str) -> Handoff:
     """Return the handoff that `text` names: an id, the session alone, or an unambiguous prefix of either.
 
-    Archived handoffs are searched only if no live one matches.
+    Unless `text` is a complete id, archived handoffs are searched only if no live one matches.
 
     Raises:
         NotFound: no handoff matches.

@@ -137,7 +137,7 @@ class LastingError(Part):
 
 
 class Sources(Part):
-    """Positions in the transcript of the facts that are plain texts or lists of texts.
+    """Positions in the transcript of some facts that are plain texts or lists of texts.
 
     A list of positions has the same order as its fact.
     """
@@ -188,7 +188,7 @@ class Facts(Part):
         (), description="Commands that failed and did not succeed later, oldest first."
     )
     sources: Sources = Field(
-        Sources(), description="The positions in the transcript of the facts that have no `source` of their own."
+        Sources(), description="The positions in the transcript of some facts that have no `source` of their own."
     )
     unknown: dict[str, Text] = Field(
         {},

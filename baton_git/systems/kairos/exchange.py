@@ -79,12 +79,12 @@ def import_handover(ws: Workspace, now: datetime, verb_input: ImportHandover) ->
 def export_handover(ws: Workspace, now: datetime, verb_input: ExportHandover) -> ExportedHandover:
     """Write a run, by default the only live one, to a handover file that KAIROS clients read.
 
-    An existing file is replaced only if it is a handover of the same run.
+    An existing file that is not a handover of the same run is replaced only by force.
 
     Raises:
         NotFound: there is no such run.
         InvalidArgument: no run is named, and several are live.
-        NotAllowed: the file exists and is not a handover of this run.
+        NotAllowed: without `force`, the file exists and is not a handover of this run.
         WriteFailed: the file could not be written; nothing was changed.
     """
     id_ = export_kairos(ws, verb_input.file, verb_input.session, verb_input.at, force=verb_input.force)

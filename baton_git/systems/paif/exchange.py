@@ -86,12 +86,12 @@ AGENT = {"agent": Option(hidden=True)}
 def import_paif(ws: Workspace, now: datetime, verb_input: ImportPaif) -> ImportedPaif:
     """Import PAIF's checkpoints from a folder `checkpoints`, the folder of one agent in it, or a file.
 
-    Secrets are redacted; nothing else in a checkpoint is changed. Existing checkpoints stay, and importing again adds
-    nothing. Files that are not valid checkpoints are listed, and the others are imported nevertheless.
+    Secrets are redacted; nothing else in a checkpoint is changed. Existing checkpoints are not replaced, and importing
+    again adds nothing. Files that are not valid checkpoints are listed, and the others are imported nevertheless.
 
     Raises:
-        NotFound: the path does not exist, or has no checkpoint of that agent.
-        InvalidArgument: all checkpoints in the folder are of another agent.
+        NotFound: the path does not exist, or has no checkpoint (of that agent).
+        InvalidArgument: the agent's name is invalid, or all checkpoints in the folder are of other agents.
     """
     path, agent = verb_input.path, verb_input.agent
     files = checkpoint_folder.read_checkpoints(path, checkpoint_store.parse_agent(agent) if agent is not None else None)
@@ -170,7 +170,7 @@ def _make_draft(
 
 
 def _find_agent(document: dict[str, object]) -> str | None:
-    """Return the agent that a document names."""
+    """Return the agent that a document names; None if it names none."""
     inner = document.get("session_checkpoint", document)
     metadata = inner.get("metadata") if isinstance(inner, dict) else None
     named = metadata.get("agent_id") if isinstance(metadata, dict) else None

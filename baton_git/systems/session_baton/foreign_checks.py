@@ -17,7 +17,7 @@ _UNKNOWN_THERE = {method: CHECK_METHODS[method] for method in ("command", "git_c
 
 
 def to_foreign_checks(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document whose checks session-baton's models accept; the note describes what is checked."""
+    """Return a document whose checks session-baton's models accept; a missing note becomes the original check."""
     return _change_checks(document, _to_foreign)
 
 

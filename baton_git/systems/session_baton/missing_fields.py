@@ -48,8 +48,9 @@ def fill_document(data: Any, now: datetime, known: Callable[[], State]) -> Fille
     """Fill in missing fields from the record of the same id in `known`, else with a default.
 
     A date becomes the day of the document's session according to its id, else the day of its `updated_at`, else
-    today. If a pattern has more recent occurrences than it may keep, the newest ones stay. Other faults are not
-    changed, because parsing the document reports them.
+    today; `last_seen` becomes the `first_seen`, if the pattern has one. If a pattern has more recent occurrences than
+    it may keep, the newest ones stay; an occurrence that is a plain text becomes a table. Other faults are not changed,
+    because parsing the document reports them.
     """
     if not isinstance(data, Mapping):
         return FilledDocument(data)

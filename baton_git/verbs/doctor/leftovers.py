@@ -21,7 +21,7 @@ LOCK_SECONDS = 60.0
 FILE_SECONDS = 3600.0
 """Age at which a temporary file counts as left over."""
 VIEW_SECONDS = 86_400.0
-"""Age at which the quarantine folder of a fetch counts as left over."""
+"""Age at which the temporary git directory of a fetch or push counts as left over."""
 GITS_LOCKS = ("HEAD.lock", "config.lock", "index.lock", "packed-refs.lock", "shallow.lock")
 NAMED = 5
 
@@ -81,7 +81,7 @@ def _find_dead_packs(examination: Examination) -> Iterator[Path]:
 
 
 def _find_old_files(examination: Examination) -> Iterator[Path]:
-    """Yield temporary files below `baton/`, and the quarantine folders of killed fetches."""
+    """Yield temporary files below `baton/`, and in the git directories of killed fetches and pushes."""
     folder = examination.common_dir / "baton"
     for path in _list_files(folder):
         if path.suffix == ".tmp" and examination.age(path) > FILE_SECONDS:

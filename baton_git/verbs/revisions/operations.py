@@ -89,7 +89,7 @@ def find_redoable(ws: Workspace) -> LogEntry:
 
     Raises:
         NotFound: the namespace does not exist.
-        NotAllowed: nothing was undone, or a newer operation follows the undo.
+        NotAllowed: no undo is left to redo, or a newer operation follows the undo.
     """
     _check_exists(ws)
     operations = list_operations(ws, ws.branch.log(), lambda entry: not is_redo(entry) and _is_own(ws, entry))
@@ -118,12 +118,12 @@ def is_redo(entry: LogEntry) -> bool:
 
 
 def name_commit(entry: LogEntry) -> str:
-    """Return a readable name of a commit: `revision 7`, or its id if several commits share the number."""
+    """Return a readable name of a commit: `revision 7`, or `commit ID` if it has no number of its own."""
     return f"{'commit' if entry.revision is None else 'revision'} {make_commit_argument(entry)}"
 
 
 def make_commit_argument(entry: LogEntry) -> str:
-    """Return the argument that names a commit on the command line: its number, or its id if the number is shared."""
+    """Return the command-line argument that names a commit: its number, or its id if it has no number of its own."""
     return entry.commit[:10] if entry.revision is None else str(entry.revision)
 
 

@@ -35,7 +35,7 @@ class ChecksToRun(Input):
     """Which loops to check."""
 
     ids: list[str] = Field(
-        [], max_length=1000, description="The ids of loops. Default: all loops with a check.",
+        [], max_length=1000, description="The ids of loops. Default: all unverified loops with an automatic check.",
         examples=[["OL-7k3f9q"]],
     )  # fmt: skip
     budget_seconds: float = Field(BUDGET, gt=0, le=3600, description="Seconds for all checks together.", examples=[5])
@@ -86,7 +86,7 @@ def verify(ws: Workspace, now: datetime, verb_input: ChecksToRun) -> CheckResult
 def check_loops(
     ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seconds: float = BUDGET
 ) -> CheckResults:
-    """Check the given loops concurrently, or all unverified loops with a check.
+    """Check the given loops concurrently, or all unverified loops with an automatic check.
 
     A result that repeats the stored one is not written again.
 

@@ -41,7 +41,7 @@ def anchor_record(
     """Replace the anchors of a record; without `about`, renew its anchors to the current state of the files.
 
     Raises:
-        InvalidArgument: a file is not in the work tree or lacks the symbol, or there are no anchors to renew.
+        InvalidArgument: a file is not in the work tree, its symbol is not found, or there are no anchors to renew.
     """
     record = ws.branch.read().state.find(model, id_)
     texts = about or [state.name for state in RecordAging(ws).judge(record)]
@@ -52,10 +52,10 @@ def anchor_record(
 
 
 def make_anchors(ws: Workspace, about: Sequence[str]) -> list[Anchor]:
-    """Return anchors to the given files; without any, to the files that the session changed.
+    """Return anchors to the given files; without any, to files that the session changed.
 
     Raises:
-        InvalidArgument: a file is not in the work tree, or lacks the symbol.
+        InvalidArgument: a file is not in the work tree, or its symbol is not found.
     """
     files = ws.source_files
     if files is None:
@@ -114,7 +114,7 @@ def _list_changed(ws: Workspace, top: Path) -> Iterator[str]:
 
 
 def _list_uncommitted(files: SourceFiles) -> list[str]:
-    """Return the files with uncommitted changes, last modified first; none if git does not answer in time."""
+    """Return the files with uncommitted changes, last modified first; none if git fails or does not answer in time."""
     try:
         printed = SessionRepository(files.top, files.environment, SECONDS).run_git("status", "--porcelain", "-z")
     except GitUnavailable:

@@ -74,12 +74,14 @@ class FinishFollowUp(Input):
     examples=('baton followup add "Refactor the scoring formula" --reason "release first"',),
 )
 def add_follow_up(ws: Workspace, now: datetime, verb_input: NewFollowUp) -> Added:
-    """Record work to do later, unless a live follow-up with the same text exists.
+    """Record work to do later.
+
+    Without an id, nothing is recorded if a live follow-up has the same text.
 
     Raises:
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
-        NotFound, Ambiguous: the id names no pattern, or several.
+        NotFound, Ambiguous: `pattern` names no pattern, or several.
     """
     check_not_empty(verb_input.item, "item")
     pattern = find_reference(ws, Pattern, verb_input.pattern)

@@ -20,7 +20,9 @@ REFERENCES: Mapping[str, type[Record]] = {
 
 
 def find_reference(ws: Workspace, model: type[Record], text: str | None) -> str | None:
-    """Return the complete id of the live or archived record that `text` names; None if `text` is empty.
+    """Return the complete id of the record that `text` names; None if `text` is empty.
+
+    An archived record must be named by its complete id.
 
     Raises:
         NotFound: `text` matches no record.

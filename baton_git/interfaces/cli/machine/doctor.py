@@ -71,7 +71,8 @@ def doctor_command(
 ) -> int | None:
     """Check the installation: store, records, hooks, agent CLIs, remotes, clock, permissions.
 
-    Only --fix and --undo change anything. Each repair is recorded in a journal, and --undo reverts the last one.
+    Only --fix and --undo change anything. Each repair is recorded in a journal, and --undo reverts the last one
+    that can be reverted.
 
     Exit status: 1 if there is an error, else 5 if a check could not be run, else 0, even if there are warnings.
 

@@ -71,8 +71,8 @@ EXIT_CODES = """Exit codes
   1    failed: a check failed, a file is invalid, a person must confirm first
   2    usage: an unknown option, a missing argument, an invalid value
   3    conflict or stale: somebody else wrote first, or a conflict is open
-  4    busy: other writers held the namespace for 10 seconds
-  5    unknown: a check could not be run
+  4    busy: another process was at work on the same data; try again
+  5    unknown: a check or a search could not be run
   70   a bug in baton; the message names a file with a bug report
   130  interrupted
 

@@ -192,7 +192,7 @@ def run_command(app: App, event: str, data: str, cli: str, dry_run: bool) -> int
 
     EVENT is on_session_start, on_session_end, on_pre_compact, on_after_agent, on_prompt_submit or on_stop.
 
-    Exit status: 1 if an action failed.
+    Exit status: 1 if there was a problem, such as a failed action.
 
     \b
     baton workflow run on_session_start --data '{"source": "compact"}' --dry-run

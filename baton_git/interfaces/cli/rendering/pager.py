@@ -22,7 +22,7 @@ styles, do not clear the screen."""
 
 
 def write_paged(text: str) -> None:
-    """Print a text, in the pager if stdout is a terminal with fewer lines.
+    """Print a text, in the pager if stdout is a terminal on which it does not fit.
 
     The pager is BATON_PAGER, GIT_PAGER, `core.pager` of the user's own git configuration, PAGER, or `less`. `cat` or an
     empty value means no pager.

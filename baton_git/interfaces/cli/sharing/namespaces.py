@@ -52,7 +52,10 @@ def _confirm(question: str, done: str) -> None:
 
 
 def _rename(app: App, ws: Workspace, verb_input: RenameNamespace, values: Values) -> RenamedNamespace:
-    """Rename a namespace, also in the setting that named it. A person confirms a rename on a remote."""
+    """Rename a namespace, also in the setting that named it.
+
+    Without `--yes`, a person must confirm a rename on a remote.
+    """
     if verb_input.remote and not verb_input.dry_run and not values.get("yes"):
         preview = rename_namespace(ws, app.now, verb_input.model_copy(update={"dry_run": True}))
         _confirm(f"Rename {preview.namespace} to {preview.new_name} on {verb_input.remote} too?", "renamed")
@@ -63,7 +66,10 @@ def _rename(app: App, ws: Workspace, verb_input: RenameNamespace, values: Values
 
 
 def _delete(app: App, ws: Workspace, verb_input: DeleteNamespace, values: Values) -> DeletedNamespace:
-    """Delete a namespace after a person confirmed it, and remove the setting of the repository that named it."""
+    """Delete a namespace, and remove the setting of the repository that named it.
+
+    Without `--yes`, a person must confirm.
+    """
     if not verb_input.dry_run and not values.get("yes"):
         preview = delete_namespace(ws, app.now, verb_input.model_copy(update={"dry_run": True}))
         where = f" here and on {verb_input.remote}" if verb_input.remote else ""

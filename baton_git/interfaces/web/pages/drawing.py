@@ -1,7 +1,7 @@
 """Draw the sessions of a namespace as a graph: concurrent sessions are in separate lanes, and merges join lanes.
 
 Consecutive commits of one session form one stretch. The newest stretch is at the top: `row` counts from the oldest
-stretch, `y` from the top of the drawing. The functions are pure: they convert commits to positions on a grid.
+stretch, `y` from the top of the drawing. The functions only compute: they convert commits to positions on a grid.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SESSION_OPS = frozenset({"boot", "wrap"})
 
 @dataclass
 class Stretch:
-    """Consecutive commits of one session, oldest first."""
+    """Consecutive commits of one session, oldest first; or a single commit without a session."""
 
     row: int
     commits: list[LogEntry]

@@ -103,7 +103,7 @@ def show_record(request: PageRequest) -> Response:
     with request.work() as ws:
         state = ws.branch.read().state
         if state.entry(key) is None:
-            key = key._replace(archived=True)  # the record was closed after the link was made
+            key = key._replace(archived=True)  # the record may have been closed after the link was made
         entry = state.entry(key)
         if entry is None:
             raise NotFound(KINDS[kind].title, id_, hint="the timeline may still show its changes")
@@ -123,7 +123,7 @@ def show_record(request: PageRequest) -> Response:
 
 
 def _list_actions(key: Key, entry: Entry) -> list[tuple[str, PageAction]]:
-    """Return the actions of a record; an archived one can only be reopened."""
+    """Return the actions of a record; an archived one can at most be reopened."""
     if isinstance(entry, Record):
         return list(list_actions(entry))
     return [("reopen", ACTIONS["reopen"])] if isinstance(entry, Archived) and key.kind in EDITED else []

@@ -143,7 +143,7 @@ def open_target(target: Target, around: Surroundings, adapter: str | None = None
         adapter: the id of the adapter to use; None tries each in turn.
 
     Raises:
-        InvalidArgument: the target is empty or a folder, or there is no such adapter or type of target.
+        InvalidArgument: the target is empty or a folder, the adapter is unknown or unusable, or the type is unknown.
         NotFound: no adapter can open the target, or the one that can finds no session.
         InvalidDocument: the session cannot be parsed, or the adapter returned an invalid snapshot.
         StoreError: the session cannot be read.
@@ -253,7 +253,7 @@ def list_sessions(
         adapter: the id of the only adapter to use; None uses all.
 
     Raises:
-        InvalidArgument: there is no such adapter.
+        InvalidArgument: there is no such adapter, or it cannot be used.
     """
     broken: list[BrokenAdapter] = []
     chosen = [find_adapter(adapter)] if adapter is not None else list_adapters()

@@ -101,6 +101,7 @@ def _find_file(target: Target, around: Surroundings) -> tuple[SessionFile, tuple
 
     Raises:
         NotFound: no file matches.
+        InvalidDocument: the name of the file is not that of a session file.
     """
     value = target.value.strip()
     prefixed = _PREFIX.fullmatch(value)
@@ -155,7 +156,8 @@ def _find_latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
 
 
 def _matches(file: SessionFile, wanted: str) -> bool:
-    """Return whether `wanted` means the file, by ECC's rule: it is the file's name, or its short id begins with it."""
+    """Return whether `wanted` means the file, by ECC's rule: it is the name, with or without its ending, or the
+    beginning of the short id."""
     name = file.path.name
     by_date = file.short is None and name == f"{wanted}-session.tmp"
     return (file.short or "").startswith(wanted) or name in (wanted, f"{wanted}.tmp") or by_date
