@@ -171,9 +171,10 @@ class OpenPack:
             Corrupt: the file does not have the header of a pack.
         """
         if self._body is None:
-            self._body = contents(self.path)
-            if self._body[:4] != b"PACK":
+            body = contents(self.path)
+            if body[:4] != b"PACK":
                 raise Corrupt(f"pack {self.path.name}", "does not have the header of a pack", hint="run `git fsck`")
+            self._body = body
         return self._body
 
     def read(self, offset: int, elsewhere: Callable[[bytes], Raw]) -> Raw:

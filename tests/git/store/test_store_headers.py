@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton_git.core.errors import Corrupt
-from baton_git.git.objects.pack_reader import OFS_DELTA, EntryHead, encode_entry_head, entry_head
+from baton_git.git.objects.pack_reader import OFS_DELTA, EntryHead, OpenPack, encode_entry_head, entry_head
 from baton_git.git.store import Repository, Store
 
 TEXT = "".join(f"line {number} of a text that changes little\n" for number in range(400))
@@ -64,6 +64,19 @@ def test_a_delta_that_begins_with_the_tables_of_its_code_is_read(top: Path, git)
         git(top, "commit", "-q", "-m", "grown")
     git(top, "repack", "-a", "-d", "-f", "-q")
     assert list_by_baton(top) == list_by_git(top)
+
+
+def test_a_pack_without_its_header_is_refused_at_every_access(varied: Path, git) -> None:
+    git(varied, "repack", "-q", "-a", "-d")
+    (index,) = (varied / ".git/objects/pack").glob("*.idx")
+    pack = index.with_suffix(".pack")
+    pack.chmod(0o644)
+    pack.write_bytes(b"XXXX" + pack.read_bytes()[4:])
+    opened = OpenPack(index, SHA1)
+    for _ in range(2):
+        with pytest.raises(Corrupt, match="header of a pack"):
+            _ = opened.body
+    opened.close()
 
 
 def test_a_damaged_pack_is_corrupt(varied: Path, git) -> None:
