@@ -158,7 +158,7 @@ def write_checkpoints(folder: Path, checkpoints: list[OutgoingCheckpoint], *, on
         InvalidArgument: a link leads out of the folder, or a path that should be a folder is something else.
         WriteFailed: the disk is full or refuses the write.
 
-    If an error is raised, no checkpoint has been written.
+    If an error is raised, no checkpoint has been written, unless the hint of WriteFailed names replaced files.
     """
     taken: set[tuple[str, str]] = set()
     paths: list[Path] = []

@@ -197,7 +197,7 @@ def export_paif(ws: Workspace, now: datetime, verb_input: ExportPaif) -> Exporte
     Raises:
         NotFound: there are no checkpoints, or the agent is unknown.
         InvalidName: the name of an agent cannot be the name of a folder.
-        WriteFailed: the disk is full or refuses the write; nothing was written.
+        WriteFailed: writing to disk failed; nothing was written, unless the hint names replaced files.
     """
     state, agent = ws.branch.read().state, verb_input.agent
     if agent is not None:
