@@ -133,7 +133,8 @@ def _walk(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterat
 
 
 def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Iterator[FieldChange]:
-    """Yield the change of a field, or of its nested fields if both sides are tables or equally long lists of tables."""
+    """Yield the change of a field, or of its nested fields if the field is a table that is not empty on each side that
+    has it, or if both sides are equally long lists of tables."""
     sides = [values[0] for values in (before, after) if values]
     if all(isinstance(side, Mapping) and side for side in sides):
         old_table, new_table = (values[0] if values else {} for values in (before, after))

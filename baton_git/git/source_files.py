@@ -84,7 +84,8 @@ class SourceFiles:
         """Follow the renames of a file from the commit `since` to HEAD.
 
         Returns:
-            The last path of the file, and the commit that removed it (None if the file exists at HEAD).
+            The last path of the file, and the commit that removed it: None if the file exists at HEAD, `since` if no
+            later commit changed the file.
 
         Raises:
             GitUnavailable: git fails or takes too long, the commit is unknown, or there are too many renames.

@@ -43,7 +43,8 @@ class AnchorState(NamedTuple):
 
     Attributes:
         path: the current path of its file, or the last one if the file is gone.
-        since: the first commit that changed it; empty if the change is not committed, None if unknown.
+        since: the first commit that changed or removed it; empty if the change is not committed; None if this is
+            unknown or nothing changed.
     """
 
     anchor: Anchor
@@ -93,7 +94,7 @@ class AnchorJudge:
         return AnchorState(anchor, "changed", anchor.path, self._find_change(anchor, anchor.path))
 
     def _follow(self, anchor: Anchor) -> AnchorState:
-        """Judge an anchor whose file or symbol is no longer at its path: look for renames."""
+        """Judge an anchor whose file is no longer at its path: look for renames."""
         begin = self._begin(anchor)
         if not begin:
             return AnchorState(anchor, "unknown", anchor.path)
@@ -130,7 +131,7 @@ class AnchorJudge:
         """Return the first commit after the anchor's commit in which the file or symbol differs from the anchor.
 
         Returns:
-            An empty string if no commit differs; None if git cannot find out.
+            An empty string if no commit differs; None if this is unknown.
         """
         begin = self._begin(anchor)
         if not begin:
@@ -164,7 +165,7 @@ class AnchorJudge:
         """Return git's answer to a question about an anchor: from the cache, or else from `ask`.
 
         Raises:
-            GitUnavailable: the answer is not cached, and the time limit is used up.
+            GitUnavailable: the answer is not cached, and the time limit is used up or git fails.
         """
         begin = self._begin(anchor)
         key_parts = (question, str(self._files.head), begin, anchor.path, anchor.symbol or "", anchor.digest or "")
@@ -217,7 +218,7 @@ def digest_content(files: SourceFiles, path: str, symbol: str | None, content: b
 
 
 def describe_aging(states: Sequence[AnchorState]) -> str:
-    """Describe in a few words what changed since a record was written; empty if nothing did.
+    """Describe in a few words what changed, or may have changed, since a record was written; empty if nothing did.
 
     If the author named anchors, only these are described, one by one. Otherwise all anchors are default ones (the files
     that the session had changed), which are described together, and only if more than half of them changed.

@@ -17,11 +17,11 @@ CLEAR_EVIDENCE = 0.6
 MAX_SECONDS = 2.0
 """Maximum seconds for updating the index; the rest of the update is left to the next prompt."""
 MAX_QUOTED = 400
-"""Maximum number of digests of sentences per session."""
+"""Maximum number of digests of sentences per session; the newest are kept."""
 
 
 class Recalled(NamedTuple):
-    """The text for a prompt (empty if nothing matches), and the digests of all sentences that the session received."""
+    """The text for a prompt (empty if nothing matches), and digests of the last sentences that the session received."""
 
     text: str
     quoted: tuple[str, ...]

@@ -118,7 +118,7 @@ def _lines_of(data: Any, name: str = "") -> Iterator[str]:
 
 
 def split_text(text: str, most: int = PASSAGE) -> Iterator[str]:
-    """Yield the text in pieces of at most `most` characters, cut between paragraphs, lines, sentences or words."""
+    """Yield pieces of at most `most` characters, if possible cut after a paragraph, line, sentence or word."""
     text = text.strip()
     while len(text) > most:
         cut = _find_cut(text, most)

@@ -16,7 +16,7 @@ from baton_git.recall.passages import DIGEST, TURN, Passage
 from baton_git.recall.terms import Query
 
 CANDIDATES = 120
-"""Maximum number of passages that are scored."""
+"""Maximum number of matching passages that are scored."""
 _K1, _B = 1.2, 0.6
 _COMMON = 0.2
 """Share of the passages above which a term is common. Common terms do not select candidates if all terms would select
@@ -56,7 +56,7 @@ class Ranking(NamedTuple):
     """The ranked passages for a question.
 
     Attributes:
-        ranked: the matching passages, best first.
+        ranked: the matching passages and other turns of the best sessions, best first.
         more: passages of related sessions, best first.
         evidence: the share of the question's significant terms that the best session contains, from 0 to 1.
         idf: the inverse document frequency of each term.
@@ -69,7 +69,7 @@ class Ranking(NamedTuple):
 
 
 def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ranking:
-    """Return the passages that match a question, best first."""
+    """Rank the passages that match a question, and find passages of related sessions."""
     total = index.count()
     frequencies = index.frequencies(query.weights)
     idf = {term: _idf(total, count) for term, count in frequencies.items()}

@@ -1,4 +1,4 @@
-"""The markers of Claude Code's processes: an executable `claude`, or `cli.js` of an npm package."""
+"""The markers of Claude Code: environment variables, an executable `claude`, or `cli.js` of an npm package."""
 
 from baton_git.agents.detection import AgentMarkers
 

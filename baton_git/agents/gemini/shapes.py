@@ -11,7 +11,7 @@ _PARTS = frozenset(("text", "thought", "functionCall", "functionResponse", "inli
 
 
 def understands(record: Record) -> bool | None:
-    """Return True for a record in a known format, False for a message in an unknown one, None for an unknown type."""
+    """Return True for a record in a known format, False for one of a known type in an unknown format, else None."""
     if any(name in record for name in _HEAD):
         return not any(name != "messages" and tables(value) for name, value in record.items())
     kind = text_at(record, "type")

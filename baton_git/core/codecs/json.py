@@ -1,7 +1,8 @@
 """Read and write JSON, more strictly than Python's own parser.
 
-Errors name the position of what is rejected: text that is not JSON (`NaN`), values that Python would lose (duplicate
-keys, numbers that overflow to infinity), strings that cannot be encoded (half of a surrogate pair), and deep nesting.
+Text that is not JSON (`NaN`) is rejected, and so are values that Python would lose (duplicate keys, numbers that
+overflow to infinity), strings that cannot be encoded (half of a surrogate pair), and deep nesting. Errors name the
+position or the value where it is known.
 """
 
 from __future__ import annotations

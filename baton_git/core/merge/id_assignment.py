@@ -1,6 +1,6 @@
 """Assign a key to each record: if several records have the same key, one keeps it and the others get new ids.
 
-The result does not depend on which side is ours.
+Without a preferred side, the result does not depend on which side is ours.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class MergeSide:
         return self.moves.get(key, key)
 
     def new_entry(self, key: Key, was: Entry | None) -> Entry | None:
-        """Return the entry at `key` on this side, or None if it comes from a record of the base.
+        """Return the entry at `key` on this side; None if there is none or it comes from a record of the base.
 
         Args:
             was: the entry at `key` in the base.
@@ -129,9 +129,10 @@ def identical(left: Entry | None, right: Entry | None) -> bool:
 
 
 def are_different_records(kind: str, ours: Part, theirs: Part) -> bool:
-    """Whether two records with the same id are different records: their subjects differ.
+    """Whether two records with the same id are different records.
 
-    Records that never change (`made_once`) are different if anything differs.
+    Records that never change (`made_once`) are different if anything differs, those with numbered ids if their subjects
+    differ. Records of all other kinds are the same record.
     """
     info = ALL_KINDS[kind]
     if info.made_once:

@@ -70,7 +70,7 @@ def _clear_count(rule: MergeRule, value: Any) -> Any:
 
 
 def remove_reverted_entries(merged: AnyRecord, before: Record, now: Record, after: Record) -> AnyRecord:
-    """Return the merged record with the recent lists of `now`, less the entries that `after` removed from `before`."""
+    """Return the merged record; its recent lists are those of `now`, changed as from `before` to `after`."""
     model = type(merged)
     limits = {name: rule.limit for name in model.model_fields if isinstance(rule := merge_rule(model, name), Recent)}
     sides = [side.as_data() for side in (before, now, after)]
@@ -82,7 +82,7 @@ def remove_reverted_entries(merged: AnyRecord, before: Record, now: Record, afte
 
 
 def _without_removed(limit: int, before: Sequence[Any], now: Sequence[Any], after: Sequence[Any]) -> list[Any]:
-    """Return `now` less the removed entries, plus older entries of `after` that a full list had dropped."""
+    """Return `now` less the removed entries, plus entries of `after` that are new or that a full list dropped."""
     old = {canonical_json(entry) for entry in before}
     removed = old - {canonical_json(entry) for entry in after}
     dropped = [entry for entry in after if len(now) >= limit or canonical_json(entry) not in old]

@@ -1,6 +1,7 @@
 """The merge rules that a field can declare. `merge` implements them.
 
-A field without a rule gets the value of the side that differs from the base; if both differ, a conflict is recorded.
+A field without a rule gets the value of the side that differs from the base; if both sides changed it to different
+values, a conflict is recorded.
 In JSON Schema, rules are written as `x-merge`.
 """
 

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 _LONGEST = 400
-"""Maximum length of a placeholder, in characters."""
+"""Maximum length, in characters, of a placeholder or any other text that `_NO_VALUE` recognises."""
 
 _PLACEHOLDER = r"""(?ix)
     \$ (?: [{(]{1,2} | [a-z_]\w*\b ) | % (?: [({] | [a-z_]+% ) | <[\w\s.:/-]*>?      # $TOKEN, <token>

@@ -63,7 +63,7 @@ class HookLocation:
         """The mode in which hooks are installed.
 
         `configured`: in git's configuration. `files`: as files in a folder inside this repository. `external`: not
-        written by baton, because the folder is tracked or shared with other repositories.
+        written by baton, because the folder may be tracked or shared with other repositories.
         """
         if self.git.version >= CONFIGURED_SINCE:
             return "configured"

@@ -1,4 +1,5 @@
-"""Choose and encode deltas: each version of a path is stored as a difference from the next newer version.
+"""Choose and encode deltas: older versions of a path are stored as differences from the next newer version, if this
+saves enough space.
 
 The newest version is read most and is stored whole. Objects are grouped by their path in the commits that are packed
 with them, so that the versions of a record, of its folder and of the root tree are compared with each other.
@@ -76,7 +77,8 @@ def _as_delta(base: bytes, data: bytes, distance: int) -> bytes | None:
     """Encode `data` as a delta to `base`, an entry `distance` bytes before.
 
     Returns:
-        None if a delta saves less than a third, or is not attempted because of the sizes or the contents.
+        None if a delta saves less than a third or does not restore `data`, or is not attempted because of the sizes or
+            the contents.
     """
     if not _SMALLEST <= len(data) <= _LARGEST or not _are_similar(base, data):
         return None

@@ -2,8 +2,8 @@
 
     index ::= "\\377tOc" 2 fan-out[256] id[n] crc32[n] offset[n] long-offset[m] pack-checksum index-checksum
 
-All numbers are 4 bytes, big-endian. If the top bit of an offset is set, the other bits are a position in the table of
-8-byte offsets.
+Numbers are big-endian and have 4 bytes, or 8 in the table of long offsets. If the top bit of an offset is set, the
+other bits are a position in that table.
 """
 
 from __future__ import annotations

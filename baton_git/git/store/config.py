@@ -43,7 +43,7 @@ class Config:
         return value
 
     def keys(self, section: str) -> tuple[str, ...]:
-        """Return the names that are set in `section`, in lower case."""
+        """Return the names that are set in `section`, in lower case except for subsections."""
         start = section.lower() + "."
         names = (name for path in self.paths for name in _parse_file(path, _version(path)))
         return tuple(name[len(start) :] for name in names if name.startswith(start))

@@ -2,7 +2,8 @@
 
 A commit comes before its parents. In linear history, one commit is read at a time. Where history forks, all commits
 down to the one at which all paths meet again (a stretch) are read and sorted topologically, because the clocks of two
-machines may disagree.
+machines may disagree. A stretch of more than `_LONGEST_STRETCH` commits is split, and its parts follow each other by
+time only.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import CommitInfo
 
-_LONGEST_STRETCH: Final = 2000  # a longer stretch is split, and its parts follow each other by time only
+_LONGEST_STRETCH: Final = 2000  # commits
 
 Load = Callable[[Oid], CommitInfo]
 
@@ -49,7 +50,8 @@ def _rank(commit: CommitInfo) -> tuple[int, Oid, CommitInfo]:
 
 
 def _is_complete(stretch: list[CommitInfo], waiting: list[tuple[int, Oid, CommitInfo]]) -> bool:
-    """Return whether a stretch is complete: at most one commit is queued, and it is not later than the stretch."""
+    """Return whether a stretch is complete: at most one commit is queued, and if the stretch has several commits, the
+    queued one is not later than any of them."""
     if len(waiting) > 1:
         return False
     return not waiting or len(stretch) == 1 or waiting[0][2].time <= min(commit.time for commit in stretch)

@@ -54,7 +54,7 @@ class Repository:
         """Return the repository that contains `start`, searching upwards like git, or None.
 
         Raises:
-            NotARepository: the repository is damaged, or has a format or an extension that is not supported.
+            NotARepository: the repository is damaged or unreadable, or its format or an extension is not supported.
         """
         start = Path(os.path.realpath(start))
         for folder in (start, *start.parents):
@@ -68,7 +68,7 @@ class Repository:
         """Open the repository at `path`: a git directory, a work tree, or a folder inside one.
 
         Raises:
-            NotARepository: `path` is not in a repository, or the repository is not supported.
+            NotARepository: `path` is not in a repository, or the repository is damaged, unreadable or not supported.
         """
         if not _is(S_ISDIR, path):
             raise NotARepository(f"{path} is not a folder", hint="give the path of a git repository")

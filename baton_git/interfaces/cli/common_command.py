@@ -111,7 +111,7 @@ def _join_fields(args: Sequence[str], is_field: Callable[[str], bool]) -> Iterat
 
 
 def break_example(line: str, width: int) -> Iterator[str]:
-    """Yield the lines of an example, broken with backslashes where it is longer than `width` characters."""
+    """Yield the lines of an example, if possible broken with backslashes to at most `width` characters each."""
     indent = line[: len(line) - len(line.lstrip())]
     while len(line) > width and line.lstrip().startswith("baton "):
         position = line.rfind(" ", len(indent) + 8, width - 2)

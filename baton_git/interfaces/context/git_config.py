@@ -22,6 +22,9 @@ def read_config(folder: Path, pattern: str) -> dict[str, str]:
     """Return the values of the keys that match `pattern`.
 
     Without git, return those of the keys that baton uses, from the repository's file.
+
+    Raises:
+        StoreError: git cannot read its configuration.
     """
     entries = _run_git_config(folder, pattern)
     if entries is None:

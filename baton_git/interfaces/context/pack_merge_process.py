@@ -19,7 +19,8 @@ from baton_git.core.errors import StoreError
 from baton_git.git.store import Repository, Store
 
 MERGE_SECONDS = 20.0
-"""Time limit of a merge in seconds. After it, the process is killed, and the next merge runs in the server."""
+"""Time limit of a merge in seconds. The first request after it kills the process, and merges run in the server for
+`RETRY_SECONDS`."""
 STOP_SECONDS = 2.0
 """Seconds that the process has to end when the server stops."""
 RETRY_SECONDS = 300.0
@@ -30,7 +31,7 @@ class PackMergeProcess:
     """Starts and controls the process that merges the packs of one repository; safe for concurrent threads.
 
     Attributes:
-        process: the running process; None if none was started, or after a failure.
+        process: the running process; None if none was started, and after a failure or `close`.
     """
 
     def __init__(self, repository: Repository) -> None:

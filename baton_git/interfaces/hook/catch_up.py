@@ -20,7 +20,7 @@ from baton_git.verbs.sessions.session_end import end_gone_sessions
 MAX_CAUGHT_UP = 3
 """Maximum number of unsaved sessions that one session start handles."""
 GRACE = 1.0
-"""Seconds that a session has to end after its supervisor was killed."""
+"""Seconds that a session whose supervisor was killed has to end before it is killed, too."""
 
 
 def catch_up(
@@ -49,7 +49,10 @@ def _is_unsaved(memory: HookSessionStore, session: HookSession) -> bool:
 
 
 def _has_changed_transcript(session: HookSession) -> bool:
-    """Return whether the transcript of a session changed since the last save; False if it cannot be read."""
+    """Return whether the transcript of a session changed since the last save; False if it cannot be read.
+
+    Without a transcript, return whether nothing was saved yet.
+    """
     try:
         return Path(session.transcript).stat().st_size != session.size if session.transcript else session.size < 0
     except (OSError, ValueError):

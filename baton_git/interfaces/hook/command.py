@@ -23,7 +23,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.interfaces.hook.delayed_save import save_later
 
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
-"""Time limits of hooks, in seconds. What a stopped hook did not save is saved by the next one."""
+"""Default time limits of hooks, in seconds. What a stopped hook did not save is saved by the next one."""
 MAX_INPUT = 16 << 20
 """Maximum size in bytes of an event that is read from standard input."""
 GC_THRESHOLD = 50_000
@@ -47,7 +47,7 @@ Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one hook. The exit status is 0, except for wrong arguments at a terminal."""
+    """Run one hook. The exit status is 0, except for wrong arguments at a terminal and if `--check` fails."""
     if list(arguments) == ["--check"]:
         return _check_installation()
     agent = _parse_agent(arguments)

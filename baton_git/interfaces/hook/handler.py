@@ -16,7 +16,7 @@ from baton_git.interfaces.hook.session_facts import lock_session
 from baton_git.namespace.workspace import Workspace
 
 LOCK_SECONDS = 5.0
-"""Seconds to wait for another hook of the same session."""
+"""Seconds to wait for another hook of the same session. After them, only session starts and prompts are handled."""
 
 
 def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInputs) -> HookReply:

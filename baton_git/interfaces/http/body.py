@@ -31,7 +31,7 @@ async def parse_body(model: type[Model], request: Request) -> Model:
 
     Raises:
         RequestValidationError: the body is missing, not JSON, not declared as JSON, or does not fit `model`.
-        HTTPException: 400, the body cannot be decoded.
+        HTTPException: 400, the body is not text, is nested too deep, or has a number with too many digits.
     """
     raw = await request.body()
     if not raw:
@@ -47,7 +47,7 @@ async def parse_body(model: type[Model], request: Request) -> Model:
 
 
 class Routes(APIRouter):
-    """Routes whose bodies are parsed by `parse_body` before FastAPI validates them."""
+    """Routes whose JSON bodies are parsed as strictly as by `parse_body` before FastAPI validates them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(route_class=_JsonRoute, **options)

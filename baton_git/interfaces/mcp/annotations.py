@@ -1,7 +1,8 @@
 """MCP tool annotations, by which a client decides whether a tool may run without the user's permission.
 
-Only hints that differ from MCP's defaults are sent, because the tool list is part of every request to the model. By
-default, a tool writes, is destructive and is not idempotent.
+Few hints are sent, because the tool list is part of every request to the model: those that differ from MCP's defaults,
+and for each tool that writes whether it is destructive. By default, a tool writes, is destructive and is not
+idempotent.
 """
 
 from mcp.types import ToolAnnotations

@@ -39,7 +39,8 @@ def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations
     """Return the function of the tool, with its annotations."""
 
     def find_pattern(ctx: Ctx, id: str, rule: str | None) -> ShownPattern | None:  # noqa: A002  the name of the tool's argument
-        """Return the pattern to ask about; None if the client cannot show forms or the pattern is no rule candidate."""
+        """Return the pattern to ask about; None if the client cannot show forms, or the pattern is no rule candidate or
+        has no text for the rule."""
         if not _can_ask(ctx):
             return None
         with tool_context.open_for_reading() as ws:
@@ -88,7 +89,7 @@ def _flat(text: str) -> str:
 
 
 def _read_confirmation(shown: ShownPattern | None, answer: ElicitationResult[Typed], person: str) -> Confirmed | None:
-    """Return the person's confirmation; None if nobody was asked or the typed id is not the pattern's."""
+    """Return the person's confirmation; None if nobody was asked, or the person did not type the pattern's id."""
     if shown is None or not isinstance(answer, AcceptedElicitation) or answer.data.id.strip() != shown.pattern.id:
         return None
     pattern = shown.pattern

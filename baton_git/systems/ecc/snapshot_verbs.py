@@ -182,8 +182,8 @@ def show_snapshot(ws: Workspace, now: datetime, verb_input: ShowSnapshot) -> Sho
     """Show the latest recorded snapshot of a session.
 
     Raises:
-        NotFound: the session was never recorded.
-        Ambiguous: several ids begin with the given text.
+        NotFound: the session was not recorded by then, or `at` names no revision.
+        Ambiguous: several ids begin with the given text, or several revisions match `at`.
     """
     revision = ws.branch.read(verb_input.at)
     snapshot = find_recorded(revision.state, verb_input.id)

@@ -24,7 +24,7 @@ FACTS: dict[str, Any] = {
     "git_status": None, "recent_activity": [], "key_decisions": [], "latest_prompts": [], "last_answer": None,
     "open_questions": [], "next_steps": [], "files_used": [], "errors": [],
 }  # fmt: skip
-"""The facts of the result, each with the value of a fact that was not extracted."""
+"""The facts of the result, each with its value if it was not extracted."""
 OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
 """Names of facts in the settings that differ from the names in the result."""
 FactName = Literal[
@@ -89,7 +89,7 @@ class KeptHandoff(ResultPart):
     """The stored handoff of the session."""
 
     id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
-    changed: bool = Field(description="Whether the facts differ from the stored ones.")
+    changed: bool = Field(description="Whether this call changed the stored handoff.")
     revision: int | None = Field(None, description="The revision that stored it, if it changed.")
     commit: str | None = Field(None, description="The commit of that revision.")
     summary: str = Field("", description="A description of the change.")
@@ -151,7 +151,7 @@ class ExtractedHandoff(Result):
 
     @property
     def written(self) -> WriteResult | None:
-        """The result of the write, if the facts were stored."""
+        """The result of the write; None if nothing was written."""
         return self._written
 
     @classmethod
@@ -194,8 +194,9 @@ def extract_handoff(ws: Workspace, now: datetime, verb_input: ExtractHandoff) ->
     key_decisions, latest_prompts, last_answer, open_questions, next_steps, files_used, errors.
 
     Raises:
-        InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript cannot be read.
-        InvalidName: the session's id cannot be the name of a file.
+        InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript is not named or cannot be
+            read.
+        InvalidName, InvalidDocument: the session's id cannot be the name of a file, or contains a secret.
     """
     if verb_input.transcript is None:
         raise InvalidArgument("no transcript is named", hint="give the path of one")

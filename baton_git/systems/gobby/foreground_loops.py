@@ -96,7 +96,7 @@ def run_loop(
     ws: Workspace, loop: Loop, now: Callable[[], datetime], say: Callable[[str], None],
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> LoopResult:  # fmt: skip
-    """Run sessions until one reports completion, a limit is reached, or `is_stopped` returns true.
+    """Run sessions until one reports completion, a limit is reached, the loop is stopped, or there is an error.
 
     If `is_stopped` returns true, the running session is ended.
 

@@ -25,7 +25,7 @@ from baton_git.systems.gobby.session_turns import put_turns
 
 MAX_GOAL = 64 * 1024
 MAX_TEXT = 4096
-"""Maximum size of a goal and of any other text, in bytes."""
+"""Maximum size, in bytes, of the goal or the output of `git status`, and of any other text."""
 MAX_FACTS = 160 * 1024
 """Maximum stored size of all facts together, in bytes; the limit of a record is 256 KiB."""
 MAX_NOTES = 16 * 1024
@@ -39,7 +39,7 @@ _FIRST_KEPT = ("todo_state", "files_used")
 CUT = "… [cut: {} bytes in all]"
 
 _PASSING = ("recent_activity", "git_status", "files_used", "sources", "unknown")
-"""Facts that change with every tool call. If only these have changed, nothing is written."""
+"""Facts that change with every tool call. If only these have changed, nothing is written unless it is forced."""
 
 
 def gather_facts(
@@ -120,7 +120,7 @@ def store_handoff(
     ws: Workspace, now: datetime, extraction: Extraction, *, trigger: str, notes: str | None = None,
     worktree: Path | None = None, force: bool = False,
 ) -> WriteResult | None:  # fmt: skip
-    """Store the facts as the session's handoff; write nothing and return None if no lasting fact has changed.
+    """Store the facts as the session's handoff; write nothing and return None if nothing that lasts has changed.
 
     Args:
         trigger: `pre_compact`, `stop`, `session_end`, `catch_up` or `command`.
@@ -137,7 +137,7 @@ def store_handoff(
     body, redactions = build_body(ws, key, extraction, notes, worktree)
 
     def find_change(state: State) -> tuple[dict[str, Any], Handoff | None] | None:
-        """Return the new record and the one it replaces, or None if both have the same facts."""
+        """Return the new record and the one it replaces, or None if they do not differ."""
         before = read_handoff(state, key.id)
         new = {"notes": before.notes, **body} if before is not None and before.notes is not None else body
         new = {**new, "facts": _keep_received_answer(new["facts"], before)} if before is not None else new

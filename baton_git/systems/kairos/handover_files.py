@@ -71,7 +71,8 @@ def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
     """Merge the file's changes into the state; return None if the file is missing or empty.
 
     Raises:
-        InvalidDocument, LimitExceeded: the file is invalid (with the lines), or too large; nothing is written.
+        InvalidDocument, LimitExceeded: the file is invalid (with the lines), has a key or an id that contains a secret,
+            or is too large; nothing is written.
         StepConflict: the run has ended, and the file was changed later; nothing is written.
     """
     text = copy.read()
@@ -109,6 +110,7 @@ def write_copy(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_other
         The id of the other run that was replaced or kept, or None if there was no other run.
 
     Raises:
+        InvalidDocument, LimitExceeded, StepConflict: as in `merge_copy`.
         Busy: the file keeps changing.
         WriteFailed: the file cannot be written; it is unchanged.
     """
@@ -274,8 +276,8 @@ def _parse_id(text: bytes) -> str | None:
 def _is_known(ws: Workspace, tip: Revision, run: Handover, *, unchanged: bool) -> bool:
     """Return whether git has the content of the file already.
 
-    This is the case if the run is live or archived and the file is unchanged since it was last stored, or if the branch
-    has, or had in an earlier revision, exactly this state of the run.
+    This is the case if the run is live or archived, and either the file is unchanged since it was last stored or the
+    branch has, or had in an earlier revision, exactly this state of the run.
     """
     current, data = find_live_run(tip.state, run.id), run.as_data()
     if current is not None:

@@ -53,10 +53,10 @@ def take_step(run: Handover | None, id_: str, request: StepRequest, now: datetim
     with changed partial state.
 
     Raises:
-        StepConflict: the run is not where `request` assumes, or is already at the requested step.
+        StepConflict: the run is not where `request` assumes, or is already at the requested step or after it.
         NotFound: `request.stays` is set, but there is no run.
         InvalidArgument: challenge or URI is missing, or a key is not valid in the partial state.
-        InvalidDocument, LimitExceeded: a value cannot be written.
+        InvalidDocument, LimitExceeded: a key contains a secret, or a value cannot be written.
     """
     check_keys([*request.values, *request.without])
     if run is None and request.stays:

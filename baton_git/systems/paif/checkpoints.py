@@ -416,7 +416,7 @@ def _make_restored(revision: Revision, now: datetime, agent: str) -> Restored:
 
 def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, named: str | None = None) -> tuple[str, ...]:
     """Restore the agent at the start of a session; return lines for its brief, or none if the settings do not ask for
-    this.
+    this or no agent is known.
 
     Errors never stop the session; each becomes one of the lines.
 

@@ -41,6 +41,7 @@ def parse_document(data: Any, *, where: str = "") -> BatonDocument:
 
     Raises:
         InvalidDocument: there are faults, each with its path: a wrong type, an unknown status, an id given twice, …
+        LimitExceeded: the document is nested too deep.
     """
     if not isinstance(data, Mapping):
         raise InvalidDocument([Fault("", "a baton is an object with session_id, open_loops, …")], where=where)

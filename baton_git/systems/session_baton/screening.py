@@ -29,7 +29,10 @@ class ScreenedDocument(NamedTuple):
 
 
 def screen_document(data: Mapping[str, Any]) -> ScreenedDocument:
-    """Remove the invalid records and fields. An object without any field of a baton is returned unchanged."""
+    """Remove the invalid records and fields, and fill in a missing session id.
+
+    An object without any field of a baton is returned unchanged.
+    """
     if not any(name in data for name in _PARTS):
         return ScreenedDocument(dict(data))
     kept: dict[str, Any] = {}

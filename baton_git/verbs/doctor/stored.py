@@ -159,7 +159,7 @@ class _Walk:
         self.is_cut = False
 
     def check_tip(self) -> list[Missing]:
-        """Read the files of the newest revision; return those that cannot be read."""
+        """Read the files of the newest revision; return the objects that cannot be read."""
         try:
             tree = self._store.commit(self._tip).tree
         except Corrupt:
@@ -167,7 +167,7 @@ class _Walk:
         return list(self._below(self._store.folder(tree), "", tree, is_intact=self._store.has))
 
     def check_history(self) -> list[Missing]:
-        """Check that all older objects exist; return everything that is missing."""
+        """Check that all older objects exist, as far as the time allows; return everything that is missing."""
         self._seen.clear()
         missing = self.check_tip()
         waiting, seen = deque([self._tip]), {self._tip}

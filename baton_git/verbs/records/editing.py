@@ -66,10 +66,11 @@ def edit_record(ws: Workspace, now: datetime, verb_input: EditRecord) -> Changed
 
     Raises:
         NotFound, Ambiguous: the id, or a new value that refers to a record, matches no record or several.
-        InvalidArgument: a field does not exist, or a value does not fit its field.
+        InvalidArgument: no field is given, a field does not exist, or a value does not fit its field.
         NeedsHuman: a person confirmed the field, or only a person may make the change.
         NotAllowed: the record is archived or of a kind that cannot be edited, or a rule forbids the change.
         Unsettled: an edited field has changed since it was read.
+        Corrupt: the record is unreadable.
     """
     key = find_live(ws, verb_input)
     if not verb_input.fields:

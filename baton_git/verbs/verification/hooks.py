@@ -43,8 +43,8 @@ def verify_due(
 ) -> WriteResult | None:
     """Check the unverified loops that use these methods; return None if there are none.
 
-    A result is written only if it is the first one or differs from the last. The commit names no session, even if one
-    is active: a commit in its name would claim that the session has seen all changes so far.
+    A known result is written only if it is the first one or differs from the last. The commit names no session, even if
+    one is active: a commit in its name would claim that the session has seen all changes so far.
 
     Args:
         seconds: time limit of all checks together.
@@ -147,8 +147,8 @@ def parse_pushed_components(lines: str, prefix: str) -> set[str]:
 def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str:
     """Sync the namespace with `remote` within `seconds`; return one line about the result, or an empty string.
 
-    Only a remote that already has the branch, or the remote of automatic sync, receives it. A namespace with an
-    unreadable record is not pushed.
+    If sync is automatic, a remote that already has the branch, and the remote of automatic sync, receive it; no other
+    does. A namespace with an unreadable record is not pushed.
 
     Raises:
         BatonError: as for `sync`.

@@ -82,7 +82,7 @@ def describe_similar(command: str, record: Record, state: State) -> dict[str, An
 
 
 def find_same(state: State, model: type[Similar], text: str, most: int | None = None) -> Similar | None:
-    """Return the live record with this text, ignoring case, spacing and final punctuation.
+    """Return the live record with this text, ignoring case, spacing, and final periods and exclamation marks.
 
     Args:
         most: maximum number of records to compare, in the order of their ids; None: all.
@@ -109,7 +109,7 @@ def are_similar(first: str, second: str) -> bool:
 
 
 def merge_records(ws: Workspace, now: datetime, op: str, model: type[Mergeable], verb_input: MergeInto) -> Changed:
-    """Merge a record into another one, and archive it with the other's id as the reason.
+    """Merge a record into another one, and archive it with a reason that names the other.
 
     Raises:
         InvalidArgument: both ids name the same record.
@@ -164,7 +164,7 @@ def join_records(kept: Mergeable, gone: Mergeable, *, without_covered: bool = Fa
 
 
 def _join_values(rule: MergeRule | None, ours: Any, theirs: Any) -> Any:
-    """Merge two values by a rule; without a rule, return the first one that is not empty."""
+    """Merge two values by a rule; without a rule, return the first one that is not None."""
     if ours is None or rule is None:
         return theirs if ours is None else ours
     value = combine_values(rule, (), (ours,), (theirs,))

@@ -246,7 +246,8 @@ def send_command(
     since, this command only shows it. A replaced version is kept in `.baton/kept/` in the cache. A document that waits
     for another server is sent to this one only if you name its NS.
 
-    Exit status: 3 if a conflict remains, 1 if the server is unreachable or a document waits for another server.
+    Exit status: 3 if a conflict remains, 1 if the server is unreachable or refuses a document, or a document waits for
+    another server.
 
     \b
     baton cache send --all

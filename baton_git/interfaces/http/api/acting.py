@@ -31,7 +31,7 @@ IfNoneMatch = Annotated[
 
 
 class Acting(NamedTuple):
-    """The namespace, session and agent of a request, from its headers and query."""
+    """The namespace, session, agent and If-Match of a request, from its headers and query."""
 
     namespace: str | None
     session: str | None
@@ -147,7 +147,7 @@ def _parse_read_headers(
 
 
 def _text(value: str | None) -> str | None:
-    """Return a header as UTF-8; frameworks decode headers as Latin-1."""
+    """Return a header decoded as UTF-8 if it is UTF-8, else unchanged; frameworks decode headers as Latin-1."""
     if value is None:
         return None
     try:

@@ -35,7 +35,7 @@ METHODS: dict[type, frozenset[str]] = {
     tuple: frozenset({"index", "count"}),
     LoopContext: frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length"}),
 }  # fmt: skip
-"""The allowed methods. No result is larger than the value and its arguments together."""
+"""The allowed methods and attributes. No result is larger than the value and its arguments together."""
 
 FILTERS = frozenset({
     "abs", "capitalize", "count", "d", "default", "dictsort", "first", "float", "int", "items", "last", "length",
@@ -90,7 +90,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # --- allowed operations
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return a table's key if it has one, else an allowed method; no other attribute."""
+        """Return the value of a table's key, if it has this key, else an allowed method or attribute."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
         if any(isinstance(obj, kind) and attribute in names for kind, names in METHODS.items()):
@@ -247,7 +247,7 @@ def _join_within(pieces: Iterable[str], limit: int) -> str:
 
 @contextmanager
 def _report_errors(subject: str) -> Iterator[None]:
-    """Convert every error in the block to InvalidArgument, with the line."""
+    """Convert every error in the block to InvalidArgument, with the line if it is known."""
     try:
         yield
     except InvalidArgument:
