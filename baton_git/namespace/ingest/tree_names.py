@@ -17,7 +17,9 @@ _GIT_FILES: Final = {".gitmodules": "gi7eba", ".gitattributes": "gi7d29", ".giti
 
 
 def find_tree_fault(data: bytes, width: int) -> tuple[str, str] | None:
-    """Return the first invalid entry of a tree and the reason; None if the tree is valid.
+    """Return the name of the first invalid entry of a tree and the reason; None if the tree is valid.
+
+    The name is empty if the tree cannot be parsed.
 
     Args:
         width: length of a binary object id in bytes.
@@ -56,7 +58,7 @@ def find_name_fault(name: bytes, *, is_link: bool = False) -> str:
     if name in (b"", b".", b".."):
         return f"has the name {name.decode()!r}"
     if b"/" in name or b"\\" in name:
-        return "has a slash in its name"
+        return "has a slash or a backslash in its name"
     folded = _fold_name(name.decode("utf-8", "replace"))
     if folded in (".git", "git~1"):
         return "is equivalent to .git on some systems"
