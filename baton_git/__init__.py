@@ -24,8 +24,9 @@ def open(  # noqa: A001  callers write `baton_git.open(path)`
 
     Args:
         path: a repository, or a folder in its work tree.
-        namespace: the name of the namespace; None means the one that the command `baton` would use in that folder: the
-            setting `baton.namespace` of git, else the name of the folder, or the only namespace of the remotes.
+        namespace: the name of the namespace; None means the one that the command `baton` would use in that folder:
+            BATON_NAMESPACE or the setting `baton.namespace` of git, else the name of the folder, or the only namespace
+            of the remotes.
         session: the session that acts; None means the session that `boot` begins.
         agent: the agent that acts.
         create: whether to create what is missing: a bare repository at `path` at once, and the namespace with the first

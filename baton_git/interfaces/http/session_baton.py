@@ -45,7 +45,7 @@ class WriteRequest(BaseModel):
 
 
 class ReadAnswer(BaseModel):
-    """The newest document of a namespace. If the namespace does not exist, all other values are null."""
+    """The newest document of a namespace. If it does not exist, all values except `namespace` are null."""
 
     baton: dict[str, Any] | None = Field(description="The document; null if the namespace does not exist.")
     namespace: str

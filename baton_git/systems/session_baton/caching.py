@@ -1,7 +1,8 @@
 """session-baton's local cache: write-through, with pending uploads and conflicts.
 
 A document is saved as pending before it is sent to the server, so a kill at any moment loses nothing. A document that
-the server rejects stays pending, and the server's document is saved too, until the conflict is resolved.
+the server rejects stays pending. If the server has another document, that one is saved too, until the conflict is
+resolved.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class CacheOutcome(NamedTuple):
 
     Attributes:
         entry: the current cache entry of the namespace.
-        answer: the server's document; None if the server was not reached or no request was needed.
+        answer: the server's document; None if there is none to report, for example because the server was not reached.
         sent: whether the server accepted a document, or had it already.
         is_replaced: whether the server's document replaced the cached one.
         offline: why the server or the lock was not available; otherwise empty.
@@ -80,8 +81,8 @@ def read_baton(cache: BatonCache, name: str) -> CacheOutcome:
     baton is returned.
 
     Raises:
-        AccessDenied, RemoteError: the server refuses the read, or its answer is not a baton. The rejection of a
-            pending document is not an error.
+        AccessDenied, RemoteError: the server denies access or refuses the read, or its answer is not a baton. Any other
+            rejection of a pending document is not an error.
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written.
     """
     namespace = Namespace(name)
@@ -137,7 +138,7 @@ def write_baton(
     baton: dict[str, Any],
     report_redactions: Callable[[tuple[Redaction, ...]], None] = lambda redactions: None,
 ) -> CacheOutcome:
-    """Write the document to the cache and the server; a pending document is sent first, and kept if it is rejected.
+    """Write the document to the cache and the server; another pending document is sent first, and kept if that fails.
 
     Args:
         report_redactions: called with the redactions, before anything is stored or sent.
@@ -146,7 +147,7 @@ def write_baton(
         AccessDenied, RemoteError: the server refuses; the document stays pending in the cache.
         InvalidArgument: another document is pending for another server.
         Busy: another process holds the lock for too long.
-        WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written; nothing was sent then.
+        WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written.
     """
     namespace = Namespace(name)
     baton, redactions = redact(baton)

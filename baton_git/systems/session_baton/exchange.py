@@ -125,9 +125,10 @@ class ExportedBatons(Result):
 def import_session_baton(ws: Workspace, now: datetime, verb_input: ImportBatons) -> ImportedBatons:
     """Import batons of session-baton from its SQLite database, its cache folder, or a JSON file.
 
-    Imported records are merged with those of this namespace. A later import of the same source applies what changed
-    there: records that the source no longer has are archived. If PATH has several namespaces and none is named with
-    --from, the one with the name of this namespace is imported. Invalid rows are quarantined: baton import quarantine.
+    Imported records are merged with those already in the namespace. A later import of the same source applies what
+    changed there: records that the source no longer has are archived. If PATH has several namespaces and none is named
+    with --from, the one with the name of this namespace is imported. Invalid rows are quarantined: baton import
+    quarantine.
 
     Raises:
         NotFound: there is no baton, or none of that name.

@@ -19,7 +19,7 @@ from baton_git.verbs.doctor.journal import list_files
 
 
 def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
-    """Find git hooks that do not run: missing for some events, overwritten, outdated, or without their program."""
+    """Find git hooks that are outdated or do not run (missing for some events, overwritten, or without a program)."""
     if examination.common_dir == examination.local.data / "state.git":
         yield ok("your own store has no hooks")
         return

@@ -36,7 +36,7 @@ class Check(NamedTuple):
         about: a sentence that is true if the check passes, for the list of checks.
         needs: the inputs without which the check is skipped: a repository, a namespace in it, the machine, the machine
             and a repository (`local`), or the machine and a namespace that may have remotes (`network`).
-        run: yields the findings; nothing if there is no problem.
+        run: yields the findings, which need not be problems; it may yield none.
         fine: the summary if there is no finding.
         advice: what a person can do about a problem, for findings that have neither a repair nor advice of their own.
     """

@@ -45,7 +45,7 @@ NOBODY = {
 
 
 def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
-    """Find remotes that do not answer, and branches that are ahead of or behind ours."""
+    """Find remotes that do not answer, branches that differ from ours, and commits that wait for a review."""
     ws = examination.ws
     names = list_remotes(ws)
     if not names:
@@ -173,7 +173,7 @@ def _describe_public(ws: Workspace, name: str) -> Diagnostic:
 
 
 def check_permissions(examination: Examination) -> Iterator[Diagnostic]:
-    """Find private files that others can read, and files of the repository that belong to somebody else."""
+    """Find private files that others can read, and paths of the repository with another owner or no write access."""
     open_to_others = sorted(_list_exposed(examination))
     if open_to_others:
         shown = ", ".join(map(str, open_to_others[:NAMED])) + (", …" if len(open_to_others) > NAMED else "")

@@ -49,10 +49,13 @@ class ReadyItem(ResultPart):
         "a rule. `unverified`: a loop is not verified yet."
     )
     kind: str = Field(
-        description="The kind of the record; `remote` for a review, `import` for imported rows.", examples=["open_loop"]
+        description="The kind of the record; `remote` for a review, `import` for imported rows, `file` for "
+        "an unreadable file that is not that of a record.",
+        examples=["open_loop"],
     )
     id: str = Field(
-        description="The id of the record; the name of the remote for a review, of the namespace for imported rows.",
+        description="The id of the record; the name of the remote for a review, of the namespace for imported rows; "
+        "the path of a file that is not that of a record.",
         examples=["OL-7k3f9q"],
     )
     title: str = Field(description="The item's title.", examples=["Deployed X"])

@@ -37,7 +37,7 @@ def end_session(
 
     Args:
         context: replaces the context that the session started with. If somebody else has changed it since, both
-            texts are kept, theirs first.
+            texts are kept, theirs first; with `expected_revision` or without a session, only the new text.
         summary: what the session did, in a sentence.
         expected_revision: fail unless this is still the newest revision.
 

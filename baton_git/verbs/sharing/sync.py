@@ -182,7 +182,7 @@ def _make_offline_outcome(branch: Branch, remote: str) -> SyncOutcome:
 
 
 def describe_sync(done: Synced, *, waiting: bool = True) -> list[str]:
-    """Describe the outcome of a sync in lines for a person; empty if nothing changed.
+    """Describe the outcome of a sync in lines for a person; empty if there is nothing to report.
 
     Args:
         waiting: whether to mention commits that wait for a review.

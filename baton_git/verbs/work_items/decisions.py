@@ -35,8 +35,7 @@ class NewDecision(Input):
     about: About = Field([])
     tier: Literal["raw_source", "llm_derived", "human_confirmed"] | None = Field(
         None,
-        description="Who vouches for it. Default: human_confirmed if a person types it at a terminal, or else "
-        "llm_derived.",
+        description="Who vouches for it. Default: human_confirmed if a person vouches for it, or else llm_derived.",
     )
     id: str | None = Field(
         None, min_length=1, description="The id to use, to continue an existing numbering. Default: a new one."

@@ -42,7 +42,7 @@ def status_role(record: StoredRecord) -> Role:
 
 
 def describe_source(record: StoredRecord) -> str:
-    """Return who vouches for a record, in a word; empty for an agent on this machine, the usual case."""
+    """Return who vouches for a record, in one or two words; empty for an agent on this machine or if it is unknown."""
     source = record.provenance
     if source is None or source.kind == "agent":
         return ""
@@ -82,8 +82,8 @@ def _render_records(app: App, result: ListedRecords) -> None:
 
 
 def _list_records(app: App, ws: Workspace, verb_input: RecordFilter, values: Values) -> ListedRecords:
-    """List the records. Also print to stderr how many commits of each remote wait, because the list does not contain
-    their changes."""
+    """List the records. Without --json, also print to stderr how many commits of each remote wait, because the list
+    does not contain their changes."""
     if not app.json:
         for remote, commits in count_waiting_commits(ws):
             app.say(flat(describe_waiting(ws.branch, remote, commits)))
@@ -106,8 +106,8 @@ def _make_tables(app: App, records: list[StoredRecord]) -> Styled:
 
 
 def fill_filter(app: App, values: Values) -> Values:
-    """Return the values with --session and --agent as filters, and with the path of --about relative to the top of the
-    work tree."""
+    """Return the values with --session and --agent as filters, and with the path of --about, if it exists, relative
+    to the top of the work tree. The default of the limit is 1000."""
     options = app.settings.options
     named = {"by_session": options.session, "by_agent": options.agent}
     about = values.get("about")

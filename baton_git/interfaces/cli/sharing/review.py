@@ -46,12 +46,13 @@ def review_command(
 ) -> None:
     """Review fetched changes that are not merged yet: accept or reject them, record by record or all together.
 
-    At a terminal, and without --accept or --reject, the command asks about each record. A rejected change stays
+    At a terminal, the command asks about each record, unless an option decides. A rejected change stays
     rejected on later syncs; a later change of the same record waits again. To accept a change that makes a rule, a
     person must type the record's id.
 
     Changes wait for a review if the policy of the remote (git config remote.NAME.batonPolicy) is review, or if it is
-    signed and no allowed key signed their commits.
+    signed and no allowed key signed their commits. Under any policy, commits made by hand that silently revert others
+    wait too, and so do changes with a file that is not allowed in a namespace.
 
     \b
     baton review
