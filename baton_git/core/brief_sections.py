@@ -1,4 +1,4 @@
-"""The sections of a brief that come from the state alone: context, loops, follow-ups, decisions, rules, patterns."""
+"""The sections of a brief that show records of the state: context, loops, conflicts, decisions, rules and others."""
 
 from __future__ import annotations
 

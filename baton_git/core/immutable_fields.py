@@ -29,7 +29,7 @@ def fixed_fields(model: type[Part]) -> tuple[str, ...]:
 
 
 def find_breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Breach]:
-    """Yield the immutable fields that differ between two entries of one key."""
+    """Yield the immutable fields that `before` has and `after`, an entry of the same key, changes or removes."""
     if not isinstance(before, Record) or isinstance(after, Unreadable):
         return
     names = fixed_fields(type(before))

@@ -267,7 +267,7 @@ CLOSED = {
 KIND_OF_FOLDER = {info.folder: info.kind for info in KINDS.values()}
 
 NUMBERED = tuple(kind for kind, info in KINDS.items() if info.prefix)
-"""The kinds whose ids have a prefix and a number, such as `OL-001`."""
+"""The kinds whose ids have a prefix. Clients put a number after it, such as `OL-001`."""
 
 
 @cache

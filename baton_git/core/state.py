@@ -175,13 +175,13 @@ class State:
 
     @property
     def readable_head(self) -> Head:
-        """The record `head`, or an empty one if its file cannot be read. Use it to show a state, never to write one."""
+        """The record `head`, or an empty one if none can be read. Use it to show a state, never to write one."""
         entry = self.entry(HEAD)
         return entry if isinstance(entry, Head) else Head()
 
     @property
     def readable_shape(self) -> Shape:
-        """The layout of the last whole document, or an empty one if its file cannot be read."""
+        """The layout of the last whole document, or an empty one if none can be read."""
         entry = self.entry(SHAPE)
         return entry if isinstance(entry, Shape) else Shape()
 

@@ -50,7 +50,8 @@ def rename_branch(branch: Branch, new: Namespace, stamp: CommitStamp, environmen
     """Rename a namespace; return the tip of the new branch.
 
     Raises:
-        NotFound, NotAllowed, InvalidDocument: under the same conditions as `check_rename`.
+        NotFound, NotAllowed, InvalidDocument: under the same conditions as `check_rename`; NotFound also if the renamed
+            namespace was deleted concurrently.
         Busy: other writers moved a branch at every attempt.
         Corrupt, StoreError, WriteFailed: a branch cannot be read or written.
     """

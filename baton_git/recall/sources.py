@@ -138,7 +138,7 @@ def _add_commit(index: RecallIndex, branch: Branch, group: str, info: CommitInfo
 
 
 def _is_replaced(key: Key) -> bool:
-    """Whether only the newest version of a record is indexed, because sessions rewrite records of this kind."""
+    """Whether only the newest version of a record is indexed: true for the kinds that sessions leave for later ones."""
     return ALL_KINDS[key.kind].left_behind
 
 

@@ -1,7 +1,7 @@
 """Extract the terms of texts and questions, by the same rules for both.
 
-A term is the stem of a word, or a number. A compound name (`max_connections`, `app/models/user.py`) yields the terms of
-its parts and the whole name without punctuation. Text in scripts without spaces between words yields pairs of
+A term is the stem of a word, a number or a symbol. A compound name (`max_connections`, `app/models/user.py`) yields the
+terms of its parts and the whole name without punctuation. Text in scripts without spaces between words yields pairs of
 characters.
 """
 

@@ -82,7 +82,7 @@ class HookSessionStore:
         self.folder = os.path.join(common_dir, "baton", "agents")
 
     def path(self, cli: str, session: str, suffix: str = ".json") -> str:
-        """Return the path of a session's file; an id with special characters is encoded."""
+        """Return the path of a session's file; an id that is long or has special characters is encoded."""
         plain = session if _is_plain(session) else session.encode("utf-8", "replace").hex()[:120]
         return os.path.join(self.folder, f"{cli}-{plain}{suffix}")
 
@@ -164,7 +164,7 @@ def _read(path: str) -> HookSession | None:
 
 
 def _parse_session(data: Mapping[str, Any]) -> HookSession | None:
-    """Build a session from JSON. A field of another type counts as missing; a session without an id gives None."""
+    """Build a session from JSON; None without a CLI or an id. A field of another type counts as missing."""
     fields: dict[str, Any] = {}
     for name, default in _DEFAULTS.items():
         value = data.get(_STORED_NAMES.get(name, name))

@@ -36,7 +36,7 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")
 
 
 class Finding(NamedTuple):
-    """A problem that prevents hooks from running, or may prevent it, and what to do about it."""
+    """A problem with the hooks, or a possible one, and what to do about it."""
 
     verdict: Verdict
     summary: str
@@ -165,7 +165,7 @@ class HookInspection:
         return {path: commands for path, commands in lines.items() if commands}
 
     def _describe_older(self, copies: Mapping[Path, list[str]]) -> Iterator[Finding]:
-        """Describe the copies if each of them has a line of an older baton."""
+        """Report an outdated copy if each of the copies has a line of an older baton."""
         older = [path for path, commands in copies.items() if any(map(is_older, commands))]
         if older and len(older) == len(copies):
             update = self.cli.package.update

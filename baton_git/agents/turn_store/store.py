@@ -43,7 +43,7 @@ class TurnStore:
         return self.folder / encode(agent) / f"{encode(session)}{_SUFFIX}"
 
     def load(self, agent: str, session: str) -> SessionTurns | None:
-        """Return the stored turns; None if there are none, or the file is damaged or of a newer format.
+        """Return the stored turns; None if there are none, or the file is damaged or of another format.
 
         Raises:
             InvalidName: an id cannot be a file name.

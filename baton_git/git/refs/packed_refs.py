@@ -2,7 +2,8 @@
 
     packed-refs ::= ("# pack-refs with:" (" " trait)* NL)? (id " " ref NL ("^" id NL)?)*
 
-If the header has the trait `sorted` (written by git since 2.15), refs are found by binary search.
+If the header has the trait `sorted` (written by git since 2.15), refs are found by binary search; otherwise the
+lines are searched in order.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def cut(log: str, length: int) -> None:
 
 
 def last_value(log: str) -> str | None:
-    """Return the newest value in the log, unchecked, or None without a log."""
+    """Return the newest value in the log, unchecked, or None if there is none or the log cannot be read."""
     try:
         with Path(log).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))

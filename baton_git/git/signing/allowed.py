@@ -2,7 +2,7 @@
 
     verify(commit) = Signed(principal, fingerprint)   the key was allowed when the commit was made
                    | Unsigned()
-                   | BadSignature(why)                the signature is invalid or its key is not allowed
+                   | BadSignature(why)                the signature or its key is not accepted
                    | UnknownSigner(why)               the signature could not be verified; never counts as signed
 
 As in git, the time of a commit is its committer time. The owner of an expired key can therefore still sign commits with
@@ -43,7 +43,7 @@ class Unsigned:
 
 @dataclass(frozen=True, slots=True)
 class BadSignature:
-    """The signature is invalid or not allowed; `why` completes a sentence that begins with "the signature"."""
+    """The signature is invalid or not acceptable; `why` completes a sentence that begins with "the signature"."""
 
     why: str
 

@@ -35,7 +35,11 @@ def read_list(call: Call, key: str) -> list[str]:
 
 
 def _words(call: Call, key: str) -> tuple[str, ...]:
-    """Return the command or arguments in a setting, split as a shell would."""
+    """Return the command or arguments in a setting, split as a shell would.
+
+    Raises:
+        InvalidArgument: the setting cannot be split, and the call is not lenient.
+    """
     text = call.settings.config.get(key.lower(), "")
     try:
         return tuple(shlex.split(text))

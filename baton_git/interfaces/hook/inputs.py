@@ -20,7 +20,8 @@ class HookInputs(NamedTuple):
     Attributes:
         memory: the stored states of sessions.
         options: which facts are extracted.
-        folders: returns the folders of workflows; called only for events that a workflow handles.
+        folders: returns the folders of workflows; called only at the start of a session and for events that a workflow
+            handles.
         home, environment: determine where agent CLIs keep their transcripts.
         pid: the process id of the agent.
         paif: PAIF's settings of the work tree.

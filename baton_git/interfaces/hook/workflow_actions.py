@@ -76,7 +76,7 @@ class SessionActions:
         return self._extract()
 
     def extract_facts(self, include: Sequence[str] | None) -> Mapping[str, Any]:
-        """Save the facts in the namespace and return them; only those in `include`, if given."""
+        """Save the facts in the namespace, unless that is disabled; return them, or only those in `include`."""
         if not self._options.enabled:
             return SWITCHED_OFF
         self._save_handoff("pre_compact")

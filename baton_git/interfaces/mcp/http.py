@@ -49,7 +49,7 @@ def open_listener(host: str, port: int, *, anywhere: bool) -> socket.socket:
 
     Raises:
         InvalidArgument: the address is not loopback and `anywhere` is false.
-        StoreError: the address does not exist on this machine or is in use.
+        StoreError: the server cannot listen on the address, for example because it is in use.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

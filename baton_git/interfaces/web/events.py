@@ -1,4 +1,4 @@
-"""`/n/…/events`: server-sent events that notify open pages of changes."""
+"""`/events` and `/n/…/events`: server-sent events that notify open pages of changes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ HEARTBEAT = 20.0
 def endpoint(site: Site, access: PageAccess, stream_limit: StreamLimit) -> Callable[[Request], Awaitable[Response]]:
     """Return the handler of the streams of one namespace and of all namespaces.
 
-    It answers 204 to a visitor who is not logged in. With the parameter `now`, it returns the tip as JSON, for pages
-    that poll.
+    It answers 204 to a visitor who is not logged in, and for an invalid namespace. With the parameter `now`, it returns
+    the tip as JSON, for pages that poll.
     """
 
     async def events(request: Request) -> Response:

@@ -79,7 +79,8 @@ class PageRequest:
         address: the path and the query, quoted.
         names: the parameters of the path; `client` is the address of the client.
         is_safe: whether the browser is connected by TLS to this server, or to a proxy in front of it.
-        form: the fields of the submitted form, whose CSRF token has been checked.
+        form: the fields of the submitted form; a `post` handler gets them only after the check that its `PageRoute`
+            requires.
     """
 
     site: Site
@@ -126,7 +127,7 @@ class PageRequest:
         return f"a click on this page does not count as a person's confirmation, because {reason}"
 
     def read_number(self, name: str, default: int = 1, most: int = 100_000) -> int:
-        """Return a whole number of the query, at least 1; `default` for anything else."""
+        """Return a whole number of the query, limited to 1 to `most`; `default` if it is not a number."""
         text = self.query.get(name, "")
         return min(max(1, int(text)), most) if text.isdecimal() and len(text) < 10 else default
 
@@ -282,8 +283,8 @@ class PageController:
         )
 
     def _check_form_token(self, page: PageRoute, request: PageRequest, form: Mapping[str, str]) -> float | None:
-        """Return None if the form contains the CSRF token of its browser, or the page's token again. Otherwise return
-        the seconds until another token is accepted for checking (0: now).
+        """Return None if the form contains the CSRF token of its browser or the page's token again, or needs neither.
+        Otherwise return the seconds until another token is accepted for checking (0: now).
 
         A cookie alone is not enough, because browsers send it to other servers on this host too.
         """

@@ -96,7 +96,7 @@ def kind_words(kind: str, count: int = 1) -> str:
 
 
 def about(record: Part, kind: str) -> str:
-    """Return the title of a record, from the field that its kind names."""
+    """Return the title of a record, from the field that its kind names, or else its id."""
     return str(value_at(record, ALL_KINDS[kind].about) or record.as_data().get("id", ""))
 
 

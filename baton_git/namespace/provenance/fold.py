@@ -1,7 +1,7 @@
 """Compute the marks of records at a commit by a fold over the history, which visits each commit once, parents first.
 
 A mark names the commits that a value comes from (`marks`). A facet is a part of a record that has a mark of its own.
-A commit with one parent marks the facets whose values it changes; all other facets keep their marks.
+A commit that is not a merge marks the facets whose values it changes; all other facets keep their marks.
 Restoring an older value is a change like any other. For merge commits see `merges`.
 """
 
@@ -83,7 +83,7 @@ class Walk:
 
 
 class MarkFold:
-    """A running fold. The marks of a parent are changed in place if no other commit needs them."""
+    """A running fold. The marks of a parent are changed in place unless they are cached or needed by another commit."""
 
     def __init__(self, store: Store, ledger: Ledger, walk: Walk) -> None:
         self._store = store
@@ -148,7 +148,7 @@ def apply_commit(marks: ProvenanceMarks, view: CommitView) -> None:
 
 
 class _Step:
-    """The changes of one commit with one parent."""
+    """The changes of one commit that is not a merge."""
 
     def __init__(self, marks: ProvenanceMarks, view: CommitView, changed: list[LabelledChange]) -> None:
         self.marks = marks

@@ -144,6 +144,7 @@ def load_marks(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
 
     Raises:
         Corrupt: a commit or a tree cannot be read.
+        StoreError, WriteFailed: the ledger cannot be read or created.
     """
     store = history.store
     cached: ProvenanceMarks | None = store.memory.get(("marks", commit))

@@ -96,7 +96,7 @@ def plan_sync(branch: Branch, tips: BranchTips, terms: Terms) -> Plan:
 
 
 def is_rewritten(store: Store, tips: BranchTips) -> bool:
-    """Return whether the remote branch lost commits since it was last seen."""
+    """Return whether the remote branch exists, but has lost commits since it was last seen."""
     if tips.seen is None or tips.theirs is None:
         return False
     return not _is_behind(store, tips.seen, tips.theirs)

@@ -19,9 +19,12 @@ class Terms:
 
     Attributes:
         policy: `auto`: merge all commits; `review`: leave them for review by a person; `signed`: merge up to the first
-            commit that is not signed by an allowed key, and leave the others for review.
+            commit that is not signed by an allowed key, and leave the others for review. Under every policy, commits
+            that silently revert others wait (unless `settle` is set), and so do commits with a file that is not
+            allowed in a namespace.
         trusted: tells whether a commit is signed by an allowed key; None if signing is not configured.
-        settle: what to do if the branch was rewritten or deleted on the remote; None: stop and report it.
+        settle: what to do if the branch was rewritten or deleted on the remote, or if a local commit silently reverts
+            others; None: stop and report it.
         name: the name of the remote in the configuration.
         address: its URL, without credentials.
     """

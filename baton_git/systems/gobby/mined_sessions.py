@@ -73,7 +73,7 @@ def read_session(
 
     Args:
         work_tree: the top level of the session's work tree; None means the folder in which the session began.
-        keep_turns: also store the session's turns on this machine.
+        keep_turns: also store the session's turns on this machine, if the session has facts.
 
     Raises:
         InvalidDocument: the file belongs to another agent CLI, or an id contains a secret.

@@ -31,6 +31,7 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
 
     Raises:
         InvalidName: the session id cannot be used as a file name.
+        StoreError, LimitExceeded: the stored turns cannot be read.
         WriteFailed: the file cannot be written.
     """
     folder = work_tree or extraction.home or extraction.cwd

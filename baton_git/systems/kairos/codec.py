@@ -76,8 +76,9 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
     """Parse a handover file into a record's plain data. Blank lines and a BOM are ignored, and lines may end with CRLF.
 
     Raises:
-        InvalidDocument: the text is not UTF-8, a line has no key, a key is given twice, `SESSION_ID` is missing or not
-            a valid id, or `step_index` is not a whole number from 1. Each fault names its line.
+        InvalidDocument: the text is not UTF-8, a line has no valid key, a key is given twice, a value is nested too
+            deeply, `SESSION_ID` is missing or not a valid id, or `step_index` is not a whole number from 1. Each fault
+            names its line.
     """
     try:
         values, faults = _parse_lines(text.decode("utf-8-sig"))

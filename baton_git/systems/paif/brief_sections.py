@@ -14,8 +14,8 @@ from baton_git.systems.seed_system import BriefRequest
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:
-    """Yield at most one section: the newest checkpoint of the agent that reads the brief. If that agent is unknown or
-    has no checkpoint, the section names the agents that have checkpoints."""
+    """Yield at most one section: the newest checkpoint of the agent that `_find_reader` returns. If it returns None,
+    the section names the agents that have checkpoints."""
     reader = _find_reader(request.state, request.agent)
     request.problems.extend(f"{entry.path}: {entry.why}" for entry in _list_unreadable(request, reader))
     agents = _list_agents(request.state)

@@ -22,7 +22,7 @@ def read_settings(folder: Path | None) -> PaifConfig | None:
     """Return PAIF's settings of a work tree; None if it has none or there is no work tree.
 
     Raises:
-        InvalidDocument: the block of settings is not valid.
+        InvalidDocument: the block of settings is not valid, or the file is not UTF-8 text.
         StoreError: the file cannot be read.
     """
     text = _read_text(folder) if folder is not None else None
@@ -34,7 +34,7 @@ def read_settings(folder: Path | None) -> PaifConfig | None:
 
 
 def _read_text(folder: Path) -> str | None:
-    """Return the beginning of the file, `MAX_BYTES` at most, as text; None if it does not contain PAIF's key."""
+    """Return the beginning of the file, `MAX_BYTES` at most, as text; None without a file or PAIF's key in it."""
     try:
         raw = _read_beginning(folder / FILE)
     except (FileNotFoundError, NotADirectoryError):

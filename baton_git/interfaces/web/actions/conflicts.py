@@ -93,7 +93,10 @@ def view_conflict(state: State, conflict: Conflict) -> ConflictView:
 
 
 def _find_side(conflict: Conflict, sides: dict[str, Any], current: tuple[Any, ...] | None) -> str | None:
-    """Return the side that has the record's current value; None if it was changed since the merge."""
+    """Return the side that has the record's current value; None if it was changed since the merge.
+
+    If the current value cannot be determined, return the winner.
+    """
     if current is None:
         return conflict.winner
     order = sorted(SIDES, key=lambda side: side != conflict.winner)

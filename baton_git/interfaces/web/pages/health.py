@@ -37,7 +37,7 @@ class Health(NamedTuple):
 
     @property
     def level(self) -> str:
-        """The level of the most urgent sign: `bad` or `warn`; `fine` if there is none."""
+        """The level of the most urgent sign: `bad` or `warn`; `fine` if there are only notes, or no signs."""
         return next((sign.level for sign in self.signs if sign.level != "note"), "fine")
 
 

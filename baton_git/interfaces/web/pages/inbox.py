@@ -40,7 +40,7 @@ class InboxRow(NamedTuple):
 
     @property
     def link_label(self) -> str:
-        """The label of the link to the page where it is resolved; empty if the row has buttons."""
+        """The label of the link to the page where it is resolved; empty if the row shows its `actions` instead."""
         if _takes_approval(self.item):
             return "Approve"
         return {"conflict": "Resolve", "review": "Review", "rule": "Decide"}.get(self.item.need, "")

@@ -85,7 +85,7 @@ def is_fresh(time: str | None, now: datetime) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; bytes that are not UTF-8 become U+FFFD.
+    """Return the text of a file; bytes that are not UTF-8 become U+FFFD, and CRLF becomes LF.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
@@ -115,7 +115,7 @@ def is_folder(path: Path) -> bool:
 
 
 def find_modified_time(path: Path) -> str:
-    """Return when a file was last modified, ISO 8601 in UTC; empty if the file is gone."""
+    """Return when a file was last modified, ISO 8601 in UTC; empty if that cannot be read."""
     try:
         seconds = path.stat().st_mtime
     except OSError:

@@ -30,7 +30,7 @@ Result = Mapping[str, Any]
 
 
 def extract_handoff_context(run: EventRun, arguments: Arguments) -> Result:
-    """Store the facts of the session in its handoff, and as the variable `store_as` for later actions."""
+    """Store the facts of the session in its handoff, and under the name `store_as` for later actions."""
     name, include = arguments.get("store_as", "compact_handoff"), arguments.get("include")
     if run.is_dry:
         return {"would": "extract the facts of the session", "stored_as": name, "include": include}
@@ -58,7 +58,7 @@ def inject_context(run: EventRun, arguments: Arguments) -> Result:
 
 
 def _read_source(run: EventRun, source: str) -> SourceContent | None:
-    """Return the content of the source with this name, else the variable of this name."""
+    """Return the content of the source with this name, else the stored facts or the variable of this name."""
     try:
         return run.effects.read_source(source)
     except InvalidArgument:

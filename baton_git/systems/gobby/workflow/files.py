@@ -48,8 +48,8 @@ class WorkflowFile(NamedTuple):
     """A workflow file.
 
     Attributes:
-        state: `on`, `off` (switched off), `not allowed` (not approved on this machine), `hidden` (another workflow with
-            this name takes precedence), or `broken`.
+        state: `on`, `off` (disabled, or not enabled), `not allowed` (not approved on this machine), `hidden`
+            (another workflow with this name takes precedence), or `broken`.
         workflow: the parsed file; None if it is broken.
         problem: why it is broken.
         text: the content; `digest` was computed from its bytes.

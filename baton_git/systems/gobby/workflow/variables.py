@@ -28,7 +28,7 @@ class KeptVariables:
 
     @property
     def path(self) -> Path:
-        """The path of the file. A name that a file system could confuse with another (`A` with `a`) is hashed."""
+        """The path of the file. A name that a file system could reject, or confuse with another one, is hashed."""
         name = self.session
         if not _PLAIN.fullmatch(name):
             name = f"={sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
@@ -50,7 +50,7 @@ class KeptVariables:
         return data, ""
 
     def save(self, variables: dict[str, Any]) -> None:
-        """Store the variables, and remove those of the oldest sessions.
+        """Store the variables, and remove those of sessions beyond the newest `MAX_SESSIONS`.
 
         Raises:
             LimitExceeded: they are too large.
