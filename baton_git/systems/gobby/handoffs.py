@@ -273,9 +273,9 @@ def _cut(value: Any, most: int) -> Any:
 
 
 def cut_text(text: str, most: int) -> str:
-    """Return the text, truncated to `most` bytes including a mark if it is longer."""
+    """Return the text; if it is longer than `most` bytes, its beginning and a mark. Only the mark may exceed `most`."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= most:
         return text
     mark = CUT.format(len(raw))
-    return raw[: most - len(mark.encode())].decode("utf-8", "ignore") + mark
+    return raw[: max(0, most - len(mark.encode()))].decode("utf-8", "ignore") + mark

@@ -15,7 +15,7 @@ from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.core.lifecycle import Policy
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Todo
-from baton_git.systems.gobby.handoffs import gather_facts, store_handoff
+from baton_git.systems.gobby.handoffs import cut_text, gather_facts, store_handoff
 from baton_git.systems.gobby.previous_sessions import find_last_handoff, read_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.todos import replace_todos
@@ -183,3 +183,10 @@ def test_a_handoff_is_found_by_an_unambiguous_prefix(ws):
         resolve_handoff(state, "ab")
     with pytest.raises(NotFound):
         resolve_handoff(state, "")
+
+
+@pytest.mark.parametrize("most", [0, 10, 16, 40, 100, 499, 500])
+def test_a_shortened_text_is_never_longer_than_its_limit_or_its_mark(most: int) -> None:
+    cut = cut_text("é" * 250, most)
+    assert len(cut.encode()) <= max(most, 27)
+    assert cut.endswith("é" if most == 500 else "… [cut: 500 bytes in all]")
