@@ -16,7 +16,7 @@ from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import InvalidName, NotFound
 from baton_git.core.names import decode, encode
 from baton_git.core.redaction import redact
-from baton_git.git.files.atomic_files import read_bytes, write_all
+from baton_git.git.files.atomic_files import read_bytes, write_all, writing
 
 FORMAT = 1
 _SUFFIX = ".jsonl"
@@ -65,7 +65,8 @@ class TurnStore:
         header, turns = session._asdict() | {"format": FORMAT}, bound_turns(redact_turns(session.turns))
         del header["turns"]
         lines = [json.dumps(redact(header)[0], ensure_ascii=False).encode("utf-8", "replace") + b"\n"]
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with writing(self.folder):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_all({path: b"".join([*lines, *map(encode_turn, turns)])}, mode=0o600)
 
     def list(self) -> list[StoredTurns]:
@@ -74,8 +75,15 @@ class TurnStore:
         return [file for file in files if file is not None]
 
     def delete(self, agent: str, session: str) -> None:
-        """Delete the turns of a session, if there are any. Raises InvalidName if an id cannot be a file name."""
-        self.path(agent, session).unlink(missing_ok=True)
+        """Delete the turns of a session, if there are any.
+
+        Raises:
+            InvalidName: an id cannot be a file name.
+            WriteFailed: the file cannot be removed.
+        """
+        path = self.path(agent, session)
+        with writing(path):
+            path.unlink(missing_ok=True)
 
 
 def turns_folder(common_dir: Path) -> Path:

@@ -6,7 +6,10 @@ import json
 import stat
 from pathlib import Path
 
+import pytest
+
 from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, turns_folder
+from baton_git.core.errors import WriteFailed
 
 TURNS = (
     Turn(1, "2026-11-01T10:00:00Z", "Fix bug A", "It was the\u2028cache.", 3, 120),
@@ -69,3 +72,14 @@ def test_a_damaged_or_newer_file_is_ignored(tmp_path: Path) -> None:
     for content in (b"", b"[]\n", whole[:-20], whole.replace(b'"format": 1', b'"format": 2'), b"\xff\n"):
         path.write_bytes(content)
         assert store.load("claude", "0b1c") is None
+
+
+def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    store.folder.parent.mkdir(parents=True, exist_ok=True)
+    store.folder.write_text("in the way")
+    with pytest.raises(WriteFailed, match="File exists"):
+        store.save(SESSION)
+    with pytest.raises(WriteFailed, match="Not a directory"):
+        store.delete(SESSION.agent, SESSION.session)
+    assert store.folder.read_text() == "in the way"
