@@ -56,6 +56,15 @@ def test_a_field_that_changed_since_it_was_seen_is_not_overwritten(ws):
     assert (stored(ws, "follow_up", "FU-1").item, stored(ws, "follow_up", "FU-1").defer_count) == ("Do it now", 1)
 
 
+@pytest.mark.parametrize("blank", ["", "  \n"])
+def test_a_field_that_add_requires_cannot_be_emptied(ws, blank):
+    add_follow_up(ws, NOW, item="x", reason="y", id="FU-1")
+    with pytest.raises(InvalidArgument, match="the item is empty"):
+        edit_record(ws, NOW, id="FU-1", fields={"item": blank})
+    edit_record(ws, NOW, id="FU-1", fields={"reason": blank})
+    assert stored(ws, "follow_up", "FU-1").item == "x"
+
+
 def test_an_edit_cannot_make_changes_that_lifecycle_verbs_reject(ws):
     record_pattern(ws, NOW, what="Guessed", id="PAT-1")
     with pytest.raises(NeedsHuman, match="only through a person"):

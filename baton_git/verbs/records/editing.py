@@ -21,7 +21,7 @@ from baton_git.core.verb import REPLACES, Option, verb
 from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
-from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.namespace.workspace import Vouched, Workspace, check_not_empty
 from baton_git.verbs.records.details import NamedRecord, find_record
 from baton_git.verbs.records.stored import DATES, check_kind
 from baton_git.verbs.work_items.references import find_references
@@ -130,6 +130,9 @@ def _check_fields(model: type[Record], fields: Fields) -> None:
         names = ", ".join(name for name in model.model_fields if name != "id")
         message = f"{KINDS[model.kind].name(2)} have no field {unknown[0]!r}"
         raise InvalidArgument(message, hint=f"the fields are {names}")
+    for name, value in fields.items():
+        if isinstance(value, str) and model.model_fields[name].is_required():
+            check_not_empty(value, name)
     absurd = [name for name, value in fields.items() if isinstance(value, int) and value > LARGEST]
     if absurd:
         raise InvalidArgument(f"{absurd[0]}: {fields[absurd[0]]} is more than {LARGEST:,}")

@@ -47,7 +47,7 @@ class ResolveConflict(Input):
     @model_validator(mode="after")
     def _check_choice(self) -> Self:
         if (self.side is None) == ("value" not in self.model_fields_set):
-            raise ValueError("give {side} or {value}, and not both")
+            raise ValueError("give either {side} or {value}")
         return self
 
 

@@ -92,6 +92,8 @@ def _render_renamed(app: App, result: RenamedNamespace) -> None:
     where = f", here and on {result.remote}" if result.remote else ""
     verb = "would be renamed" if result.dry_run else "was renamed"
     app.say(flat(f"{result.namespace} {verb} to {result.new_name} ({_size(result)}){where}"))
+    if not result.dry_run:
+        app.say("on each other machine, run the same command; until then, its changes go to the old name")
 
 
 def _render_deleted(app: App, result: DeletedNamespace) -> None:
