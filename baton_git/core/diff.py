@@ -225,8 +225,12 @@ def _describe_action(change: RecordChange) -> str:
     return ", ".join(verbs) or _describe_fields(sorted({re.split(r"[.\[]", name, maxsplit=1)[0] for name in names}))
 
 
+_NOUNS = {"ended": "end", "started": "start"}
+"""Words for fields whose names would read as verbs: `session s1 end changed`."""
+
+
 def _describe_fields(names: list[str]) -> str:
-    shown = ", ".join(one_line(name, 40) or repr(name) for name in names[:3])
+    shown = ", ".join(_NOUNS.get(name) or one_line(name, 40) or repr(name) for name in names[:3])
     return f"{shown}{'…' if len(names) > 3 else ''} changed"
 
 

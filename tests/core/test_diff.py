@@ -181,6 +181,7 @@ def test_a_record_that_became_unreadable_is_a_change() -> None:
         (Head(), Head(session_id="s"), "no change of a record"),
         (Shape(), Shape(sections=("patterns",)), "no change of a record"),
         (Session(id="s1", started=""), Session(id="s1", started="", status="ended"), "session s1 ended"),
+        (Session(id="s1", started="", ended="a"), Session(id="s1", started="", ended="b"), "session s1 end changed"),
     ],
 )  # fmt: skip
 def test_a_change_describes_itself_in_words(before: Any, after: Any, text: str) -> None:
