@@ -27,7 +27,7 @@ def iso_exact(now: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Parse an ISO 8601 date or date and time, in UTC unless it has an offset; a date means its first second.
+    """Return an ISO 8601 date or date and time as UTC. Without an offset, it is in UTC; a date means its first second.
 
     `formats/values` describes the grammar. Digits of a second after the sixth are ignored.
 

@@ -2,7 +2,7 @@
 
 The file is outside of every repository, so nothing that is fetched, cloned or unpacked can approve itself.
 
-    {"repositories": {"<id>": {"path": "…/.git", "commands": […], "checks": […], "remotes": […]}}}
+    {"repositories": {"<id>": {"path": "…/.git", "commands": […], "checks": […], "workflows": […], "remotes": […]}}}
 
 Earlier versions stored lists of commands by the path of the repository. Another repository may be at that path now, so
 these approvals no longer count. They stay in the file, and are reported to the user.

@@ -230,8 +230,8 @@ class Store:
             Busy: a running process held the lock of the ref for longer than `locks.wait`.
             Corrupt: the current value of the ref cannot be read, or an object does not exist: `new`, or a blob that the
                 draft refers to but does not contain.
-            WriteFailed: writing to disk failed; the ref did not move. If the ref moved and only the sync of its folder
-                failed, the message says so.
+            WriteFailed: writing to disk failed. The ref did not move, unless the message says that it moved and only
+                the sync of its folder failed.
         """
         if self.tip(ref) != expected:
             return False
