@@ -99,8 +99,8 @@ def test_conflicts_are_listed_and_resolved(call, baton, top):
     baton("loop", "add", "Deployed it", "--expect", "it answers", "--id", "OL-1")
     create_conflict(top)
     assert [one["id"] for one in call("conflicts")["conflicts"]] == ["C-1"]
-    assert "give side or value" in call("resolve", error=True, id="C-1")
-    assert "give side or value" in call("resolve", error=True, id="C-1", side="ours", value="x")
+    assert "give either side or value" in call("resolve", error=True, id="C-1")
+    assert "give either side or value" in call("resolve", error=True, id="C-1", side="ours", value="x")
     assert call("resolve", id="C-1", side="theirs")["record"] == "OL-1"
     assert call("conflicts")["conflicts"] == []
     assert baton("read").json["baton"]["open_loops"][0]["action"] == "Sent it"
