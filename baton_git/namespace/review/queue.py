@@ -14,11 +14,7 @@ from baton_git.core import diff, layout
 from baton_git.core.errors import Busy, NotAllowed, NotFound, Unsettled
 from baton_git.core.names import Oid
 from baton_git.core.output import one_line
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
-from baton_git.core.state import HEAD, SHAPE, State, complete_id
+from baton_git.core.state import complete_id
 from baton_git.git.store import Edit, ObjectDraft
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import REJECTED, read_revision_number
@@ -26,6 +22,7 @@ from baton_git.namespace.file_merge import KIND, entry_at
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_commit import base_tree, create_merge_commit, merge_trees
 from baton_git.namespace.review.state import ReviewState
+from baton_git.namespace.review.subjects import find_subject
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.ahead_behind import count_commits, is_waiting
 from baton_git.namespace.sync.tracking_refs import set_ref, tracking_refs_of
@@ -191,29 +188,13 @@ class _Review:
         states = [layout.state_of(root) for root in reversed(roots)]
         groups: dict[tuple[str, str], set[str]] = {}
         for path in layout.differing_paths(roots[0], roots[1]):
-            groups.setdefault(self._find_subject(path, states), set()).add(path)
+            groups.setdefault(find_subject(path, states), set()).add(path)
         return groups
 
     def build_queue(self) -> ReviewQueue:
         items = [self._make_item(name, paths) for name, paths in sorted(self._group_paths().items())]
         shown = tuple(item for item in items if item.changes or item.kind == KIND)
         return ReviewQueue(self.theirs, shown, count_commits(self.store, self.theirs, self.local))
-
-    def _find_subject(self, path: str, states: list[State]) -> tuple[str, str]:
-        """Return the kind and the id of the record under which a file is reviewed; for a rule, those of its pattern."""
-        key = layout.key_at(path)
-        if key is None:
-            return KIND, path
-        if key in (HEAD, SHAPE):
-            return HEAD.kind, HEAD.kind
-        if key.kind == Session.kind:
-            return Session.kind, "sessions"
-        entries = (state.entry(key) for state in states)
-        entry = next((entry for entry in entries if entry is not None), None)
-        if isinstance(entry, Conflict):
-            return entry.record_kind, entry.record_id
-        id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
-        return ("pattern" if key.kind == Rule.kind else key.kind), id_
 
     def _make_item(self, name: tuple[str, str], paths: set[str]) -> WaitingRecord:
         draft = self.draft.on_top()

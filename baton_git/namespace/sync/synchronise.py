@@ -17,6 +17,7 @@ from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
 from baton_git.namespace.ingest.trees import check_changed
 from baton_git.namespace.machine_state import HookMarkers
+from baton_git.namespace.review.rejected_changes import find_rejected_changes
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.actions import BranchTips, Plan, SyncAction, is_rewritten, plan_sync
 from baton_git.namespace.sync.ahead_behind import count_commits
@@ -280,16 +281,19 @@ _REMOVED = "{0} was removed on the remote (baton rollback --record {0} restores 
 def _compare_records(
     branch: Branch, before: Oid | None, integration: Integration, terms: Terms, outcome: SyncOutcome
 ) -> SyncOutcome:
-    """Add to the outcome the records that the sync removed, and the ids that two records had."""
+    """Add to the outcome the rejected changes of this machine, the removed records, and the ids of two records."""
     if before is None or integration.tip is None or not integration.received:
         return outcome
     old, new = branch.revision_at(before).state, branch.revision_at(integration.tip).state
     shared = find_shared_ids(old, new, integration.renamed)
-    removed = [_REMOVED.format(id_) for id_ in list_removed(old, new, integration.renamed)]
+    rejections = find_rejected_changes(branch, before, integration.tip)
+    rejected = {id_ for rejection in rejections for id_ in rejection.ids}
+    removed = [_REMOVED.format(id_) for id_ in list_removed(old, new, integration.renamed) if id_ not in rejected]
+    shared_ids = (pair.describe(new, terms.name) for pair in shared)
     return replace(
         outcome,
         renamed={**(outcome.renamed or {}), **{pair.kept.id: pair.moved.id for pair in shared}},
-        notes=(*outcome.notes, *removed, *(pair.describe(new, terms.name) for pair in shared)),
+        notes=(*outcome.notes, *(rejection.describe() for rejection in rejections), *removed, *shared_ids),
     )
 
 

@@ -16,7 +16,7 @@ from baton_git.core.errors import Corrupt, NeedsHuman, NotFound, Unsettled
 from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.git.store import ReflogEntry
 from baton_git.namespace.review.queue import ReviewChoice
-from baton_git.verbs.revisions.log import log
+from baton_git.verbs.revisions.log import diff, log
 from baton_git.verbs.sessions.session_start import begin_session
 from baton_git.verbs.sharing.review import decide
 from baton_git.verbs.sharing.sync import describe_sync
@@ -125,6 +125,49 @@ def test_rejections_are_kept_and_pushed_with_the_rest(waiting: Pair) -> None:
     bob.sync()
     ada.sync()
     assert ada.list_waiting() == ["OL-5"]
+
+
+def test_the_author_of_rejected_changes_reads_who_rejected_them_in_one_line(waiting: Pair) -> None:
+    ada, bob = waiting
+    ada.decide(take=["FU-1"], refuse=["OL-1", "OL-2"])
+    ada.sync()
+    reviewed, review = bob.tip, ada.tip
+    [line] = bob.sync().notes
+    assert line.startswith("2 changes made here were rejected in a review by ")
+    assert f"{ada.ws.actor.author.partition(' <')[0]}: OL-1, OL-2 (" in line
+    assert f"(baton log --record OL-1 and baton diff {str(reviewed)[:10]} {str(review)[:10]} show them)" in line
+    shown = diff(bob.ws, bob.clock(), a=str(reviewed)[:10], b=str(review)[:10])
+    assert {change.id for change in shown.changes} == {"OL-1", "OL-2"}
+    assert bob.sync().notes == (), "said once"
+
+
+def test_a_session_start_reports_a_rejection(waiting: Pair) -> None:
+    ada, bob = waiting
+    ada.decide(take=["FU-1", "OL-2"], refuse=["OL-1"])
+    ada.sync()
+    begun = begin_session(bob.ws, bob.clock())
+    assert [line for line in begun.news if "1 change made here was rejected in a review by" in line]
+
+
+def test_another_machine_is_not_told_of_rejections_of_changes_it_did_not_make(waiting: Pair, make: Make) -> None:
+    ada, _ = waiting
+    cleo = make("cleo")
+    cleo.sync()
+    ada.decide(take=["FU-1", "OL-2"], refuse=["OL-1"])
+    ada.sync()
+    assert not [line for line in cleo.sync().notes if "rejected" in line]
+
+
+def test_a_commit_that_falsely_claims_rejections_reports_none(waiting: Pair) -> None:
+    ada, bob = waiting
+    ada.set_policy("auto")
+    tree, ours = bob.git("rev-parse", f"{bob.tip}^{{tree}}").strip(), bob.git("rev-parse", f"{bob.tip}~1").strip()
+    message = "review: nothing accepted\n\nBaton-Op: review-merge\nBaton-Rejected: OL-1\nBaton-Rejected: FU-1\n"
+    forged = bob.git("commit-tree", "-p", ours, "-p", str(bob.tip), "-m", message, tree).strip()
+    bob.git("push", "-q", "origin", f"{forged}:refs/heads/baton/x")
+    done = bob.sync()
+    assert (done.received, done.notes) == (1, ())
+    assert bob.tip == forged
 
 
 def test_a_later_change_of_a_rejected_record_is_offered_again(waiting: Pair) -> None:
