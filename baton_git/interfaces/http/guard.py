@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from baton_git.core.errors import BatonError
+from baton_git.core.errors import BatonError, shorten
+from baton_git.core.output import terminal
 from baton_git.interfaces.http.agent_tokens import AgentTokens
 from baton_git.interfaces.http.attempts import Attempts
 from baton_git.interfaces.http.json_response import SafeJSONResponse
-from baton_git.interfaces.http.problems import is_ours, of_error, problem, refusal
+from baton_git.interfaces.http.problems import has_session_baton_form, of_error, problem, refusal
 from baton_git.interfaces.http.timing import MAX_BODY, too_large
 
 CALLER = "baton.caller"
@@ -94,7 +95,8 @@ class Guard:
             hint = "use 127.0.0.1 or localhost, or start the server with --allow-host NAME"
             return refusal(path, 421, "wrong_host", "the Host header does not name this server", hint=hint)
         if method not in SAFE and _is_foreign(headers):
-            return refusal(path, 403, "cross_site", "a page of another site may not write here")
+            message, hint = _describe_foreign(headers)
+            return refusal(path, 403, "cross_site", message, hint=hint)
         try:
             caller = self._identify_caller(path, headers.get(b"authorization", b""), (scope.get("client") or ("",))[0])
         except BatonError as error:
@@ -139,9 +141,9 @@ class Guard:
         if wait <= 0:
             return _deny_access(path, "invalid token")
         message, headers = f"too many wrong tokens from {address}", {"Retry-After": str(wait)}
-        if is_ours(path):
-            return problem(429, "too_many_attempts", message, hint="check the token", headers=headers)
-        return SafeJSONResponse({"detail": message}, 429, headers)
+        if has_session_baton_form(path):
+            return SafeJSONResponse({"detail": message}, 429, headers)
+        return problem(429, "too_many_attempts", message, hint="check the token", headers=headers)
 
 
 def is_token(candidate: bytes, token: str) -> bool:
@@ -157,7 +159,9 @@ def name_of(host: bytes) -> str:
 
 def _deny_access(path: str, message: str) -> Response:
     """Return a 401 with session-baton's message, which its clients know."""
-    return problem(401, "access_denied", message) if is_ours(path) else SafeJSONResponse({"detail": message}, 401)
+    if has_session_baton_form(path):
+        return SafeJSONResponse({"detail": message}, 401)
+    return problem(401, "access_denied", message, hint="send the header Authorization: Bearer TOKEN")
 
 
 def _read_headers(scope: Scope) -> dict[bytes, bytes]:
@@ -175,6 +179,18 @@ def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
         return True
     origin = headers.get(b"origin")
     return origin is not None and not _is_of_host(origin.decode("latin-1"), headers.get(b"host", b"").decode("latin-1"))
+
+
+def _describe_foreign(headers: Mapping[bytes, bytes]) -> tuple[str, str]:
+    """Return the message and the hint for a request of which `_is_foreign` is true."""
+    site, host = (headers.get(name, b"").decode("latin-1") for name in (b"sec-fetch-site", b"host"))
+    if site.lower() in ("cross-site", "same-site"):
+        cause, hint = f"Sec-Fetch-Site is {shorten(site)}", "open baton's own page, and send the form from there"
+    else:
+        origin = headers[b"origin"].decode("latin-1")
+        cause = f"Origin is {shorten(origin)}, Host is {shorten(host)}" if origin else "Origin is empty or given twice"
+        hint = "let Origin name the Host, as on baton's own pages, or leave it out; a proxy must keep Host"
+    return terminal(f"a page of another site may not write here: {cause}"), hint
 
 
 def is_own_page(headers: Mapping[str, str]) -> bool:

@@ -33,7 +33,7 @@ class Outdated(BatonError):
 
 PROBLEM = "application/problem+json"
 SESSION_BATON = "/v1/baton/"
-"""The prefix of the paths whose errors have session-baton's form."""
+"""The prefix of the paths of session-baton's API."""
 
 STATUS: dict[type[BatonError], int] = {
     errors.InvalidName: 422, errors.InvalidDocument: 422, errors.InvalidArgument: 422, errors.LimitExceeded: 413,
@@ -54,6 +54,15 @@ log = logging.getLogger("baton.http")
 def is_ours(path: str) -> bool:
     """Return whether a path belongs to baton-git's own API, whose errors are problem details."""
     return path.startswith("/v1/") and not path.startswith(SESSION_BATON)
+
+
+def has_session_baton_form(path: str) -> bool:
+    """Return whether the errors of a path have session-baton's form; those of all other paths are problem details.
+
+    Additional slashes are ignored: session-baton's server answers them with its own form, too.
+    """
+    names = [name for name in path.split("/") if name]
+    return names[:2] == ["v1", "baton"] or names == ["health"]
 
 
 def status_of(error: BatonError) -> int:
@@ -81,7 +90,7 @@ def _details(status: int, code: str, message: str, hint: str, data: Mapping[str,
 def refusal(path: str, status: int, code: str, message: str, *, hint: str = "", **data: Any) -> Response:
     """Return an error response in the shape that belongs to the path."""
     headers = RETRY_AFTER if status == 503 else None
-    if path.startswith(SESSION_BATON):
+    if has_session_baton_form(path):
         return SafeJSONResponse({"detail": f"{message}; {hint}" if hint else message}, status, headers)
     return problem(status, code, message, hint=hint, headers=headers, **data)
 
@@ -160,7 +169,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _answer_http_error(request: Request, error: HTTPException) -> Response:
-        return _of_framework(request.url.path, error)
+        return _of_framework(request, error)
 
     @app.exception_handler(Exception)
     async def _answer_bug(request: Request, error: Exception) -> Response:
@@ -173,18 +182,32 @@ def of_bug(method: str, path: str, error: Exception) -> Response:
     return refusal(path, 500, "bug", "a bug in baton itself; the server's log has the details")
 
 
-def _of_framework(path: str, error: HTTPException) -> Response:
+def _of_framework(request: Request, error: HTTPException) -> Response:
     """Return the response for an error of the framework: an unknown path, a wrong method, an undecodable body."""
-    if not is_ours(path):
+    if has_session_baton_form(request.url.path):
         return SafeJSONResponse({"detail": error.detail}, error.status_code, error.headers)
     code = CODES.get(error.status_code, "invalid_request")
-    return problem(error.status_code, code, terminal(str(error.detail)), headers=dict(error.headers or {}))
+    message, hint = _describe_framework_error(request, error)
+    return problem(error.status_code, code, terminal(message), hint=hint, headers=dict(error.headers or {}))
+
+
+def _describe_framework_error(request: Request, error: HTTPException) -> tuple[str, str]:
+    """Return the message and the hint for an error of the framework."""
+    path = errors.shorten(request.url.path)
+    if error.status_code == 404:
+        return f"there is no path {path}", "/openapi.json describes all paths of the APIs"
+    if error.status_code == 405:
+        return (
+            f"{path} has no method {errors.shorten(request.method)}",
+            "/openapi.json describes the methods of each path",
+        )
+    return str(error.detail), "/openapi.json describes the valid requests"
 
 
 def of_request(path: str, error: RequestValidationError) -> Response:
     """Return request faults: in FastAPI's own shape on session-baton's paths, elsewhere as problem details."""
     faults = [_clean_fault(fault) for fault in error.errors()]
-    if path.startswith(SESSION_BATON):
+    if has_session_baton_form(path):
         return SafeJSONResponse({"detail": faults}, 422)
     named = [{"path": _join_path(fault["loc"]), "message": fault["msg"]} for fault in faults]
     text = "; ".join(f"{fault['path']}: {fault['message']}" for fault in named[:5])

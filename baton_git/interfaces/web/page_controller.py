@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound, shorten
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
@@ -241,8 +241,8 @@ class PageController:
         try:
             content_type = http_request.headers.get("content-type", "")
             sent = body if http_request.method == "POST" else None
-            is_ours = known_visitor is not None and is_own_page(http_request.headers)
-            response = self._check_and_handle(page, request, is_ours, sent, content_type)
+            foreign = _find_foreign_sign(request, known_visitor, http_request.headers)
+            response = self._check_and_handle(page, request, foreign, sent, content_type)
         except BatonError as error:
             response = _render_refusal(request, error)
         except Exception:  # an unexpected exception is a bug, and is logged
@@ -262,7 +262,12 @@ class PageController:
         return PageRequest(self.site, self.access, visitor, path, here, names, parameters, {}, is_safe)
 
     def _check_and_handle(
-        self, page: PageRoute, request: PageRequest, is_ours: bool, body: bytes | None, content_type: str
+        self,
+        page: PageRoute,
+        request: PageRequest,
+        foreign: tuple[str, str] | None,
+        body: bytes | None,
+        content_type: str,
     ) -> Response:
         if not page.is_open and not self.access.allows(request.visitor):
             return RedirectResponse(f"/login?next={quote_value(request.address)}", 303)
@@ -271,15 +276,17 @@ class PageController:
         if content_type.partition(";")[0].strip().lower() != FORM:
             return request.render_error(415, "Only the forms of this page are accepted.")
         form = parse_form(body)
-        wait = self._check_form_token(page, request, form) if is_ours else 0.0
+        if foreign is not None:
+            return request.render_error(403, *foreign)
+        wait = self._check_form_token(page, request, form)
         if wait is None:
             return page.post(replace(request, form=form))
-        if is_ours and page.ask_again is not None and "key" not in form:
+        if page.ask_again is not None and "key" not in form:
             return page.ask_again(replace(request, form=form))
         if wait > 0:
             return request.render_error(429, "too many wrong tokens came from this address", "wait a moment")
         return request.render_error(
-            403, "this form is not from a page of this server, or is too old", "open the page again"
+            403, "this form is too old, or has no valid csrf_token", "open the page again, and send its form"
         )
 
     def _check_form_token(self, page: PageRoute, request: PageRequest, form: Mapping[str, str]) -> float | None:
@@ -292,6 +299,29 @@ class PageController:
             return None
         is_typed = request.visitor.kind == PERSON and "key" in form
         return self.access.try_token(form["key"].strip(), request.names["client"]) if is_typed else 0.0
+
+
+def _find_foreign_sign(
+    request: PageRequest, known_visitor: Visitor | None, headers: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """Return why a form may be from elsewhere, and what to do; None if a page of this server sent it."""
+    if known_visitor is None:
+        return (
+            "this form was sent without the cookie of this page, or the cookie has expired",
+            "allow cookies for this server, open the page again, and send its form",
+        )
+    if is_own_page(headers):
+        return None
+    if "sec-fetch-site" in headers:
+        return (
+            f"Sec-Fetch-Site is {shorten(headers['sec-fetch-site'])}, not 'same-origin'",
+            "send the form of this page",
+        )
+    scheme = "https" if request.is_safe else "http"
+    return (
+        "the request has no Origin header, so it is unknown whether a page of this server sent it",
+        f"use a browser, or send Origin: {scheme}://{headers.get('host', '')}",
+    )
 
 
 def set_cookie(response: Response, request: PageRequest, visitor: Visitor | None) -> None:

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from baton_git.core.errors import NotFound
+from baton_git.interfaces.http.problems import of_error
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.web import events, login
@@ -85,5 +86,6 @@ def _refuse_unknown_page(request: PageRequest) -> Response:
 async def _serve_static_file(request: Request) -> Response:
     file = static_files().get(request.path_params["name"])
     if file is None:
-        return Response("there is no such file", 404, media_type="text/plain")
+        hint = "/ is the start page, which names its files"
+        return of_error(request.url.path, NotFound("file", request.url.path, hint=hint))
     return Response(file.body, 200, {"Cache-Control": FOREVER}, file.media_type)

@@ -31,9 +31,33 @@ def test_a_body_that_is_not_json_is_rejected_with_problem_details(api: Any, text
 
 
 def test_an_unknown_path_or_method_has_problem_details(api: Any) -> None:
-    assert api.problem("GET", "/v1/nothing", 404)["error"] == "not_found"
-    problem = api.problem("DELETE", "/v1/loops", 405)
-    assert problem["error"] == "method_not_allowed"
+    for path in ("/nope", "/v1/nothing", "/v1", "/checkpoint", "/static/none.css", "/openapi.json/x"):
+        problem = api.problem("GET", path, 404)
+        assert (problem["error"], f"'{path}'" in problem["detail"], bool(problem["hint"])) == ("not_found", True, True)
+    for method, path in (
+        ("DELETE", "/v1/loops"),
+        ("DELETE", "/checkpoint/zero"),
+        ("PUT", "/"),
+        ("PUT", "/openapi.json"),
+    ):
+        problem = api.problem(method, path, 405)
+        assert (problem["error"], problem["detail"]) == ("method_not_allowed", f"'{path}' has no method '{method}'")
+        assert problem["hint"] == "/openapi.json describes the methods of each path"
+
+
+def test_errors_of_session_batons_own_paths_keep_its_form(api: Any) -> None:
+    for method, path, code, text in (
+        ("GET", "/v1/baton/nope", 404, "Not Found"), ("POST", "/v1/baton/", 404, "Not Found"),
+        ("GET", "/v1/baton/read", 405, "Method Not Allowed"), ("POST", "/health", 405, "Method Not Allowed"),
+    ):  # fmt: skip
+        answer = api.ask(method, api.url + path, code=code)
+        assert (answer.text, answer.headers["content-type"]) == (f'{{"detail":"{text}"}}', "application/json")
+
+
+def test_a_body_of_paif_that_cannot_be_parsed_has_problem_details(api: Any) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = api.post("/checkpoint/zero", code=400, content=b'{"x": "\xff"}', headers=headers)
+    assert answer.headers["content-type"] == "application/problem+json"
 
 
 def test_unknown_ids_with_line_breaks_are_not_found(api: Any) -> None:

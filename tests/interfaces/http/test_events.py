@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -184,6 +185,7 @@ def test_an_idle_stream_sends_comments(api: Any, listen: Listen, monkeypatch: py
     monkeypatch.setattr(events, "HEARTBEAT", 0.05)
     stream = listen(api)
     stream.next()
+    time.sleep(6 * events.HEARTBEAT)
     commit = add(api, "OL-1")
     assert stream.next().id == commit
     assert stream.comments > 1

@@ -4,6 +4,7 @@ sockets."""
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import time
 from contextlib import suppress
@@ -104,6 +105,19 @@ def test_a_page_of_another_site_writes_nothing(header):
     for method in ("POST", "PUT", "DELETE", "PATCH", "PROPFIND"):
         assert status(Guard(inner), HOST, header, method=method) == 403
     assert status(Guard(inner), HOST, header, method="GET") == 200
+
+
+def test_a_refused_page_of_another_site_learns_which_header_is_wrong():
+    for header, says in (
+        ((b"origin", b"http://evil.example"), "Origin is 'http://evil.example', Host is '127.0.0.1:9101'"),
+        ((b"origin", b""), "Origin is empty or given twice"),
+        ((b"sec-fetch-site", b"cross-site"), "Sec-Fetch-Site is 'cross-site'"),
+    ):
+        problem = json.loads(asked(Guard(inner), HOST, header, path="/login")[2])
+        assert (problem["detail"], bool(problem["hint"])) == (
+            f"a page of another site may not write here: {says}",
+            True,
+        )
 
 
 def test_a_page_of_the_same_origin_may_write():

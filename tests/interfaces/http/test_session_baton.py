@@ -28,6 +28,7 @@ OURS: dict[str, tuple[int, str, str]] = {
     "a negative revision": (422, "greater_than_equal", "revisions are not negative"),
     "another site's page": (403, "another site", "a page of another site must not write here"),
     "a page without an origin": (403, "another site", "as above"),
+    "an unknown path": (404, "there is no path '/nope'", "a path that session-baton does not have has problem details"),
     "another name of the server": (421, "does not name this server", "DNS rebinding"),
 }
 """For each case in which our response differs: its status, a part of its body, and the reason."""

@@ -46,6 +46,21 @@ def test_the_right_token_logs_in_and_redirects_to_the_page(locked: Any) -> None:
     assert locked.get("/login", code=303).headers["location"] == "/"
 
 
+def test_a_login_without_origin_or_cookie_says_what_is_missing(locked: Any) -> None:
+    fields = {"token": TOKEN, **hidden(locked.get("/login").text, {"token": ""})}
+    origin = {"Origin": locked.client.headers.pop("Origin")}
+    answer = locked.post("/login", fields, code=403)
+    assert "has no Origin header" in answer.text
+    assert f"send Origin: {locked.url}" in answer.text
+    answer = locked.post("/login", fields, code=403, headers={"Sec-Fetch-Site": "none"})
+    assert "Sec-Fetch-Site is &#39;none&#39;" in answer.text
+    answer = locked.post("/login", {"token": TOKEN}, code=403, headers=origin)
+    assert "no valid csrf_token" in answer.text
+    locked.client.cookies.clear()
+    answer = locked.post("/login", fields, code=403, headers=origin)
+    assert "without the cookie of this page" in answer.text
+
+
 def test_behind_tls_the_cookie_is_secure(locked: Any) -> None:
     answer = locked.get("/login", headers={"X-Forwarded-Proto": "https"})
     assert "secure" in answer.headers["set-cookie"].lower()
@@ -75,7 +90,7 @@ def test_a_form_without_its_csrf_token_does_nothing(baton: Any, locked: Any) -> 
     locked.csrf_token = None
     for token in ("", "x", "ü" * 40):
         answer = locked.post("back?way=undo", {"csrf_token": token, "tip": str(tip)}, code=403)
-        assert "not from a page of this server" in answer.text
+        assert "has no valid csrf_token" in answer.text
     assert locked.site.tip("shop") == tip
 
 
