@@ -36,8 +36,9 @@ def end_session(
     """End the acting session, and store the state of the work and a summary of what was done.
 
     Args:
-        context: replaces the context that the session started with. If somebody else has changed it since, both
-            texts are kept, theirs first; with `expected_revision` or without a session, only the new text.
+        context: replaces the context that the session started with. If somebody else has changed it since, or if the
+            session did not begin with a boot and so has not read it, both texts are kept, theirs first; with
+            `expected_revision` or without a session, only the new text.
         summary: what the session did, in a sentence.
         expected_revision: fail unless this is still the newest revision.
 
@@ -55,6 +56,22 @@ def end_session(
         return _mark_ended(ws, now, state, summary)
 
     return ws.update("wrap", now, change, expected_revision=expected_revision)
+
+
+def describe_kept_context(written: WriteResult) -> list[str]:
+    """Return a line that says whose context a wrap kept before its own, and why; no line if it kept none."""
+    before, head = written.before.state.head, written.revision.state.head
+    kept = before.context.rstrip()
+    if not kept or before.context == head.context or not head.context.startswith(f"{kept}\n\n"):
+        return []
+    session = head.session_id or ""
+    whose = f"the context of session {before.session_id}" if before.session_id else "the earlier context"
+    has_begun = find_session(written.before.state, session) is not None
+    why = "it was written after this session began" if has_begun else "this session did not begin with baton boot"
+    return [
+        f"{whose} was kept before the new text, because {why}",
+        f"to replace both texts, wrap session {session} again, or give --expected-revision {written.revision.number}",
+    ]
 
 
 def end_gone_sessions(ws: Workspace, now: datetime, last_seen: Mapping[str, str]) -> None:
@@ -118,7 +135,7 @@ class WrapResult(WrittenResult):
     """Result of ending a session."""
 
     session: str | None = Field(description="The session that ended; null if none was active.")
-    news: list[str] = Field(description="Results of the push and of a checkpoint.")
+    news: list[str] = Field(description="A context that was kept, and the results of a checkpoint and of the push.")
     checkpoint: str | None = Field(None, description="The checkpoint required by PAIF's settings.")
     conflicts: list[str] = Field([], description="The ids of the open conflicts, if any.", examples=[["C-1f2e3d4c"]])
 
@@ -155,8 +172,8 @@ class WrapResult(WrittenResult):
 def wrap(ws: Workspace, now: datetime, verb_input: SessionEnd) -> WrapResult:
     """End a session: save the state of the work, and push to the remote that this namespace is synced with.
 
-    The context replaces the one that the session started with. If another session has changed it since, both texts
-    are kept.
+    The context replaces the one that the session started with. If another session has changed it since, or if this
+    session did not begin with a boot, both texts are kept, and the output says so. A second wrap replaces both.
 
     Raises:
         Stale: `expected_revision` is no longer the newest.
@@ -170,5 +187,7 @@ def wrap(ws: Workspace, now: datetime, verb_input: SessionEnd) -> WrapResult:
     conflicts = [conflict.id for conflict in list_open_conflicts(ws)]
     optional = {"checkpoint": hooks.checkpoint, "conflicts": conflicts}
     given = {name: value for name, value in optional.items() if value}
-    result = WrapResult.of(written, session=ws.actor.session, news=[*hooks.news, *synced.lines], **given)
+    result = WrapResult.of(
+        written, session=ws.actor.session, news=[*describe_kept_context(written), *hooks.news, *synced.lines], **given
+    )
     return result.naming(synced.conflicts)
