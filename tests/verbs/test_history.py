@@ -10,7 +10,7 @@ from strategies import ITEM, LOOP
 from world import NOW, acting, by_hand, current, document, files, ids, later, stored, workspace
 
 from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
-from baton_git.core.lifecycle import Confirmed
+from baton_git.core.lifecycle import Confirmed, find_session
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log
 from baton_git.verbs.revisions.log import log
@@ -366,6 +366,17 @@ def test_undo_skips_changes_without_remaining_effect_and_session_starts(ws):
     undo(ws, NOW)
     assert ids(ws, "follow_ups") == [], ([(e.op, e.subject) for e in ws.branch.history()], list(read_log(ws, limit=1)))
     assert stored(ws, "open_loop", "OL-1").last_check.why == "again"
+
+
+def test_the_undo_of_a_wrap_leaves_a_session_that_was_wrapped_again_since(ws):
+    begin_session(ws, NOW)
+    end_session(ws, NOW, context="x", summary="did")
+    wrapped = ws.branch.read().number
+    end_session(ws, NOW, summary="did more")
+    undo(ws, NOW, revision=str(wrapped))
+    session = find_session(ws.branch.read().state, ws.session)
+    assert session is not None
+    assert (session.status, session.summary) == ("ended", "did more")
 
 
 def test_undo_of_an_older_revision_keeps_later_changes(ws):

@@ -21,7 +21,8 @@ UNDO, REDO = "undo", "redo"
 """The verbs of commits that undo an operation, and that reapply an undone one."""
 AUTOMATIC = frozenset({"boot", "handoff-extract", "merge", "root"})
 """The verbs of automatic commits."""
-
+ENDING = frozenset({"wrap", UNDO, REDO})
+"""The verbs of the commits whose undo also restores the records of sessions."""
 
 SEARCHED = 1000
 """Number of newest operations that `find_redoable` searches for an undo, so that its error can name that undo."""
@@ -56,6 +57,8 @@ def list_operations(
 def _is_operation(ws: Workspace, entry: LogEntry) -> bool:
     if not entry.parents or entry.op in AUTOMATIC or (not entry.op and len(entry.parents) > 1):
         return False
+    if is_undo(entry) or is_redo(entry):
+        return True  # of a wrap, it may change only the record of the session
     store = ws.branch.store
     before = store.folder(store.commit(entry.parents[0]).tree)
     keys = (layout.key_at(path) for path in layout.differing_paths(before, store.folder(entry.tree)))

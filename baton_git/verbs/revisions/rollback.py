@@ -11,6 +11,7 @@ from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
+from baton_git.core.merge import same
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
@@ -23,6 +24,7 @@ from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import files_at, full_id
 from baton_git.verbs.revisions.operations import (
+    ENDING,
     REDO,
     UNDO,
     find_redoable,
@@ -271,16 +273,44 @@ def _plan_revert(ws: Workspace, entry: LogEntry) -> RollbackPlan:
     note = f"{verb} {make_commit_argument(target)}"
 
     def change(tip: Revision) -> ProposedState:
-        before = ws.branch.revision_at(entry.parents[0])
+        before, after = (ws.branch.revision_at(commit) for commit in (entry.parents[0], entry.commit))
         if tip.commit == entry.commit:
             proposal = _restore_all(ws, tip, before, note)
         else:
             proposal = ProposedState(revert(ws.branch, tip.state, [entry]), note=note)
             if all(len(later.parents) == 1 for later in _list_later(ws, entry)):
-                proposal = _restore_bytes(ws, tip, proposal, before, ws.branch.revision_at(entry.commit))
+                proposal = _restore_bytes(ws, tip, proposal, before, after)
+        if entry.op in ENDING:
+            proposal = proposal._replace(state=_restore_sessions(proposal.state, before.state, after.state))
         return proposal._replace(trailers=((UNDOES, entry.commit),))
 
     return RollbackPlan(verb, change)
+
+
+def _read_end(session: object) -> dict[str, object]:
+    """Return the fields of a session that a wrap sets; empty for anything but a readable session."""
+    if not isinstance(session, Session):
+        return {}
+    return {"status": session.status, "ended": session.ended, "summary": session.summary}
+
+
+def _restore_sessions(state: State, before: State, after: State) -> State:
+    """Return the state with the sessions that a commit ended or reopened as they were before it.
+
+    A session that has ended again since, or has another summary, is left as it is. A session that the wrap itself
+    recorded is removed.
+    """
+    for key in before.differing(after):
+        now, then, was = (side.entry(key) for side in (state, before, after))
+        if key.kind != Session.kind or key.archived:
+            continue
+        if then is None and now is not None and same(now, was):
+            state = state.remove(key)
+        elif was is None and now is None and isinstance(then, Session):
+            state = state.put(then)
+        elif isinstance(now, Session) and isinstance(then, Session) and _read_end(now) == _read_end(was):
+            state = state.put(now.replace(**_read_end(then)))
+    return state
 
 
 def _restore_bytes(

@@ -211,6 +211,33 @@ def test_boot_begins_a_new_session_even_if_the_previous_one_was_not_wrapped(bato
     assert second["parent"] == first["session"]
 
 
+def test_a_wrap_says_which_context_it_kept_and_how_to_replace_it(baton, monkeypatch):
+    baton("boot")
+    first = baton("wrap", "--context", "one", "--json").json
+    assert first["news"] == []
+    monkeypatch.setenv("BATON_SESSION", "stranger")
+    done = baton("wrap", "--context", "two")
+    assert f"the context of session {first['session']} was kept before the new text" in done.err
+    assert "this session did not begin with baton boot" in done.err
+    assert "--expected-revision 3" in done.err
+    assert baton("read").json["baton"]["context"] == "one\n\ntwo"
+    baton("wrap", "--context", "three", "--expected-revision", "3")
+    assert baton("read").json["baton"]["context"] == "three"
+
+
+def test_the_undo_of_a_wrap_continues_the_session_and_its_redo_ends_it_again(baton):
+    session = baton("boot", "--json").json["session"]
+    baton("wrap", "--context", "one", "--summary", "did")
+    undone = baton("undo")
+    assert f"commands in this work tree act in session {session} again" in undone.err
+    assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == [session]
+    baton("redo")
+    assert baton("status", "--json").json["active_sessions"] == []
+    assert "no session was ended" in baton("wrap").err
+    baton("undo", "2")
+    assert baton("wrap", "--json").json["session"] == session
+
+
 def test_status_reports_counts_and_active_sessions(baton, filled):
     status = baton("status", "--json").json
     assert (status["open_loops"], status["active_decisions"]) == ({"open": 1}, {"active": 2})

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from baton_git.core.errors import NeedsHuman
+from baton_git.core.lifecycle import find_session
+from baton_git.core.records.lineage import Session
 from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.previewing import YES, confirm_wide_change
@@ -51,6 +53,7 @@ def _render_undo(app: App, result: UndoResult) -> None:
     app.tell_change(result)
     if result.changes:
         app.say(f"undone: {result.taken_back} (to reapply it: baton redo)")
+        _follow_sessions(app, result)
     else:
         app.say(f"nothing to undo in: {result.taken_back} (to undo another revision: baton log, then baton undo REV)")
 
@@ -59,6 +62,28 @@ def _render_redo(app: App, result: RedoResult) -> None:
     app.answer(result.as_data(), "")
     app.tell_change(result)
     app.say(f"redone: {result.brought_back}")
+    _follow_sessions(app, result)
+
+
+def _follow_sessions(app: App, result: UndoResult | RedoResult) -> None:
+    """Act in the session that an undo reopened on this machine, if none acts here; in none, if a redo ended it."""
+    for change in result.written.changes:
+        status = change.after("status") if change.kind == Session.kind else None
+        session = find_session(result.written.revision.state, change.id) if status is not None else None
+        if status == "ended" and app.current.get() == change.id:
+            app.current.set(None)
+        elif (
+            status == "active"
+            and session is not None
+            and session.machine == app.settings.machine
+            and not _has_session(app)
+        ):
+            app.current.set(change.id)
+            app.say(f"commands in this work tree act in session {change.id} again, until baton wrap")
+
+
+def _has_session(app: App) -> bool:
+    return bool(app.settings.session or app.settings.hooked_session or app.current.get())
 
 
 ADDITIONS = {
