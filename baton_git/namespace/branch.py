@@ -27,7 +27,7 @@ from baton_git.core.errors import (
 )
 from baton_git.core.lifecycle import waits_for_code
 from baton_git.core.names import Namespace, Oid
-from baton_git.core.output import one_line
+from baton_git.core.output import is_safe, one_line
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.redaction.changes import is_secret_name, redact_edits, refuse_secret
 from baton_git.core.state import State, Unreadable
@@ -106,6 +106,21 @@ class Branch:
         name = self.namespace.text
         if is_secret_name(name) and self.store.tip(self.ref) is None:
             refuse_secret("name of the namespace", name)
+
+    def check_chosen_name(self) -> None:
+        """Check the name that somebody chose for a new namespace: it is printable, and contains no secret.
+
+        Names that a client of session-baton's interface sends are not checked so strictly: its server accepts any text.
+
+        Raises:
+            InvalidName: the namespace does not exist yet, and its name has a line end, a control character or an
+                invisible character.
+            InvalidDocument: the namespace does not exist yet, and its name contains a secret.
+        """
+        self.check_name()
+        if not is_safe(self.namespace.text) and self.store.tip(self.ref) is None:
+            why = "has a line end, a control character or an invisible character"
+            raise InvalidName("namespace", self.namespace.text, why, hint="choose a name of printable characters")
 
     def check_exists(self, *, to_write: bool = False) -> None:
         """Raise NotFound if the namespace does not exist, unless `to_write` is set and a write would create it.

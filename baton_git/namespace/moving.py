@@ -33,7 +33,7 @@ def check_rename(branch: Branch, new: Namespace) -> Branch:
         InvalidDocument: the new name contains a secret.
     """
     target = replace(branch, namespace=new, may_begin=True)
-    target.check_name()
+    target.check_chosen_name()
     gone_to = GoneNamespaces(branch.store.repository.common_dir).find(branch.namespace)
     is_interrupted = gone_to is not None and gone_to.renamed_to == new
     if new == branch.namespace or (branch.store.tip(target.ref) is not None and not is_interrupted):

@@ -32,8 +32,19 @@ CHECKED_OUT = (
 )
 
 
+class WholeNumber(click.IntRange):
+    """A whole number within a range, called so in messages."""
+
+    name = "whole number"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "N"
+
+
 class Number(click.FloatRange):
     """A number within a range; `nan` is refused, though click accepts it."""
+
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)

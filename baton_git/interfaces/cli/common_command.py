@@ -55,8 +55,10 @@ class CommonCommand(click.Command):
     """A command with the options that every command has."""
 
     answer: type[BaseModel] | None = None
-    """The model of the result, if the command only reads and needs no argument; else None. With a model, a single word
-    after `--json` that is the name of one of its fields selects that field."""
+    """The model of the result, or None. With a model, a single word after `--json` selects that field of the result.
+
+    It is None if that word may be an argument: if the command requires one, or if it writes and accepts one.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_join_fields(args, self._is_field)))

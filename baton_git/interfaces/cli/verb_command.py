@@ -18,7 +18,16 @@ from pydantic.fields import FieldInfo
 from baton_git.core.errors import BatonError, FieldHint, InvalidArgument
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
-from baton_git.interfaces.cli.app import AGENT_HELP, SESSION_HELP, App, Number, command, command_alone, group
+from baton_git.interfaces.cli.app import (
+    AGENT_HELP,
+    SESSION_HELP,
+    App,
+    Number,
+    WholeNumber,
+    command,
+    command_alone,
+    group,
+)
 from baton_git.interfaces.cli.common_command import CommonCommand, Completer, find_completer
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.results import Changed, Preview, WrittenResult
@@ -107,7 +116,11 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     )
     click_command = declare(verb.name.split()[-1], **settings)(wrapped)
     needs_argument = any(verb.input_model.model_fields[name].is_required() for name in verb.positional)
-    if isinstance(click_command, CommonCommand) and verb.effect == READS and not needs_argument:
+    if (
+        isinstance(click_command, CommonCommand)
+        and not needs_argument
+        and (verb.effect == READS or not verb.positional)
+    ):
         click_command.answer = verb.result_model
     return click_command
 
@@ -300,7 +313,7 @@ def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator
         return [
             click.option(*names, name, type=type_, multiple=True, metavar=metavar, help=about, shell_complete=offer)
         ]
-    plain = "TEXT" if type_ is click.STRING else ("N" if isinstance(type_, click.IntRange | Number) else None)
+    plain = "TEXT" if type_ is click.STRING else ("N" if isinstance(type_, WholeNumber | Number) else None)
     named: dict[str, Any] = {"metavar": option.metavar or plain}
     return [
         click.option(
@@ -328,7 +341,7 @@ def _click_type(info: FieldInfo) -> click.ParamType[Any]:
     if get_origin(plain) is Literal:
         return click.Choice([str(value) for value in get_args(plain)])
     if plain is int:
-        return click.IntRange(_bound(info, annotated_types.Ge, "ge"), _bound(info, annotated_types.Le, "le"))
+        return WholeNumber(_bound(info, annotated_types.Ge, "ge"), _bound(info, annotated_types.Le, "le"))
     if plain is float:
         above = _bound(info, annotated_types.Gt, "gt")
         least = _bound(info, annotated_types.Ge, "ge") if above is None else above

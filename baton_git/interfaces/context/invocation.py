@@ -41,7 +41,7 @@ class Call:
         with Store(settings.repository) as store:
             store.tidied_by = self._merge_packs_in_background
             ws = self.workspace_on(store, settings.namespace)
-            ws.branch.check_name()
+            ws.branch.check_chosen_name()
             named = settings.options.agent is not None
             yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent, is_agent_named=named))
 

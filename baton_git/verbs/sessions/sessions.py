@@ -67,7 +67,7 @@ def init(ws: Workspace, now: datetime, verb_input: NewNamespace) -> InitResult:
     branch = ws.branch
     if verb_input.namespace is not None:
         branch = replace(branch, namespace=Namespace(verb_input.namespace))
-        branch.check_name()
+        branch.check_chosen_name()
     created = branch.read().commit is None
     revision = branch.create(ws.stamp("init", now))
     repository = str(branch.store.repository.common_dir)

@@ -20,6 +20,7 @@ from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
 from baton_git.verbs.work_items.authorship import authorship_of
+from baton_git.verbs.work_items.new_ids import NewId
 from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, merge_records
 
 DecisionId = Annotated[str, Field(description="The id of a decision, or a unique prefix of it.", examples=["DEC-042"])]
@@ -37,9 +38,7 @@ class NewDecision(Input):
         None,
         description="Who vouches for it. Default: human_confirmed if a person vouches for it, or else llm_derived.",
     )
-    id: str | None = Field(
-        None, min_length=1, description="The id to use, to continue an existing numbering. Default: a new one."
-    )
+    id: NewId | None = Field(None, description="The id to use, to continue an existing numbering. Default: a new one.")
 
 
 class AnchorDecision(Input):

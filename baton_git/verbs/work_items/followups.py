@@ -18,6 +18,7 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
 from baton_git.verbs.work_items.authorship import authorship_of
+from baton_git.verbs.work_items.new_ids import NewId
 from baton_git.verbs.work_items.references import find_reference
 from baton_git.verbs.work_items.similar_records import (
     MAX_COMPARED,
@@ -42,7 +43,7 @@ class NewFollowUp(Input):
     priority: Literal["normal", "elevated", "escalated"] | None = Field(
         None, description="How urgent it is. Default: normal."
     )
-    id: str | None = Field(None, min_length=1, description="The id to use. Default: a new one.")
+    id: NewId | None = Field(None, description="The id to use. Default: a new one.")
 
 
 class DeferFollowUp(Input):

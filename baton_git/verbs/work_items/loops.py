@@ -22,6 +22,7 @@ from baton_git.verbs.verification.check_results import repeats_last_check
 from baton_git.verbs.verification.checks import CheckResults, check_loops
 from baton_git.verbs.verification.new_checks import refuse_impossible_check
 from baton_git.verbs.work_items.authorship import authorship_of
+from baton_git.verbs.work_items.new_ids import NewId
 from baton_git.verbs.work_items.references import find_reference
 
 LoopId = Annotated[str, Field(description="The id of an open loop, or a unique prefix of it.", examples=["OL-7k3f9q"])]
@@ -42,7 +43,7 @@ class NewLoop(Input):
         examples=[7],
     )  # fmt: skip
     decision: str | None = Field(None, description="The decision that the action follows from.", examples=["DEC-042"])
-    id: str | None = Field(None, min_length=1, description="The id to use. Default: a new one.")
+    id: NewId | None = Field(None, description="The id to use. Default: a new one.")
 
 
 class LoopFinding(Input):

@@ -28,6 +28,7 @@ from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
 from baton_git.verbs.work_items.authorship import authorship_of
+from baton_git.verbs.work_items.new_ids import NewId
 from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, find_same, merge_records
 
 PatternId = Annotated[str, Field(description="The id of a pattern, or a unique prefix of it.", examples=["PAT-9d2k1m"])]
@@ -42,8 +43,8 @@ class NewOccurrence(Input):
     context: str = Field("", description="The situation in which it happened.", examples=["deploying X"])
     rule: str | None = Field(None, description="The rule that would prevent it.")
     about: About = Field([])
-    id: str | None = Field(
-        None, min_length=1,
+    id: NewId | None = Field(
+        None,
         description="The id to use. If a pattern has this id, the mistake is counted for it. Default: a new id.",
     )  # fmt: skip
 

@@ -238,6 +238,35 @@ def test_the_undo_of_a_wrap_continues_the_session_and_its_redo_ends_it_again(bat
     assert baton("wrap", "--json").json["session"] == session
 
 
+def test_a_new_id_or_namespace_with_characters_that_a_terminal_acts_on_is_refused(baton, git, top):
+    baton("init")
+    refs = git(top, "for-each-ref")
+    for unsafe in ("OL-\x1b[31mx", "a\tb", "a\u202eb", "a\x7f"):
+        for words in ("loop add x --expect y", "followup add x", "pattern record x", "decision add x --why y"):
+            done = baton(*words.split(), "--id", unsafe, code=2)
+            assert "--id: has a line end, a control character or an invisible character" in done.err
+        for words in ("init --namespace", "boot --namespace", "namespace rename work"):
+            done = baton(*words.split(), unsafe, code=2)
+            assert "has a line end, a control character or an invisible character" in done.err
+            assert unsafe not in done.err
+    assert git(top, "for-each-ref") == refs
+
+
+def test_a_word_that_is_no_number_is_refused_in_plain_words(baton, filled):
+    assert "'abc' is not a valid whole number" in baton("log", "--limit", "abc", code=2).err
+    assert "'abc' is not a valid number" in baton("verify", "--budget", "abc", code=2).err
+
+
+def test_help_suggests_only_names_that_resemble_the_word(baton):
+    assert "Did you mean loop" in baton("help", "lop", code=2).err
+    assert "To list the commands: baton help" in baton("help", "nope", code=2).err
+
+
+def test_a_field_of_boot_is_selected_with_a_space_or_an_equals_sign(baton):
+    for words in (("--json", "session"), ("--json=session",)):
+        assert list(baton("boot", *words).json) == ["session"]
+
+
 def test_status_reports_counts_and_active_sessions(baton, filled):
     status = baton("status", "--json").json
     assert (status["open_loops"], status["active_decisions"]) == ({"open": 1}, {"active": 2})

@@ -8,7 +8,7 @@ import click
 
 from baton_git.agents.registry import session_variables
 from baton_git.core.errors import BatonError, InvalidArgument
-from baton_git.interfaces.cli.app import App, command
+from baton_git.interfaces.cli.app import App, WholeNumber, command
 from baton_git.interfaces.context.process import read_server_token, take_variable
 
 HOST, PORT = "127.0.0.1", 9102
@@ -17,7 +17,7 @@ HOST, PORT = "127.0.0.1", 9102
 @command("mcp")
 @click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP instead, until it is stopped.")
 @click.option("--host", metavar="ADDRESS", help=f"With --http: where to listen.  [{HOST}]")
-@click.option("--port", type=click.IntRange(0, 65535), help=f"With --http: the port; 0 for any free one.  [{PORT}]")
+@click.option("--port", type=WholeNumber(0, 65535), help=f"With --http: the port; 0 for any free one.  [{PORT}]")
 def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -> None:
     """Serve baton's commands to an agent as MCP tools, over standard input and output.
 

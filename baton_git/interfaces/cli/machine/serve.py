@@ -15,7 +15,7 @@ import click
 
 from baton_git.core.errors import BatonError, InvalidArgument, NotAllowed, StoreError
 from baton_git.core.output import json_text, shell_line
-from baton_git.interfaces.cli.app import App, command
+from baton_git.interfaces.cli.app import App, WholeNumber, command
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.context.process import PAGE_TOKEN, TOKEN, interrupt_on_sigterm, read_server_token
 
@@ -34,7 +34,7 @@ LEAVE_SECONDS = 2
 @command("serve", may_create=True)
 @click.option("--host", metavar="ADDRESS", help=f"The address to listen on. Default: BATON_HOST, or {HOST}.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), help=f"The port; 0 for any free one. Default: BATON_PORT, or {PORT}."
+    "--port", type=WholeNumber(0, 65535), help=f"The port; 0 for any free one. Default: BATON_PORT, or {PORT}."
 )
 @click.option("--allow-host", metavar="NAME", multiple=True,
               help="Another host name that requests may use for this server; repeatable.")  # fmt: skip

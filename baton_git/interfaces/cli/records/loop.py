@@ -8,7 +8,7 @@ import click
 
 from baton_git.core.records.check_methods import CHECK_METHODS
 from baton_git.core.records.work_items import OpenLoop
-from baton_git.interfaces.cli.app import App, path_from_top
+from baton_git.interfaces.cli.app import App, WholeNumber, path_from_top
 from baton_git.interfaces.cli.records.checks import render_checks
 from baton_git.interfaces.cli.verb_command import Addition, Values, render
 from baton_git.namespace.results import Changed
@@ -24,7 +24,7 @@ CHECKS = (
     click.argument("argv", nargs=-1, type=click.UNPROCESSED),
     click.option("--verify-http", metavar="URL", help="Check: a GET request to the URL succeeds."),
     click.option(
-        "--status", type=click.IntRange(100, 599), help="With --verify-http: the HTTP status of success.  [200]"
+        "--status", type=WholeNumber(100, 599), help="With --verify-http: the HTTP status of success.  [200]"
     ),
     click.option("--verify-file", type=click.Path(readable=False), metavar="PATH", help="Check: the file exists."),
     click.option("--verify-process", metavar="NAME", help="Check: a process with this name is running."),
@@ -42,7 +42,7 @@ CHECKS = (
         click.option(f"--verify-{method.replace('_', '-')}", metavar=CHECK_METHODS[method].upper(), help="Check.")
         for method in PLAIN_METHODS
     ),
-    click.option("--timeout", type=click.IntRange(1, 3600), help="Time limit of the check in seconds.  [5]"),
+    click.option("--timeout", type=WholeNumber(1, 3600), help="Time limit of the check in seconds.  [5]"),
 )  # fmt: skip
 OPTIONS = (
     "status", "verify_http", "verify_file", "verify_process", "verify_port", "verify_commit", "branch", "verify_manual",

@@ -12,7 +12,7 @@ from baton_git.core.diff import commit_subject
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import CYAN, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
-from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.app import App, WholeNumber, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.widths import fit_styled, fit_terminal, terminal_width, wrap_styled
@@ -168,9 +168,7 @@ def _render_diff(app: App, result: DiffResult) -> None:
 
 
 _LOG = (
-    click.option(
-        "--limit", "-l", type=click.IntRange(1), help="Maximum number of commits.  [30 on a terminal, else all]"
-    ),
+    click.option("--limit", "-l", type=WholeNumber(1), help="Maximum number of commits.  [30 on a terminal, else all]"),
     click.option("--oneline", is_flag=True, default=None, help="One line for each commit, without changed fields."),
     click.option("--graph", is_flag=True, default=None, help="Show the sessions as a graph instead."),
 )

@@ -14,7 +14,7 @@ import click
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.records import cost_in_words
 from baton_git.core.output import count_noun
-from baton_git.interfaces.cli.app import INPUT_FILE, App, Number, command, flat, read_text
+from baton_git.interfaces.cli.app import INPUT_FILE, App, Number, WholeNumber, command, flat, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.workflows import workflow_folders
 from baton_git.systems.gobby.foreground_loops import (
@@ -43,7 +43,7 @@ DAY = 86400
 )
 @click.option(
     "--max-iterations",
-    type=click.IntRange(1, 1000),
+    type=WholeNumber(1, 1000),
     default=DEFAULT.iterations,
     show_default=True,
     help="Maximum number of sessions.",
@@ -70,7 +70,7 @@ DAY = 86400
 )
 @click.option(
     "--stuck-after",
-    type=click.IntRange(2, 100),
+    type=WholeNumber(2, 100),
     default=DEFAULT.stuck_after,
     show_default=True,
     help="Stop after this many sessions in a row with the same answer or without changes.",
@@ -84,12 +84,12 @@ DAY = 86400
 )
 @click.option(
     "--token-budget",
-    type=click.IntRange(1, 10**12),
+    type=WholeNumber(1, 10**12),
     default=DEFAULT.tokens,
     show_default=True,
     help="Stop at this number of tokens, if the agent reports it.",
 )
-@click.option("--max-failures", type=click.IntRange(1, 100), default=DEFAULT.failures, show_default=True,
+@click.option("--max-failures", type=WholeNumber(1, 100), default=DEFAULT.failures, show_default=True,
               help="Stop after this many failed sessions in a row.")  # fmt: skip
 def loop_run(
     app: App, prompt: str | None, file: str | None, cli: str | None, stop_file: Path | None, **limits: Any
