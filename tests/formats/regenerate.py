@@ -74,7 +74,7 @@ def rule_of(field: dict[str, Any]) -> str:
         return rule
     [(name, argument)] = rule.items()
     if name == "beside":
-        return f"beside {argument[0]}, else newest {argument[1]}"
+        return f"from the side of {argument[0]}, or else the newest {argument[1]}"
     return f"{name}: {' < '.join(argument)}" if isinstance(argument, list) else f"{name} {argument}"
 
 

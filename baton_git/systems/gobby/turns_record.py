@@ -22,8 +22,8 @@ class SharedTurn(Part):
 class Conversation(Part):
     """The turns of a session in at most 64 KiB.
 
-    In a longer conversation, prompts and answers are cut: first those in the middle, starting with the oldest. If this
-    is not enough, the oldest turns after the first one are left out.
+    Prompts and answers of a longer conversation are shortened. If that is not enough, its first turn is kept, and the
+    oldest of the others are left out.
     """
 
     count: Whole = Field(description="The total number of turns, including omitted ones.")
