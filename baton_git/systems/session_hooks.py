@@ -1,4 +1,4 @@
-"""Run what the systems do at the start and at the end of a session, on behalf of all interfaces."""
+"""Call the functions that PAIF and other systems run at the start and at the end of a session."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ EVENT_KINDS = {
     "AfterAgent": STOP,
     "SessionEnd": END,
 }
-"""The events that are handled, of all agents, and their kinds. Gemini CLI has its own names for three of them."""
+"""The kind of each event that baton handles. Gemini CLI has names of its own for three of the kinds."""
 
 _BACKGROUND = ("<task-notification>", "<task-notification ")
 _CONTEXT_END = "</hook_context>"
@@ -98,7 +98,7 @@ def _get_text(data: Mapping[str, Any], key: str) -> str:
 
 
 def _strip_hook_context(prompt: str) -> str:
-    """Strip the context that hooks put before a prompt, which Gemini CLI includes."""
+    """Remove the context that hooks added before the prompt; Gemini CLI sends both as the prompt."""
     if prompt.startswith("<hook_context>") and _CONTEXT_END in prompt:
         return prompt.partition(_CONTEXT_END)[2].strip()
     return prompt

@@ -70,7 +70,7 @@ class TurnStore:
         write_all({path: b"".join([*lines, *map(encode_turn, turns)])}, mode=0o600)
 
     def list(self) -> list[StoredTurns]:
-        """Return all stored files, sorted by agent and session; files with other names are left out."""
+        """Return all stored files, sorted by path. A file whose name is not the encoded id of a session is ignored."""
         files = (_describe_file(path) for path in sorted(self.folder.glob(f"*/*{_SUFFIX}")))
         return [file for file in files if file is not None]
 

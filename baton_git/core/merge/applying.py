@@ -13,7 +13,7 @@ _QUIET = (SHAPE.kind, Conflict.kind)
 
 
 def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool = True) -> State:
-    """Return `ours` with the decisions applied, and a `Conflict` for each contested value unless its kind has none.
+    """Return `ours` with the decisions applied, and with the conflicts from `list_conflicts`.
 
     Args:
         record_conflicts: whether to add the conflicts.
@@ -38,7 +38,10 @@ def add_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
 
 
 def list_conflicts(decisions: Sequence[Decision]) -> Iterator[Conflict]:
-    """Yield the conflicts that `apply` records; their ids derive from the record, the field and both values."""
+    """Yield a conflict for each contested value, except those of the kinds in `_QUIET`.
+
+    The id of a conflict is computed from the record, the field and both values.
+    """
     for decision in decisions:
         if decision.key.kind not in _QUIET:
             yield from (make_conflict(decision.key.kind, decision.key.id, value) for value in decision.contested)

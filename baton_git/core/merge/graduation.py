@@ -1,6 +1,7 @@
-"""The gate for graduations in a merge: a graduation is taken whole from one side; only its tier can be lowered.
+"""Merge the graduation of a pattern: its fields are all taken from one side; only the tier can be lowered.
 
-session-baton's name for it is Anti-Ouroboros gate: only a person can make a rule out of a pattern.
+A person confirmed these fields together, so a mixture of both sides would be a rule that nobody confirmed.
+session-baton calls this protection the Anti-Ouroboros gate.
 """
 
 from __future__ import annotations

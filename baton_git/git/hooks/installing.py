@@ -58,7 +58,8 @@ def install(location: HookLocation, scripts: Mapping[str, HookScript]) -> HookRe
 def uninstall(location: HookLocation) -> HookReport:
     """Remove all hooks that baton installed, in any mode, and restore the previous hooks unchanged.
 
-    Hooks of baton that were changed by hand are left.
+    A hook of baton that was changed by hand is left in git's folder of hooks. The scripts in baton's own folder are
+    always removed.
 
     Raises:
         WriteFailed, StoreError: like `install`.
@@ -154,7 +155,7 @@ def _external_steps(location: HookLocation, event: str) -> Iterator[Step]:
 
 
 def is_installed(location: HookLocation) -> bool:
-    """Return whether a script, a setting or a file in a folder of hooks is left of an installation."""
+    """Return whether baton has a script, a setting or a hook file in this repository."""
     scripts = any(exists(location.scripts / event) for event in EVENTS)
     return scripts or any(
         not isinstance(step, Say) for step in (*_unconfigure_steps(location), *_remove_steps(location))

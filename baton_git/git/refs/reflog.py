@@ -37,7 +37,7 @@ class ReflogEntry(NamedTuple):
 
 
 def is_logged(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:
-    """Return whether git would log a change of `ref`; `setting` is `core.logAllRefUpdates`."""
+    """Return whether git would log a change of `ref`, which is not HEAD; `setting` is `core.logAllRefUpdates`."""
     if durable_files.exists(log):
         return True
     wanted = (setting or ("false" if bare else "true")).lower()

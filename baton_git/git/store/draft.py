@@ -39,8 +39,12 @@ _GITLINK: Final = 0o160000  # the commit of a submodule, which is stored in anot
 class ObjectDraft:
     """New objects to be written as one pack.
 
-    Objects of the `base` trees are not written again, so a new commit must have the commits of these trees as parents.
-    `borrowed` has the ids of existing blobs that the new trees refer to.
+    The draft contains only new objects. Unchanged parts of a tree that `tree` received as its `base` are not written
+    again. For git to keep them, a new commit must have as a parent the commit that the base came from.
+
+    Attributes:
+        objects: the new objects.
+        borrowed: the ids of existing blobs that the new trees refer to.
     """
 
     def __init__(self, stored: ObjectReader) -> None:
@@ -59,7 +63,7 @@ class ObjectDraft:
         """Add the tree `base` (None: the empty tree) with some paths changed, and return its id.
 
         Bytes and blob ids replace the content of a file and keep its mode. A `TreeEntry` (a file, link or submodule)
-        is written with its own mode. None removes the path. Only the folders above changed paths are rewritten; a
+        is added with its own mode. None removes the path. Only the folders above changed paths are rewritten; a
         folder without entries is removed.
 
         Raises:

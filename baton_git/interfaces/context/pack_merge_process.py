@@ -19,8 +19,8 @@ from baton_git.core.errors import StoreError
 from baton_git.git.store import Repository, Store
 
 MERGE_SECONDS = 20.0
-"""Time limit of a merge in seconds. The first request after it kills the process, and merges run in the server for
-`RETRY_SECONDS`."""
+"""Time limit of a merge in seconds. If it has passed when the next merge is requested, the process is killed. After
+that, the server merges packs itself for `RETRY_SECONDS`."""
 STOP_SECONDS = 2.0
 """Seconds that the process has to end when the server stops."""
 RETRY_SECONDS = 300.0

@@ -100,7 +100,7 @@ class SessionFacts:
             NotFound: there is no transcript.
             InvalidDocument, InvalidArgument, StoreError, LimitExceeded: the transcript cannot be read.
         """
-        from baton_git.agents.extraction.extracting import add_final_answer  # most starts extract nothing
+        from baton_git.agents.extraction.extracting import add_final_answer  # slow to import, and often not needed
         from baton_git.systems.gobby.handoffs import gather_facts
 
         session, path = self._session, self.transcript
@@ -114,7 +114,7 @@ class SessionFacts:
             session=session.session,
         )  # fmt: skip
         extraction = add_final_answer(extraction, self._find_response(extraction))
-        return replace(extraction, session=session.session)  # a plan can start another session in the same file
+        return replace(extraction, session=session.session)  # the file can also contain another session
 
     def _find_response(self, extraction: Extraction) -> str:
         """Return the answer that the transcript may not contain yet; empty if the transcript continues after `turn`."""
@@ -131,7 +131,7 @@ class SessionFacts:
         Returns:
             The facts, and the state of the session to store; None if there is no transcript.
         """
-        from baton_git.systems.gobby.handoffs import store_handoff  # as above
+        from baton_git.systems.gobby.handoffs import store_handoff  # slow to import, and often not needed
         from baton_git.systems.gobby.session_turns import store_turns
 
         path = self.transcript

@@ -53,8 +53,8 @@ class Site:
     Attributes:
         options: the options of `baton serve`; sessions and agents come with each request.
         token: the token that `Authorization: Bearer` must contain; None if everybody who reaches the server has access.
-        agent: the sign that an agent started the server and knows its tokens, such as `CLAUDECODE is set`; None if a
-            person started it.
+        agent: how baton knows that an agent started the server, such as `CLAUDECODE is set`. That agent knows the
+            server's tokens. None if a person started the server.
         ending: set when the server shuts down; streams then end.
     """
 

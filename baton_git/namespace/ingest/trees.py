@@ -21,7 +21,7 @@ _PLACES = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
 
 
 def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:
-    """Yield path and reason of each changed file that is not allowed in a namespace.
+    """Yield path and reason of each added or changed file that is not allowed in a namespace.
 
     If more than `most` files changed, yield one entry with an empty path in place of theirs.
 
@@ -47,11 +47,11 @@ def check_changed(before: Folder, after: Folder, most: int) -> None:
     if sum(1 for _ in paths) > most:
         is_lower = most < SYNC.changed
         hint = "run baton sync, which has a higher limit" if is_lower else "inspect the remote branch with git log"
-        raise Rejected(f"more than {most:,} files changed on the remote, which is the limit of this sync", hint=hint)
+        raise Rejected(f"more than {most:,} files changed on the remote, which is the limit here", hint=hint)
 
 
 def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield each changed file with its fault or an empty string. Folders with the same id are not opened."""
+    """Yield each added or changed file with its fault or an empty string. Folders with the same id are not opened."""
     if before.oid == after.oid:
         return
     if depth > layout.MAX_FOLDERS:
@@ -93,6 +93,6 @@ def _kind_fault(entry: TreeEntry) -> str:
 
 
 def _placement_fault(path: str) -> str:
-    """Return the fault of a file in a folder of records that is not the file of a record."""
+    """Return what is wrong with the place of a file: it is in a folder of records, but no record can have this path."""
     misplaced = path.split("/")[0] in _PLACES and layout.key_at(path) is None
     return "is in a folder of records, but its path is not that of a record" if misplaced else ""

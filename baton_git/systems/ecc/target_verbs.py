@@ -46,7 +46,9 @@ class InspectTarget(Input):
         examples=["claude:latest"],
     )
     adapter: str | None = ADAPTER
-    target_type: str | None = Field(None, description="The type of the target: plan, session, claude-alias, …")
+    target_type: str | None = Field(
+        None, description="How to read the target, if it is ambiguous: one of the types that `session adapters` lists."
+    )
     around: Around = None
 
 

@@ -79,7 +79,7 @@ def import_handover(ws: Workspace, now: datetime, verb_input: ImportHandover) ->
 def export_handover(ws: Workspace, now: datetime, verb_input: ExportHandover) -> ExportedHandover:
     """Write a run, by default the only live one, to a handover file that KAIROS clients read.
 
-    An existing file that is not a handover of the same run is replaced only by force.
+    An existing file that is not a handover of the same run is replaced only if you force it.
 
     Raises:
         NotFound: there is no such run.

@@ -176,9 +176,10 @@ class AgentSessions(PageResult):
 def save_agent_checkpoint(ws: Workspace, now: datetime, verb_input: SaveCheckpoint) -> SavedCheckpoint:
     """Save a checkpoint of an agent for its next session.
 
-    Beliefs, skills and relationships in the checkpoint are added to the agent's identity. With `periodic`, a checkpoint
-    is saved only if the newest one is at least 30 minutes old (checkpoint_interval_minutes in .claude/CLAUDE.md changes
-    this).
+    Beliefs, skills and relationships in the checkpoint are added to the agent's identity.
+
+    A periodic checkpoint is saved only if the newest one is at least 30 minutes old (or checkpoint_interval_minutes in
+    .claude/CLAUDE.md).
 
     Raises:
         InvalidArgument: no agent is named, or the checkpoint would be empty.

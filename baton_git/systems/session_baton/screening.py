@@ -16,12 +16,18 @@ from baton_git.namespace.import_quarantine import RefusedRow
 from baton_git.systems.session_baton.missing_fields import IMPORTED, FilledField
 
 _PARTS = (*DOCUMENT_LISTS, "context")
-"""Fields of a baton; an object with at least one of them is taken for a baton."""
+"""The fields by which an object is recognized as a baton: it has at least one of them."""
 _SESSIONS = ("session_id", "parent_session")
 
 
 class ScreenedDocument(NamedTuple):
-    """A document without its invalid rows and fields, what was removed, and the filled-in fields."""
+    """A document after its invalid rows and fields were removed.
+
+    Attributes:
+        data: the document.
+        refused: the removed rows and fields.
+        filled: the fields that were missing and were filled in.
+    """
 
     data: dict[str, Any]
     refused: tuple[RefusedRow, ...] = ()

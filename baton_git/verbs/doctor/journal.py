@@ -1,4 +1,4 @@
-"""The journal of repairs. Everything that a repair changes is backed up first, so that the repair can be undone.
+"""The journal of repairs. Before a repair changes files, they are copied, so that the repair can be undone.
 
 `<folder>/<time>-<random>/` holds `entry.json` and copies of the original files. Only the newest entries are kept.
 """
@@ -43,8 +43,8 @@ class RepairedFile:
         before: the digest of the original; empty if there was no file.
         mode: the permissions of the original.
         copy: the name of the original's copy in the entry's folder.
-        after: the digest and the permissions after the repair; empty if there is no file then. None while the repair
-            runs, or if it was killed.
+        after: the digest and the permissions after the repair; empty if there is no file then. None if the repair is
+            running, has failed or was killed.
     """
 
     path: str
@@ -183,7 +183,7 @@ class RepairJournal:
             raise NotAllowed(message, hint="name that namespace with --namespace")
         records = entry.records or {}
         made = {path: base64.b64decode(after) for path, (_, after) in records.items()}
-        old = {path: base64.b64decode(before) for path, (before, _) in records.items() if before is not None}
+        old = {path: None if before is None else base64.b64decode(before) for path, (before, _) in records.items()}
         write_files(ws, now, made, old, f"undo: {entry.about}")
 
     def _put_back(self, id_: str, change: RepairedFile) -> None:
@@ -234,9 +234,9 @@ def read_files(ws: Workspace, tree: Oid, paths: Iterable[str]) -> dict[str, byte
 
 
 def write_files(
-    ws: Workspace, now: datetime, expected: Mapping[str, bytes | None], files: Mapping[str, bytes], note: str
+    ws: Workspace, now: datetime, expected: Mapping[str, bytes | None], files: Mapping[str, bytes | None], note: str
 ) -> None:
-    """Commit file contents at paths of the branch, including files that are not readable records.
+    """Commit file contents at paths of the branch (None: remove it), including files that are not readable records.
 
     Raises:
         NotAllowed: the current content is not `expected`, because somebody else wrote first.
@@ -246,9 +246,13 @@ def write_files(
         present = read_files(ws, tip.tree, expected) if tip.tree is not None else {}
         for path, data in expected.items():
             if present.get(path) != data:
-                raise NotAllowed(f"{path} was changed meanwhile; it is left as it is", hint="run baton doctor again")
+                raise NotAllowed(
+                    f"{path} was changed meanwhile; it is left as it is",
+                    hint="to see the present problems: baton doctor",
+                )
         keys = {path: key for path in files if (key := layout.key_at(path)) is not None}
-        entries = {key: layout.decode(key, path, files[path]) for path, key in keys.items()}
+        new = ((key, path, files[path]) for path, key in keys.items())
+        entries = {key: None if data is None else layout.decode(key, path, data) for key, path, data in new}
         return ProposedState(State(tip.state.source, {**tip.state.edits, **entries}), files=files, note=note)
 
     ws.update(OP, now, change)

@@ -162,7 +162,7 @@ class RedoResult(ReturnResult):
     examples=("baton redo", "baton redo --dry-run"),
 )  # fmt: skip
 def redo(ws: Workspace, now: datetime, verb_input: RedoInput) -> RedoResult:
-    """Reapply the change that the newest undo reverted; each further redo reapplies that of the undo before it.
+    """Reapply the change that the newest undo reverted. After several undos, each redo reapplies one more change.
 
     A redo is refused if you changed something else since the undo. Changes that others made meanwhile are kept.
 

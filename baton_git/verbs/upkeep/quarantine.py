@@ -94,7 +94,7 @@ def list_quarantine(ws: Workspace, now: datetime, verb_input: WhichQuarantine) -
     examples=("baton import discard Q-1a2b3c4d", "baton import discard --all"),
 )
 def discard_rows(ws: Workspace, now: datetime, verb_input: DiscardRows) -> DiscardedRows:
-    """Discard rows of the quarantine. Imported records are not changed.
+    """Delete rows that imports refused and kept in the quarantine. Imported records are not changed.
 
     Raises:
         NotFound: a row does not exist; nothing was discarded.

@@ -82,8 +82,8 @@ def add_decision(ws: Workspace, now: datetime, verb_input: NewDecision) -> Added
     For the tier `human_confirmed`, a person must vouch for the decision: at a terminal where no agent acts, or by a
     signature with a key that needs a touch or a passphrase.
 
-    A decision is about files, by default those that the session has changed. The brief marks the decision when a file
-    that was named has changed, or more than half of the default ones.
+    A decision is about the files that you name, or else about those that the session has changed. The brief marks the
+    decision as soon as one of the named files has changed, or more than half of the others.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
@@ -126,7 +126,7 @@ def add_decision(ws: Workspace, now: datetime, verb_input: NewDecision) -> Added
     examples=("baton decision anchor DEC-042 --about src/export.py:write_row", "baton decision anchor DEC-042"),
 )
 def anchor_decision(ws: Workspace, now: datetime, verb_input: AnchorDecision) -> Changed:
-    """Replace the files that a decision is about; without a file, confirm that the decision still holds.
+    """Set which files a decision is about; without a file, confirm that the decision still holds.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
@@ -189,7 +189,7 @@ def supersede_decision(ws: Workspace, now: datetime, verb_input: SupersedeDecisi
     examples=("baton decision merge DEC-051 DEC-042",),
 )
 def merge_decision(ws: Workspace, now: datetime, verb_input: MergeInto) -> Changed:
-    """Merge a decision into its duplicate: add its evidence and files to the duplicate, and archive it.
+    """Archive a duplicate decision, and add its evidence and files to the decision that remains.
 
     Raises:
         InvalidArgument: both ids name the same record.

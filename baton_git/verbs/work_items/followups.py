@@ -153,7 +153,7 @@ def finish_follow_up(ws: Workspace, now: datetime, verb_input: FinishFollowUp) -
     examples=("baton followup merge FU-2x8m4c FU-7k3f9q",),
 )
 def merge_follow_up(ws: Workspace, now: datetime, verb_input: MergeInto) -> Changed:
-    """Merge a follow-up into its duplicate: add its deferrals to the duplicate, and archive it.
+    """Archive a duplicate follow-up, and add its deferrals to the follow-up that remains.
 
     Raises:
         InvalidArgument: both ids name the same record.

@@ -96,8 +96,8 @@ def record_pattern(ws: Workspace, now: datetime, verb_input: NewOccurrence) -> A
     WHAT is a description, or the id of a pattern. Descriptions match if they differ only in case, spacing and a final
     full stop or exclamation mark.
 
-    A new pattern is about files, by default those that the session has changed. The brief marks the pattern and its
-    rule when a file that was named has changed, or more than half of the default ones.
+    A new pattern is about the files that you name, or else about those that the session has changed. The brief marks
+    the pattern and its rule as soon as one of the named files has changed, or more than half of the others.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
@@ -154,7 +154,7 @@ def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | 
     examples=("baton pattern anchor PAT-9d2k1m --about compose.yaml", "baton pattern anchor PAT-9d2k1m"),
 )
 def anchor_pattern(ws: Workspace, now: datetime, verb_input: AnchorPattern) -> Changed:
-    """Replace the files that a pattern and its rule are about; without a file, confirm that both still hold.
+    """Set which files a pattern and its rule are about; without a file, confirm that both still hold.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
@@ -233,7 +233,7 @@ def graduate_pattern(ws: Workspace, now: datetime, verb_input: GraduatePattern) 
     examples=("baton pattern merge PAT-9d2k1m PAT-2x8m4c",),
 )
 def merge_pattern(ws: Workspace, now: datetime, verb_input: MergeInto) -> Changed:
-    """Merge a pattern into its duplicate: add its count to the duplicate, and archive it.
+    """Archive a duplicate pattern, and add its count to the pattern that remains.
 
     Raises:
         InvalidArgument: both ids name the same record.

@@ -41,8 +41,8 @@ LEAVE_SECONDS = 2
 def serve_command(app: App, host: str | None, port: int | None, allow_host: tuple[str, ...]) -> None:
     """Serve an HTTP API, the APIs of session-baton and PAIF, and a web page, until it is stopped.
 
-    It listens on this machine only, unless BATON_API_TOKEN is set. Then every request needs that token, and --host may
-    be an address that other machines reach.
+    It listens on this machine only, unless BATON_API_TOKEN is set. Then --host may be an address that other machines
+    reach, and all requests need that token, except GET /health and the login of the page.
 
     If BATON_PAGE_TOKEN is set, the login of the web page accepts only that token. So people can use the page, and
     agents, which have BATON_API_TOKEN, cannot.

@@ -229,7 +229,11 @@ ADAPTER_COLUMNS = (
     Column("sessions", lambda adapter: adapter.description, wraps=True),
 )
 ADAPTER = click.option("--adapter", metavar="ID", help="The adapter to use. Default: try each.")
-TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="The type of TARGET: plan, session, claude-alias, …")
+TARGET_TYPE = click.option(
+    "--target-type",
+    metavar="TYPE",
+    help="How to read TARGET, if it is ambiguous: one of the types that baton session adapters lists.",
+)
 TARGET = click.argument("target", required=False)
 FILE = click.option("--file", type=INPUT_FILE, metavar="FILE|-", help="Read the snapshot as JSON from a file.")
 LISTS = (

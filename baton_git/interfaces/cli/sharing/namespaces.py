@@ -33,7 +33,7 @@ YES = click.option(
     "-y",
     is_flag=True,
     default=None,
-    help="Do not ask; required without a terminal, to delete a namespace or to rename one on a remote.",
+    help="Do not ask. Without a terminal, a deletion and a rename on a remote need this option.",
 )
 
 NAME_SETTING = "baton.namespace"

@@ -28,7 +28,7 @@ TAGS = {
     "sessions": "Begin, end and list sessions, and read the facts that they left for later ones.",
     "history": "History: changes, undo and rollback.",
     "sharing": "Other machines: sync, review, conflicts.",
-    "handovers": "KAIROS protocol runs, which another client can resume.",
+    "handovers": "Runs of KAIROS protocols, which another client can continue.",
     "snapshots": "ECC snapshots of sessions.",
     "events": "Changes as they happen.",
 }

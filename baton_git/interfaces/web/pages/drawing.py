@@ -18,7 +18,7 @@ LANES = 7
 ROW, LANE, EDGE = 32, 18, 14
 """In SVG units: the height of a row, the width of a lane, and the margin at each side."""
 STRAIGHT, BEND = 9, 23
-"""Vertical distance of a curve's control points: from its upper end, and from its lower end."""
+"""In SVG units: how far a curve's control points are below its upper end, and above its lower end."""
 COLOURS = 6
 SESSION_OPS = frozenset({"boot", "wrap"})
 
@@ -131,7 +131,11 @@ def _assign_lanes(stretches: Sequence[Stretch]) -> None:
 
 
 def _find_reach(stretches: Sequence[Stretch]) -> list[int]:
-    """Return for each stretch, in the order of rows, the last row that a line from it passes in its own lane."""
+    """Return, for each stretch in the order of rows, the newest row up to which its lane must stay free.
+
+    A line to a newer stretch occupies the lane of the older stretch until just before that newer one, if it changes
+    lanes only at its end (a merge) or not at all.
+    """
     reach = [stretch.row for stretch in stretches]
     for stretch in stretches:
         for number, row in enumerate(stretch.before):

@@ -23,7 +23,8 @@ from baton_git.systems.gobby.workflow.effects import SourceContent
 from baton_git.systems.gobby.workflow.event_run import EventRun, Injection
 
 SOURCES = ("compact_handoff", "previous_session_summary", "brief", "in_force", "changes")
-"""The sources that `WorkflowActions` provides. Facts that are stored under any other name become a variable."""
+"""The names of the sources that baton provides for `inject_context`. Facts that are stored under another name become a
+variable."""
 
 Arguments = Mapping[str, Any]
 Result = Mapping[str, Any]
@@ -159,7 +160,7 @@ def start_new_session(run: EventRun, arguments: Arguments) -> Result:
 
 
 def _chain_limit(run: EventRun, name: str, default: float) -> float:
-    """Return a limit of the chain from the workflow's settings.
+    """Return a limit from the workflow's settings, for all sessions that are started one after another.
 
     Raises:
         InvalidArgument: the limit is not valid.
