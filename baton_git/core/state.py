@@ -37,9 +37,12 @@ class Key(NamedTuple):
         return f"{'archived ' if self.archived else ''}{name_kind(self.kind)} {self.id}".rstrip()
 
 
+_NAMES = {"follow_up": "follow-up", "active_decision": "decision"}
+
+
 def name_kind(kind: str) -> str:
-    """Return the name of a kind for messages: `open loop`, `follow-up`."""
-    return "follow-up" if kind == "follow_up" else kind.replace("_", " ")
+    """Return the name of a kind for messages: `open loop`, `follow-up`, `decision`."""
+    return _NAMES.get(kind) or kind.replace("_", " ")
 
 
 HEAD = Key("head")
@@ -315,7 +318,8 @@ def same_fields(left: Entry | None, right: Entry | None) -> bool:
 
 def _not_found(kind: str, text: str, near: Sequence[str] = ()) -> NotFound:
     meant = f"did you mean {near[0]}? " if near else ""
-    return NotFound(name_kind(kind), text, hint=f"{meant}to list the records of this kind: baton list {kind}")
+    what = name_kind(kind) if text else f"{name_kind(kind)} with an empty id"
+    return NotFound(what, text, hint=f"{meant}to list the records of this kind: baton list {kind}")
 
 
 def _corrupt_error(entry: Unreadable) -> Corrupt:

@@ -94,7 +94,7 @@ LIVES: dict[str, list[Step]] = {
         step("decision supersede", {"id": "{old}"}, id="{old}", by="{new}"),
         step("decision add", keep="third", what="Use Z", why="fastest"),
         step("decision supersede", error=("not_allowed", "derived by a model"), id="{new}", by="{third}"),
-        step("decision supersede", error=("not_found", "there is no active decision 'a'"), id="a", by="b"),
+        step("decision supersede", error=("not_found", "there is no decision 'a'"), id="a", by="b"),
         document(active_decisions=[
             {"id": "{old}", "status": "superseded", "superseded_by": "{new}", "source_tier": "raw_source"},
             {"id": "{new}", "status": "monitoring", "source_tier": "llm_derived",

@@ -54,7 +54,9 @@ def dumps(data: Mapping[str, Any]) -> bytes:
         return (text if text is not None else dump_exactly(data)).encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start : error.end]
-        raise InvalidDocument([Fault("", f"{half!r} is half of a surrogate pair, which is not text")]) from None
+        raise InvalidDocument(
+            [Fault("", f"{half!r} is a byte that is not UTF-8, or half of a surrogate pair")]
+        ) from None
 
 
 def dump_exactly(data: Mapping[str, Any]) -> str:

@@ -15,9 +15,10 @@ from typing import Any, cast
 
 import click
 
-from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, StoreError
+from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun, one_line
+from baton_git.git.files.atomic_files import reading
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
 from baton_git.interfaces.cli.printing import tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
@@ -323,17 +324,17 @@ def read_bytes(file: str) -> bytes:
     """Return the content of a file, or of standard input for `-`.
 
     Raises:
-        StoreError: the file cannot be read.
+        NotFound: the file does not exist.
+        InvalidArgument: it is a folder.
+        StoreError: it cannot be read for another reason.
         LimitExceeded: the content is larger than `MAX_INPUT`.
     """
-    try:
+    with reading(Path("standard input" if file == "-" else file)):
         if file == "-":
             content = sys.stdin.buffer.read(MAX_INPUT + 1)
         else:
             with Path(file).open("rb") as opened:
                 content = opened.read(MAX_INPUT + 1)
-    except OSError as error:
-        raise StoreError(f"{flat(file)}: {error.strerror or error}") from error
     if len(content) > MAX_INPUT:
         raise LimitExceeded(flat(file), len(content), MAX_INPUT, "bytes")
     return content
@@ -343,8 +344,7 @@ def read_text(file: str) -> str:
     """Return the text of a file, or of standard input for `-`.
 
     Raises:
-        StoreError: the file cannot be read.
-        LimitExceeded: the content is larger than `MAX_INPUT`.
+        NotFound, InvalidArgument, StoreError, LimitExceeded: like `read_bytes`.
         InvalidDocument: the content is not UTF-8.
     """
     try:

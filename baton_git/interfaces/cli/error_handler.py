@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -28,6 +29,14 @@ _STATUS: dict[type[BatonError], int] = {
     Stale: CONFLICT, StepConflict: CONFLICT, Unsettled: CONFLICT, Busy: BUSY,
     InvalidName: USAGE, InvalidArgument: USAGE, SearchUnavailable: UNKNOWN,
 }  # fmt: skip
+
+_HINTS = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path: a part of it is a file, not a folder",
+    errno.EISDIR: "give a file, not a folder",
+    errno.EACCES: "check the permissions of the file and its folders",
+}
+"""The next step after an error of the operating system about a file, by error number."""
 
 
 def run(command: click.Command, prog: str = "baton") -> int:
@@ -69,7 +78,8 @@ def _drop_output() -> None:
 def _report_os_error(error: OSError) -> int:
     """Print an error of the operating system; return the exit status."""
     where = f"{error.filename}: " if error.filename is not None else ""
-    tell(f"baton: {where}{error.strerror or error}")
+    hint = _HINTS.get(error.errno or 0, "") if error.filename is not None else ""
+    tell(f"baton: {where}{error.strerror or error}", *([f"       {hint}"] if hint else []))
     return FAILED
 
 

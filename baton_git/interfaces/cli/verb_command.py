@@ -15,7 +15,7 @@ import annotated_types
 import click
 from pydantic.fields import FieldInfo
 
-from baton_git.core.errors import BatonError, FieldHint, InvalidArgument
+from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, NotFound
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import (
@@ -90,7 +90,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         verb_input = _parse(verb, input_values, app.now)
         app = _add_known_fields(app, verb) if app.fields else app
         app = addition.acting(app) if addition.acting is not None else app
-        with _open_workspace(app, verb) as ws, _name_options(verb):
+        with _name_options(verb), _open_workspace(app, verb) as ws:
             ws = _with_typing_person(app, verb, ws)
             with progress_line(addition.progress) as line:
                 ws = replace(ws, progress=line.advance) if addition.progress else ws
@@ -168,6 +168,9 @@ def _name_options(verb: Verb[Any, Any]) -> Iterator[None]:
             error.hint = error.hint.with_names(
                 {name: option_name(verb, name) for name in verb.input_model.model_fields}
             )
+        is_number = isinstance(error, NotFound) and error.data["what"] == "namespace" and error.data["name"].isdecimal()
+        if is_number and "limit" in verb.input_model.model_fields:
+            error.hint = f"-n names a namespace; for the number of items: {option_name(verb, 'limit')}"
         raise
 
 

@@ -242,7 +242,8 @@ def plan_undo(ws: Workspace, revision: str | None = None) -> tuple[RollbackPlan,
         return next(step for step in steps if _changes_anything(ws, step[0]))
     entry = ws.branch.load_shown_entry(ws.branch.resolve(revision))
     if not entry.parents:
-        raise NotAllowed("the first commit of a namespace cannot be undone")
+        hint = f"to delete the namespace: baton namespace delete {ws.branch.namespace}"
+        raise NotAllowed("the first commit of a namespace cannot be undone", hint=hint)
     if entry.commit in find_undone(_list_later(ws, entry)):
         hint = "undo the revision that undid it: baton log --ops"
         raise NotAllowed(f"{name_commit(entry)} is undone already", hint=hint)

@@ -257,6 +257,15 @@ def test_a_word_that_is_no_number_is_refused_in_plain_words(baton, filled):
     assert "'abc' is not a valid number" in baton("verify", "--budget", "abc", code=2).err
 
 
+def test_an_argument_that_is_not_utf_8_is_called_so(baton):
+    done = baton("followup", "add", "a\udcff", code=1)
+    assert "'\\udcff' is a byte that is not UTF-8" in done.err
+
+
+def test_the_first_revision_is_not_undone_but_the_error_says_how_to_delete_the_namespace(baton, filled):
+    assert "to delete the namespace: baton namespace delete work" in baton("undo", "0", code=1).err
+
+
 def test_help_suggests_only_names_that_resemble_the_word(baton):
     assert "Did you mean loop" in baton("help", "lop", code=2).err
     assert "To list the commands: baton help" in baton("help", "nope", code=2).err

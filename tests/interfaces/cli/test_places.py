@@ -356,8 +356,21 @@ def test_boot_fails_if_the_newest_commit_cannot_be_read(baton, git, top):
 
 def test_hints_about_an_unknown_namespace_list_the_existing_ones(baton):
     baton("followup", "add", "x")
-    for words in (("namespace", "delete", "nope", "--yes"), ("namespace", "rename", "nope", "x"), ("log", "-n", "2")):
+    for words in (("namespace", "delete", "nope", "--yes"), ("namespace", "rename", "nope", "x"), ("log", "-n", "x2")):
         assert "existing: work; to create it: baton init --namespace " in baton(*words, code=1).err
+
+
+def test_a_number_after_n_that_is_no_namespace_is_explained(baton):
+    baton("followup", "add", "x")
+    for command in ("log", "list"):
+        assert "-n names a namespace; for the number of items: --limit" in baton(command, "-n", "4", code=1).err
+
+
+def test_a_missing_input_file_or_a_folder_is_named_with_a_hint(baton, tmp_path):
+    baton("boot")
+    for words in ("write --file", "wrap --file", "validate", "workflow check"):
+        assert baton(*words.split(), "/nope", code=1).err == "baton: there is no file '/nope'\n       check the path\n"
+        assert "is a folder, not a file" in baton(*words.split(), str(tmp_path), code=2).err
 
 
 def test_a_deleted_namespace_is_removed_from_the_settings(baton, git, top):

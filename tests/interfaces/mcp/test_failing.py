@@ -44,7 +44,7 @@ def test_missing_unknown_and_invalid_arguments_are_named(here, era, tool, argume
     [
         ("loop_verify", {"id": "OL-nope", "result": "passed"}, "there is no open loop 'OL-nope'"),
         ("loop_add", {"action": " ", "expect": "x"}, "the action is empty; describe it in a sentence"),
-        ("decision_supersede", {"id": "a", "by": "b"}, "there is no active decision 'a'"),
+        ("decision_supersede", {"id": "a", "by": "b"}, "there is no decision 'a'"),
         ("diff", {"a": "nonsense"}, "nonsense"),
         ("followup_add", {"item": "x", "session": "a\nb"}, "session"),
         ("todo_list", {}, "baton boot begins a session"),
