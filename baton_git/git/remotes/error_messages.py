@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Final
 
@@ -35,7 +36,7 @@ _ACCESS_RULES: Final = (
             r"authentication failed|could not read (?:username|password)|terminal prompts disabled|unauthorized"
             r"|(?:returned error:|http resp) 40[137]|access denied(?! or)|invalid (?:username|credentials)"
         ),
-        "log in once with git ls-remote <remote>, so that git's credential helper stores the password",
+        "log in once with git ls-remote {remote}, so that git's credential helper stores the password",
     ),
     (
         (
@@ -102,16 +103,17 @@ def is_progress(line: str) -> bool:
 
 def remote_error(name: str, text: str) -> RemoteError:
     """Return the error for git's output `text` about the remote `name`."""
+    quoted = shlex.quote(name)
     printed = [line for line in text.splitlines() if not line.startswith("warning: ")]
     lines = [line for line in printed if not _GENERIC.search(line)]
     mismatch = next((line for line in lines if _MISMATCH.search(line)), None)
     if mismatch is not None:
-        hint = "a clone must have the object format of its remote; make a new clone: git clone <remote>"
+        hint = f"a clone must have the object format of its remote; make a new clone: git clone {quoted}"
         return RemoteError(f"{name}: {_core(mismatch)}", hint=hint, remote=name)
     for pattern, kind, hint in _KINDS:
         for line in lines:
             if pattern.search(line):
-                return kind(f"{name}: {_core(line)}", hint=hint, remote=name)
+                return kind(f"{name}: {_core(line)}", hint=hint.replace("{remote}", quoted), remote=name)
     candidates = (
         [line for line in lines if _SEVERE.match(line)]
         or lines
@@ -119,9 +121,8 @@ def remote_error(name: str, text: str) -> RemoteError:
         or text.splitlines()
         or ["git gave no reason"]
     )
-    return RemoteError(
-        f"{name}: {_core(candidates[-1])}", hint="to see the cause, run: git ls-remote <remote>", remote=name
-    )
+    hint = f"to see the cause, run: git ls-remote {quoted}"
+    return RemoteError(f"{name}: {_core(candidates[-1])}", hint=hint, remote=name)
 
 
 def timeout_error(name: str, seconds: float) -> Unreachable:

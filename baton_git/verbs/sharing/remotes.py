@@ -125,7 +125,8 @@ def set_remote_policy(ws: Workspace, now: datetime, verb_input: RemotePolicyInpu
         note = "" if previous in STRICTNESS else " (not a policy, so it counts as review)"
         raise NeedsHuman(
             f"{verb_input.policy} is less strict for {name} than {previous}{note}; only a person may choose it",
-            hint=f"in a terminal: baton remote policy {name} {verb_input.policy}",
+            hint="choose it on the page of baton serve, or type it at a shell's prompt (not in a script or an editor's "
+            f"terminal): baton remote policy {name} {verb_input.policy}",
         )
     if verb_input.policy != previous:
         _write_policy(ws, name, verb_input.policy)

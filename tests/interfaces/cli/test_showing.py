@@ -79,7 +79,14 @@ def test_a_handoff_is_shown_field_by_field(baton, filled, tmp_path):
 def test_an_empty_result_is_described_on_standard_error(baton, top):
     baton("init")
     assert baton("handoff").err.startswith("there is no handoff yet")
-    assert baton("workflow", "run", "on_stop").err == "no workflow has an action for this event\n"
+    assert baton("workflow", "run", "on_stop").err == "no workflow that runs here has an action for this event\n"
+    folder = top / ".baton" / "workflows"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("name: mine\ntriggers: {on_stop: [{action: notify, message: done}]}\n")
+    for words in ((), ("--dry-run",)):
+        done = baton("workflow", "run", "on_stop", *words)
+        assert "mine is not allowed, so it does not run: baton workflow allow mine" in done.err
+    assert "mine" not in baton("workflow", "run", "on_session_end", "--dry-run").err
 
 
 def test_a_wide_change_without_a_terminal_needs_yes(baton, top):

@@ -71,7 +71,8 @@ def test_a_remote_with_another_object_format_is_reported_with_a_hint(ada: Machin
     cara = machine(tmp_path, "cara", Clock())
     with pytest.raises(RemoteError, match="mismatched algorithms: client sha256; server sha1") as caught:
         cara.run_sync()
-    assert caught.value.hint.endswith("git clone <remote>")
+    assert "git clone " in caught.value.hint
+    assert "<" not in caught.value.hint
     cara.store.close()
 
 

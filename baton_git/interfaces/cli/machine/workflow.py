@@ -205,10 +205,14 @@ def run_command(app: App, event: str, data: str, cli: str, dry_run: bool) -> int
         session = SessionInfo(ws.session, cli, str(ws.folder) if ws.folder else None)
         actions = actions_for_session(ws, app.now, session)
         outcome = run_event(ws, app.now, happened, session, actions, workflow_folders(app), dry_run=dry_run)
+        workflows, _ = list_workflows(ws, workflow_folders(app))
     lines = _format_outcome(outcome)
     app.answer(_outcome_data(outcome), "\n".join(lines))
     if not lines and not outcome.problems:
-        app.say("no workflow has an action for this event")
+        app.say("no workflow that runs here has an action for this event")
+    for file in workflows:
+        if file.state == "not allowed" and happened.name in _describe_workflow(file)["events"]:
+            app.say(f"{flat(file.name)} is not allowed, so it does not run: baton workflow allow {flat(file.name)}")
     app.say(*(flat(problem) for problem in outcome.problems))
     return FAILED if outcome.problems else None
 
