@@ -32,8 +32,8 @@ class HookSettings(NamedTuple):
         skills: the folder of skills below the home directory or the work tree; empty: `skills` in the CLI's own folder.
         project_servers: the file with a work tree's MCP servers, relative to its top.
         user_servers: the file with the user's MCP servers, in the CLI's own folder; empty if only the CLI may write it.
-        own_servers: in that case, the file in the home directory that the CLI writes.
-        add_server: in that case, the command that makes the CLI write it.
+        own_servers: the file with the user's MCP servers in the home directory, if only the CLI may write it.
+        add_server: the command that makes the CLI add a server to `own_servers`.
     """
 
     program: str

@@ -15,8 +15,8 @@ Table = dict[str, Any]
 KEPT_ACTIVITY = 100
 KEPT_DECISIONS = 50
 KEPT_OPEN = 500
-"""Maximum numbers of remembered calls, of decisions (once for those found by wording, and once for the others), and of
-calls without a result. The newest are kept. Calls that never get a result are rare."""
+"""Maximum numbers of items that are remembered; the newest are kept. `KEPT_DECISIONS` applies separately to decisions
+that were found by their wording and to all others; `KEPT_OPEN` applies to calls without a result."""
 
 
 @dataclass

@@ -198,7 +198,10 @@ def _save(circumstances: Circumstances, trigger: Trigger, *, force: bool = False
 
 
 def note_compactions(event: Payload, known: HookSession, compactions: int) -> HookSession:
-    """Return the session with the number of compactions in its transcript; after a new one, context may be owed."""
+    """Return the session with the number of compactions in its transcript.
+
+    If a compaction is new and the CLI does not announce it, the session's context must be injected again.
+    """
     if event.kind != STOP or compactions <= known.compactions:
         return known
     known = known._replace(compactions=compactions)

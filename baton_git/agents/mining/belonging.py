@@ -1,11 +1,13 @@
 """Decide whether the session of a transcript worked in a repository, by the folder in which it started.
 
 A folder that exists belongs to the repository if it is in one of its work trees, or in a clone that has a remote in
-common with it; outside of any repository, if it is in the folder that the namespace is for. A folder that no longer
-exists belongs to the repository if it is a former work tree (for example, one that git still lists), if it is inside a
-former work tree and was a folder of the sources, or if the transcripts of its sessions name commits, a remote
-or a branch of the repository (see `find_proven`). In all other cases a missing folder is unclear, and its session is
-not imported.
+common with it. (A namespace can also be for a folder outside of any repository; then that folder and everything in it
+belong to it.)
+
+A folder that no longer exists belongs to the repository in these cases: it is a former work tree (for example, one that
+git still lists); it is inside a former work tree, and a commit has files in it; or the transcripts of its sessions name
+commits, a remote or a branch of the repository (see `find_proven`). In all other cases it is unknown whether a missing
+folder belongs to the repository, and its sessions are not imported.
 """
 
 from __future__ import annotations

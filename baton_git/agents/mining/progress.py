@@ -52,7 +52,7 @@ class MiningProgress:
             return
 
     def settle(self) -> None:
-        """Delete the notes about missing transcripts, and the sessions in the notes about transcripts marked as stored.
+        """Delete what is no longer needed: notes about missing transcripts, and the sessions of stored ones.
 
         Raises:
             WriteFailed: the file cannot be written.

@@ -40,8 +40,8 @@ class LaunchRequest(NamedTuple):
         cwd: the working directory; None: the current one.
         seconds: time limit of the session, 1 to `MAX_SECONDS`.
         is_detached: whether the session outlives the process that starts it.
-        in_window: whether it runs with a terminal in a new tmux window, of the tmux session `tmux_session` or by
-            default the current one.
+        in_window: whether it runs with a terminal, in a new window of tmux.
+        tmux_session: the tmux session in which the window is opened; empty: the current one.
         most: maximum number of sessions in the chain, including the first one and this one.
         chain_seconds: time limit of the chain, from the start of its first session.
         budget_usd: the cost at which the chain starts no further session.
