@@ -279,7 +279,7 @@ def _start_in_window(job: Job, record: SpawnedSession, tmux_session: str, pipe: 
     """Start the supervisor in a new tmux window, and send it the job through a named pipe for this user only."""
     where = ["-t", f"={tmux_session}:"] if tmux_session else []
     keeper = ["env", f"PYTHONPATH={_PACKAGE.parent}", *_supervisor_command(), str(pipe)]
-    process = subprocess.Popen(  # noqa: S603  as above
+    process = subprocess.Popen(  # noqa: S603  our own module, started through tmux
         ["tmux", "new-window", "-d", *where, "-n", record.id, "-c", record.cwd, "--", *keeper],  # noqa: S607  the user's tmux is meant
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=job.environment,
     )  # fmt: skip

@@ -148,7 +148,7 @@ class Approvals(NamedTuple):
         )
 
     def trust_remote(self, name: str, url: str, at: str) -> bool:
-        """Trust the remote at `url`, under whichever name; False if it was trusted already."""
+        """Trust the remote at `url`; return False if it was trusted already, even under another name."""
         address = without_login(url)
         entry = {"name": without_login(name), "url": address, "at": at}
         return self._add("remotes", entry, lambda entry: entry["url"] == address)

@@ -200,7 +200,7 @@ def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
 
 
 def render(app: App, result: Result) -> int | None:
-    """Print the result of a verb: a changed record's id, a message about another write, any other result as JSON."""
+    """Print the id of a changed record, a message after any other write, and the result of any other verb as JSON."""
     if isinstance(result, Changed):
         app.answer(result.as_data(), result.id)
     elif not isinstance(result, WrittenResult) or app.json:

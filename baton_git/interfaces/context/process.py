@@ -14,7 +14,7 @@ from baton_git.core.child_environment import is_secret_variable, without_secrets
 from baton_git.core.errors import InvalidArgument
 
 TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
-PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  as above
+PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  the name of a variable
 
 STARTING_ENVIRONMENT = dict(os.environ)
 """The environment at the start of this process, without the variables that `take_variable` removed."""

@@ -357,7 +357,7 @@ class Settings:
         key = self.config.get("baton.signingkey")
         if not key:
             return None
-        from baton_git.git.signing import Signer  # as above
+        from baton_git.git.signing import Signer  # slow to import, and few users set this key
 
         return Signer(key, self._keygen, self.environment).sign
 

@@ -76,7 +76,7 @@ def _handle_input(agent: str) -> int:
 
 def _check_installation() -> int:
     """Import what hooks need; a damaged installation raises Python's own error."""
-    from baton_git.interfaces.hook.agent_hook import handle  # as `handle_in_time` does
+    from baton_git.interfaces.hook.agent_hook import handle  # the same import as in `handle_in_time`
 
     return 0 if callable(handle) else 1
 

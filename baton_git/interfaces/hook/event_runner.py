@@ -139,10 +139,10 @@ class EventRunner:
         self.session = self.session._replace(**fields)
 
     def _find_parent(self, source: str) -> str:
-        """Return the session whose context was cleared in the same process, else the last one of this work tree.
+        """Return the session that this one continues, or an empty text. Agents do not report which one it is.
 
-        Of the latter, sessions that still run are left out. If there is none, return an empty text.
-        Agents do not report which session a new one continues.
+        If the context was cleared, it is the session that ran in the same process before. Otherwise it is the last
+        session of this work tree that is not running any more.
         """
         memory, pid = self.settings.memory, self.settings.pid
         if source == "clear" and (cleared := choose_cleared_session(list(memory.all()), self.session, pid)):

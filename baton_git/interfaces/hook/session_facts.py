@@ -114,7 +114,9 @@ class SessionFacts:
             session=session.session,
         )  # fmt: skip
         extraction = add_final_answer(extraction, self._find_response(extraction))
-        return replace(extraction, session=session.session)  # the file can also contain another session
+        return replace(
+            extraction, session=session.session
+        )  # the file can contain another session, too: accepting a plan may begin one
 
     def _find_response(self, extraction: Extraction) -> str:
         """Return the answer that the transcript may not contain yet; empty if the transcript continues after `turn`."""

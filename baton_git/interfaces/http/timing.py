@@ -73,9 +73,8 @@ def _has_body(scope: Scope) -> bool:
 class _Progress:
     """The progress of one request.
 
-    While the application waits for the body, the time limit is that of receiving, otherwise that of answering. An
-    application that does not read the body has only the latter. Neither applies once the response has begun; then only
-    the sending of each event of a stream is limited.
+    While the application waits for the body, the time limit is that of receiving; at all other times until the response
+    begins, it is that of answering. After that, only the sending of each event of a stream is limited.
     """
 
     limit: asyncio.Timeout

@@ -53,7 +53,7 @@ def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations
 
     def pattern_graduate(
         ctx: Ctx,
-        id: str,  # noqa: A002  as above
+        id: str,  # noqa: A002  the tool's name of the field
         shown: Annotated[ShownPattern | None, Resolve(find_pattern)],
         answer: Annotated[ElicitationResult[Typed], Resolve(ask_person)],
         rule: str | None = None,

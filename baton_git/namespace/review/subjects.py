@@ -17,7 +17,7 @@ def find_subject(path: str, states: Sequence[State]) -> tuple[str, str]:
     """Return the kind and the id of the record under which a file is reviewed; for a rule, those of its pattern.
 
     Args:
-        states: the states that may have the file, the one to look in first at the beginning.
+        states: the states that may have the file, in the order in which they are searched.
     """
     key = layout.key_at(path)
     if key is None:

@@ -112,7 +112,7 @@ def run_event(
 
 def open_spawned_sessions(ws: Workspace) -> SpawnedSessions:
     """Return the records of the sessions that were started in this repository."""
-    from baton_git.agents.sessions.records import SpawnedSessions  # as above
+    from baton_git.agents.sessions.records import SpawnedSessions  # slow to import
 
     return SpawnedSessions(_own_path(ws, "spawned"))
 

@@ -58,8 +58,8 @@ its list have them, they are printed as a list of objects. a.b is the field b
 of the object a. A field that an item does not have is null. An unknown field
 is an error, and the error names the known ones.
 
-Write a single field with =, as above: without it, a word after --json can
-also be an argument of the command. A list with a comma needs no =.
+Write = before a single field (--json=revision), because a single word after
+a space can also be an argument of the command. A list with a comma needs no =.
 
 With --json an error is an object with error, message, hint (what to do) and
 the data of the error. docs/reference/verbs.md describes the result of each

@@ -65,7 +65,7 @@ def _isolate_environment() -> str | None:
 
 
 def _serve(app: App, host: str, port: int, token: str | None) -> None:
-    from baton_git.interfaces.mcp import http  # as above
+    from baton_git.interfaces.mcp import http  # slow to import, and needs an extra
     from baton_git.interfaces.mcp.server import make_mcp_server
 
     with http.open_listener(host, port, anywhere=token is not None) as listener:

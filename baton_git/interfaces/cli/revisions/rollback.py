@@ -66,7 +66,10 @@ def _render_redo(app: App, result: RedoResult) -> None:
 
 
 def _follow_sessions(app: App, result: UndoResult | RedoResult) -> None:
-    """Act in the session that an undo reopened on this machine, if none acts here; in none, if a redo ended it."""
+    """Make a session that the undo reopened the current one of this work tree; forget one that the redo ended.
+
+    A session of another machine is left alone, and so is the current session if there is one.
+    """
     for change in result.written.changes:
         status = change.after("status") if change.kind == Session.kind else None
         session = find_session(result.written.revision.state, change.id) if status is not None else None

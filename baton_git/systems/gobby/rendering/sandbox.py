@@ -202,12 +202,12 @@ class _GuardTransformer(NodeTransformer):
         node.iter = _filter_node("baton_items", node.iter)
         return node
 
-    def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802  as above
+    def visit_Assign(self, node: nodes.Assign) -> nodes.Node:  # noqa: N802  as in Jinja2
         self.generic_visit(node)
         node.node = _filter_node("baton_admit", node.node)
         return node
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802  as above
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802  as in Jinja2
         self.generic_visit(node)
         return _filter_node("baton_join", nodes.List(node.nodes, lineno=node.lineno))
 
