@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterator
 from itertools import islice, takewhile
 from typing import Any, Literal, NamedTuple
@@ -128,6 +129,7 @@ def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | N
     if tips.seen is not None and tips.theirs is None:
         return SyncAction(
             "stop", name, 0, "the branch was deleted on the remote",
+            f"if it was renamed, rename it here too: baton namespace rename {shlex.quote(name)} NEW; "
             "baton sync --settle merge sends it again; git config baton.autosync false stops syncing",
         )  # fmt: skip
     if not is_rewritten(branch.store, tips):

@@ -78,6 +78,26 @@ def test_a_clone_under_another_name_keeps_its_namespace_when_that_is_deleted_els
     assert git(elsewhere, "for-each-ref", "--format=%(refname)", "refs/heads/baton") == REF
 
 
+def test_a_namespace_renamed_on_the_remote_is_renamed_in_another_clone_with_the_command_that_sync_names(
+    baton: Baton, synced: tuple[Path, Path], bare: Path, tmp_path: Path, git: Git
+) -> None:
+    here, _ = synced
+    elsewhere = tmp_path / "elsewhere"
+    git(tmp_path, "clone", "-q", str(bare), str(elsewhere))
+    baton("boot", "--session", "s1", cwd=elsewhere)
+    add(baton, elsewhere, "OL-2")
+    baton("namespace", "rename", "work", "shop", "--remote", "origin", "--yes")
+    add(baton, here, "OL-3")
+    baton("sync")
+    refused = baton("sync", cwd=elsewhere, code=3).err
+    assert "if it was renamed, rename it here too: baton namespace rename work NEW" in refused
+    baton("namespace", "rename", "work", "shop", cwd=elsewhere)
+    assert git(elsewhere, "config", "baton.namespace").strip() == "shop"
+    baton("sync", cwd=elsewhere)
+    baton("sync")
+    assert ids(baton, elsewhere) == ids(baton, here) == {"OL-1", "OL-2", "OL-3"}
+
+
 def test_a_dry_run_prints_what_would_be_done(baton: Baton, synced: tuple[Path, Path], git: Git) -> None:
     here, there = synced
     add(baton, there, "OL-2")

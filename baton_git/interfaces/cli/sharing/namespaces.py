@@ -52,15 +52,17 @@ def _confirm(question: str, done: str) -> None:
 
 
 def _rename(app: App, ws: Workspace, verb_input: RenameNamespace, values: Values) -> RenamedNamespace:
-    """Rename a namespace, also in the setting that named it.
+    """Rename a namespace; if it is the one that commands here use, store the new name in the repository's settings.
 
     Without `--yes`, a person must confirm a rename on a remote.
     """
+    is_used_here = app.settings.namespace == Namespace(verb_input.name) and not app.settings.is_own_store
     if verb_input.remote and not verb_input.dry_run and not values.get("yes"):
         preview = rename_namespace(ws, app.now, verb_input.model_copy(update={"dry_run": True}))
         _confirm(f"Rename {preview.namespace} to {preview.new_name} on {verb_input.remote} too?", "renamed")
     renamed = rename_namespace(ws, app.now, verb_input)
-    if not verb_input.dry_run and app.settings.config.get(NAME_SETTING) == renamed.namespace:
+    setting = app.settings.config.get(NAME_SETTING)
+    if not verb_input.dry_run and (setting == renamed.namespace or (setting is None and is_used_here)):
         app.settings.repository_config.set(NAME_SETTING, renamed.new_name)
     return renamed
 
