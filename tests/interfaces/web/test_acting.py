@@ -46,8 +46,11 @@ def follow(served: Served, answer: Any) -> str:
     return served.get(answer.headers["location"]).text
 
 
-def test_every_action_has_a_form_with_a_label_for_each_field(work: None, baton: Any, serve: Any) -> None:
+def test_every_action_has_a_form_with_a_label_for_each_field(
+    work: None, baton: Any, serve: Any, git: Any, top: Path
+) -> None:
     add_second_records(baton)
+    git(top, "remote", "add", "origin", "../origin.git")
     served = serve()
     ids = {"open_loop": "OL-1", "follow_up": "FU-2", "pattern": "PAT-1", "active_decision": "DEC-1"}
     for name, action in ACTIONS.items():
@@ -131,6 +134,16 @@ def test_a_form_that_needs_another_record_says_if_there_is_none(work: None, serv
         assert f"There is no other {kind}." in text
         assert "<select" not in text
         assert 'type="submit"' not in text
+
+
+def test_a_form_about_a_remote_says_so_if_the_repository_has_none(work: None, serve: Any, git: Any, top: Path) -> None:
+    served = serve()
+    for name in ("begin-review", "remote-policy"):
+        text = served.get(f"do/{name}").text
+        assert "This repository has no remote. To add one: git remote add NAME URL" in text
+        assert "<select" not in text
+    git(top, "remote", "add", "origin", "../origin.git")
+    assert '<option value="origin">' in serve().get("do/remote-policy").text
 
 
 def read_csrf_token(served: Served) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -12,7 +12,7 @@ from baton_git.core.diff import title_of
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.records.base import Part
-from baton_git.core.state import Key, State
+from baton_git.core.state import Key, State, name_kind
 from baton_git.core.verb import Result
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.form_fields import SAME_KIND, FormField, build_fields, read_entered
@@ -34,7 +34,7 @@ class VerbForm(NamedTuple):
         key: the record that the action changes; None if it changes no particular record.
         title: the title of that record.
         next: the address to continue at.
-        needs_other: whether the action needs another record of the same kind, and there is none.
+        obstacle: why the form cannot be filled in: there is nothing to choose in a required field. Empty if it can.
     """
 
     name: str
@@ -43,7 +43,7 @@ class VerbForm(NamedTuple):
     key: Key | None
     title: str
     next: str
-    needs_other: bool
+    obstacle: str
 
 
 def show(request: PageRequest) -> Response:
@@ -98,8 +98,15 @@ def _build_form(request: PageRequest, ws: Workspace) -> VerbForm:
         for field in build_fields(action.declaration.input_model, without, entered, state, key)
     ]
     title = title_of(key.kind, read_fields(state.entry(key))) if key is not None else ""
-    needs_other = any(field.name in SAME_KIND and not field.choices for field in fields)
-    return VerbForm(name, action, fields, key, title, _find_next(request, key), needs_other)
+    return VerbForm(name, action, fields, key, title, _find_next(request, key), _find_obstacle(fields, key))
+
+
+def _find_obstacle(fields: Iterable[FormField], key: Key | None) -> str:
+    """Return why a form cannot be filled in; empty if it can."""
+    names = {field.name for field in fields if field.is_required and not field.choices}
+    if key is not None and names.intersection(SAME_KIND):
+        return f"There is no other {name_kind(key.kind)}."
+    return "This repository has no remote. To add one: git remote add NAME URL" if "remote" in names else ""
 
 
 def _offer_remotes(ws: Workspace, field: FormField) -> FormField:
