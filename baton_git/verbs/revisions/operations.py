@@ -58,7 +58,7 @@ def _is_operation(ws: Workspace, entry: LogEntry) -> bool:
     if not entry.parents or entry.op in AUTOMATIC or (not entry.op and len(entry.parents) > 1):
         return False
     if is_undo(entry) or is_redo(entry):
-        return True  # of a wrap, it may change only the record of the session
+        return True  # the undo of a wrap may change only the record of a session
     store = ws.branch.store
     before = store.folder(store.commit(entry.parents[0]).tree)
     keys = (layout.key_at(path) for path in layout.differing_paths(before, store.folder(entry.tree)))
