@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.lifecycle import find_session
+from baton_git.core.output import shell_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import HEAD, State
 from baton_git.core.times import iso
@@ -70,7 +71,7 @@ def describe_kept_context(written: WriteResult) -> list[str]:
     why = "it was written after this session began" if has_begun else "this session did not begin with baton boot"
     return [
         f"{whose} was kept before the new text, because {why}",
-        f"to replace both texts, wrap session {session} again, or give --expected-revision {written.revision.number}",
+        f"to replace both texts: {shell_line(['baton', 'wrap', '--session', session, '--context'])} TEXT",
     ]
 
 

@@ -219,10 +219,13 @@ def test_a_wrap_says_which_context_it_kept_and_how_to_replace_it(baton, monkeypa
     done = baton("wrap", "--context", "two")
     assert f"the context of session {first['session']} was kept before the new text" in done.err
     assert "this session did not begin with baton boot" in done.err
-    assert "--expected-revision 3" in done.err
+    assert "to replace both texts: baton wrap --session stranger --context TEXT" in done.err
     assert baton("read").json["baton"]["context"] == "one\n\ntwo"
-    baton("wrap", "--context", "three", "--expected-revision", "3")
+    assert baton("wrap", "--session", "stranger", "--context", "three", "--json").json["news"] == []
     assert baton("read").json["baton"]["context"] == "three"
+    monkeypatch.setenv("BATON_SESSION", "another")
+    baton("wrap", "--context", "four", "--expected-revision", "4")
+    assert baton("read").json["baton"]["context"] == "four"
 
 
 def test_the_undo_of_a_wrap_continues_the_session_and_its_redo_ends_it_again(baton):
