@@ -8,8 +8,18 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from baton_git.core.kinds import DOCUMENT_LISTS
-from baton_git.core.records.base import Record
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.records.anchor import Anchor
+from baton_git.core.records.base import Part, Record
+from baton_git.core.records.work_items import (
+    ActiveDecision,
+    Baton,
+    FollowUp,
+    LastCheck,
+    Occurrence,
+    OpenLoop,
+    Pattern,
+    VerifySpec,
+)
 from baton_git.core.state import State
 
 
@@ -75,11 +85,13 @@ def optional(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def extended(
-    required: dict[str, st.SearchStrategy[Any]], known: dict[str, st.SearchStrategy[Any]]
+    model: type[Part], required: dict[str, st.SearchStrategy[Any]], known: dict[str, st.SearchStrategy[Any]]
 ) -> st.SearchStrategy[dict[str, Any]]:
-    """Draw tables with all of `required`, some of `known`, and unknown fields, in any order."""
-    taken = {*required, *known}
-    extras = st.dictionaries(keys.filter(lambda key: key not in taken), json_values, max_size=3)
+    """Draw tables with all of `required`, some of `known`, and fields that `model` lacks, in any order.
+
+    Hypothesis also draws texts from the source code, so unless it is filtered, a key may be the name of any field.
+    """
+    extras = st.dictionaries(keys.filter(lambda key: key not in model.model_fields), json_values, max_size=3)
     fixed = st.fixed_dictionaries(required, optional=known)
     return st.builds(lambda table, more: {**table, **more}, fixed, extras).flatmap(
         lambda table: st.permutations(list(table.items())).map(dict)
@@ -87,6 +99,7 @@ def extended(
 
 
 verify_specs = extended(
+    VerifySpec,
     {"method": st.sampled_from(("http", "file_exists", "process_running", "manual", "command", "git_commit",
         "port_open"))},
     {
@@ -97,15 +110,18 @@ verify_specs = extended(
     },
 )  # fmt: skip
 last_checks = extended(
+    LastCheck,
     {"result": st.sampled_from(("passed", "failed", "unknown")), "at": dates},
     {
         "why": optional(texts),
         "duration_ms": optional(counts),
+        "commit": optional(texts),
         "http_status": optional(st.integers()),
         "by": optional(texts),
     },
 )
 open_loops = extended(
+    OpenLoop,
     {"id": ids, "action": texts, "expected_outcome": texts, "created_at": dates},
     {
         "verify": optional(verify_specs), "ttl_days": counts, "decision_ref": optional(texts),
@@ -114,6 +130,7 @@ open_loops = extended(
     },
 )  # fmt: skip
 follow_ups = extended(
+    FollowUp,
     {"id": ids, "item": texts, "first_seen": dates},
     {
         "reason": optional(texts), "defer_count": counts, "last_deferred": optional(dates),
@@ -121,21 +138,37 @@ follow_ups = extended(
         "source_tier": tiers,
     },
 )  # fmt: skip
-occurrences = extended({"session": texts, "context": texts}, {})
+occurrences = extended(Occurrence, {"session": texts, "context": texts}, {})
+anchors = st.lists(
+    extended(
+        Anchor,
+        {"path": texts.filter(bool)},
+        {
+            "symbol": optional(texts),
+            "digest": optional(texts),
+            "commit": optional(texts),
+            "by_default": st.booleans(),
+        },
+    ),
+    max_size=2,
+)
 patterns = extended(
+    Pattern,
     {"id": ids, "what": texts, "first_seen": dates, "last_seen": dates},
     {
         "count": counts, "recent_occurrences": st.lists(occurrences, max_size=5), "threshold": st.integers(1, 9),
         "status": st.sampled_from(("observing", "rule_candidate", "graduated", "dismissed")),
         "proposed_rule": optional(texts), "graduated_to": optional(texts), "source_tier": tiers,
+        "anchors": anchors,
     },
 )  # fmt: skip
 active_decisions = extended(
+    ActiveDecision,
     {"id": ids, "what": texts, "why": texts, "created_at": dates},
     {
         "evidence": st.lists(texts, max_size=3), "rejected": st.lists(texts, max_size=3),
         "status": st.sampled_from(("active", "monitoring", "superseded")), "superseded_by": optional(texts),
-        "source_tier": tiers,
+        "source_tier": tiers, "anchors": anchors,
     },
 )  # fmt: skip
 tables_of = {
@@ -148,6 +181,7 @@ def without_twins(records: st.SearchStrategy[dict[str, Any]], most: int = 4) -> 
 
 
 documents = extended(
+    Baton,
     {"session_id": sessions},
     {
         "schema_version": st.integers(1, 99), "parent_session": optional(sessions), "updated_at": optional(dates),

@@ -20,7 +20,9 @@ from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_store
 from baton_git.systems.paif.checkpoints import collect_sessions, restore, save_checkpoint
+from baton_git.systems.paif.documents import SECTIONS, WRAPPER
 from baton_git.systems.paif.exchange import export_paif, import_paif
+from baton_git.systems.paif.records.checkpoint import Context, IdentityUpdates, NewBelief, RecentMemories, WorkingMemory
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAME = "checkpoint-2026-04-04T18-34-00.json"
@@ -272,12 +274,12 @@ def test_unknown_agents_cannot_be_exported(ws, tmp_path):
 # --- property tests
 
 parts = {
-    "context": extended({}, {"conversation_summary": texts, "pending_items": st.lists(texts, max_size=3),
+    "context": extended(Context, {}, {"conversation_summary": texts, "pending_items": st.lists(texts, max_size=3),
                              "current_focus": st.none() | texts}),
-    "recent_memories": extended({}, {"memory_ids": st.lists(texts, max_size=2)}),
-    "working_memory": extended({}, {"scratchpad": texts, "open_files": st.lists(texts, max_size=2)}),
-    "identity_updates": extended({}, {"new_beliefs": st.lists(extended(
-        {"subject": texts.filter(bool), "confidence": st.sampled_from([0, 1, 0.5, 1.0])}, {}), max_size=2)}),
+    "recent_memories": extended(RecentMemories, {}, {"memory_ids": st.lists(texts, max_size=2)}),
+    "working_memory": extended(WorkingMemory, {}, {"scratchpad": texts, "open_files": st.lists(texts, max_size=2)}),
+    "identity_updates": extended(IdentityUpdates, {}, {"new_beliefs": st.lists(extended(
+        NewBelief, {"subject": texts.filter(bool), "confidence": st.sampled_from([0, 1, 0.5, 1.0])}, {}), max_size=2)}),
 }  # fmt: skip
 seconds = st.integers(0, 3).map(lambda number: f"2026-04-04T18:34:0{number}.000Z")
 
@@ -286,7 +288,7 @@ seconds = st.integers(0, 3).map(lambda number: f"2026-04-04T18:34:0{number}.000Z
 def checkpoints(draw: st.DrawFn) -> dict[str, Any]:
     at = draw(seconds)
     chosen = {name: draw(part) for name, part in parts.items() if draw(st.booleans())}
-    extra = {name: value for name, value in draw(json_tables).items() if name not in (*parts, "metadata")}
+    extra = {name: value for name, value in draw(json_tables).items() if name not in {*SECTIONS, WRAPPER}}
     metadata = {"agent_id": "zero", "session_id": draw(texts.filter(bool)), "started_at": at, "ended_at": at}
     whole = {**extra, "metadata": {**metadata, "note": draw(json_values)}, **chosen}
     return {"session_checkpoint": whole} if draw(st.booleans()) else whole
