@@ -37,8 +37,8 @@ def expand_time(text: str, now: datetime) -> str:
     Phrases for days, in the local time zone: `today`, `yesterday`, `tomorrow`, `monday` or `last monday` (both mean the
     last Monday before today), `last week` (7 days ago), `last month` (30 days ago), `last year` (365 days ago).
 
-    Phrases for times: `now`, `2 days ago`, `2 days` and `3h` (both in the past), `in 2 hours`. A month has 30 days, a
-    year 365.
+    Phrases for times: `now`, `2 days ago`, `in 2 hours`. Without `ago` and `in`, as in `2 days` and `3h`, a time in the
+    past is meant. A month has 30 days, a year 365.
     """
     phrase = " ".join(text.lower().split())
     if phrase == "now":

@@ -29,7 +29,7 @@ class SessionTurns(NamedTuple):
     Attributes:
         started: when the session started, as ISO text from the transcript.
         worktree: the top of the work tree in which the session worked.
-        branch: the branch of the sources.
+        branch: the checked-out branch of that work tree.
     """
 
     agent: str

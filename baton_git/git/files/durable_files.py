@@ -99,7 +99,8 @@ def replace_file(path: Path, data: bytes, *, mode: int, private: bool = False) -
         private: use `mode` even in a folder that is shared with a group.
 
     Raises:
-        OSError: writing to disk failed. A file that was at `path` is unchanged, unless only the folder was not synced.
+        OSError: writing to disk failed. The file at `path` is unchanged; if only the sync of its folder failed, it has
+            the new content.
     """
     fresh = path.with_name(f".{path.name}.{random_name(8)}.tmp")
     try:

@@ -77,7 +77,7 @@ def import_handover(ws: Workspace, now: datetime, verb_input: ImportHandover) ->
     examples=("baton export kairos kairos-session-handover.txt --session run-1",),
 )
 def export_handover(ws: Workspace, now: datetime, verb_input: ExportHandover) -> ExportedHandover:
-    """Write a run, by default the only live one, to a handover file that KAIROS clients read.
+    """Write a protocol run, by default the only live one, to a handover file that KAIROS clients read.
 
     An existing file that is not a handover of the same run is replaced only if you force it.
 

@@ -1,7 +1,7 @@
 """Operations: the changes that somebody requested, one per command. They are what `undo`, `redo` and `log --ops` see.
 
-Merges and other automatic commits (those of `boot` and of the extraction of handoffs) are not operations, and neither
-are commits that only change session records.
+Merges and other automatic commits (those of `boot` and of the extraction of handoffs) are not operations. Neither are
+commits that only change session records, unless they are undos or redos themselves.
 """
 
 from __future__ import annotations

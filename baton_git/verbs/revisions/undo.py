@@ -28,7 +28,7 @@ R = TypeVar("R", bound="ReturnResult")
 
 
 class RollbackTarget(Input):
-    """The target of a rollback: a revision of all records or of one, or the state without a session's changes."""
+    """What a rollback restores: all records or one as at a revision, or the state without the changes of a session."""
 
     revision: TimeField = Field(None, description=REVISION, examples=["12"])
     record: str | None = Field(
