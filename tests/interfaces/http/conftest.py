@@ -68,11 +68,13 @@ class Client:
         """Check that a response is one that the OpenAPI document describes."""
         if not _DOCUMENTED:
             _DOCUMENTED.extend(_operations(self._client.get("/openapi.json").json()))
-        for pattern, its_method, statuses in _DOCUMENTED:
+        for pattern, its_method, media_types in _DOCUMENTED:
             if its_method == method and pattern.fullmatch(answer.url.path):
-                assert answer.status_code in statuses, (
-                    f"{answer.status_code} of {method} {answer.url.path} is not documented"
-                )
+                about = f"{answer.status_code} of {method} {answer.url.path}"
+                assert answer.status_code in media_types, f"{about} is not documented"
+                documented = media_types[answer.status_code]
+                media_type = answer.headers.get("content-type", "").partition(";")[0]
+                assert not documented or media_type in documented, f"{about} is {media_type}, not {documented}"
                 return
 
     def get(self, path: str, *, code: int | None = 200, **more: Any) -> httpx2.Response:
@@ -94,16 +96,18 @@ class Client:
         self._client.close()
 
 
-_DOCUMENTED: list[tuple[re.Pattern[str], str, set[int]]] = []
-"""The operations of the OpenAPI document, read once: their paths, methods and statuses, in the order of the routes."""
+_DOCUMENTED: list[tuple[re.Pattern[str], str, dict[int, set[str]]]] = []
+"""The operations of the OpenAPI document, read once, in the order of the routes: their paths, methods, and the media
+types of each status."""
 
 
-def _operations(document: Any) -> Iterator[tuple[re.Pattern[str], str, set[int]]]:
+def _operations(document: Any) -> Iterator[tuple[re.Pattern[str], str, dict[int, set[str]]]]:
     for path, methods in document["paths"].items():
         parts = re.split(r"\{(\w+)\}", path)
         pattern = "".join(".+" if at % 2 else re.escape(part) for at, part in enumerate(parts))
         for method, operation in methods.items():
-            yield re.compile(pattern), method.upper(), {int(status) for status in operation["responses"]}
+            media_types = {int(status): set(told.get("content", {})) for status, told in operation["responses"].items()}
+            yield re.compile(pattern), method.upper(), media_types
 
 
 @contextmanager

@@ -77,13 +77,13 @@ def _list_operations(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]
 def _add_refusals(path: str, operation: dict[str, Any]) -> None:
     """Add the error responses of session-baton's and PAIF's paths, which their handlers do not declare."""
     if path.startswith(SESSION_BATON):
-        responses, with_detail = refusals(421), {400, 401, 403, 429, *REFUSED}
+        with_detail = (400, 401, 403, 429, *REFUSED)
+        responses = refusals(421) | {status: _make_detail_response(status) for status in with_detail}
     elif not path.startswith("/v1/") and path != "/health":
-        responses, with_detail = refusals(*WRITES), {400, 401, 429}
+        responses = refusals(*WRITES)
     else:
         return
     operation["responses"].pop("422", None)
-    responses |= {status: _make_detail_response(status) for status in with_detail}
     for status, response in responses.items():
         operation["responses"].setdefault(str(status), response)
 
