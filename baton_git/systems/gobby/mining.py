@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 from pydantic import Field, model_validator
 
 from baton_git.agents.extraction.extracting import check_agent_name
-from baton_git.agents.mining.at_work import make_running_check
+from baton_git.agents.mining.running import make_running_check
 from baton_git.agents.mining.belonging import Belonging, ProjectFolders, is_folder, is_moved
 from baton_git.agents.mining.candidates import Candidate, list_candidates
 from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidence
