@@ -101,7 +101,7 @@ def main() -> None:
         plain = seconds_as_json(folder)
         seconds, used, answer = run(work_tree, home, "baton_git", "mine", "--json")
         again, _, second = run(work_tree, home, "baton_git", "mine", "--json")
-        if (len(answer["taken"]), len(second["taken"])) != (SESSIONS, 0):
+        if (len(answer["imported"]), len(second["imported"])) != (SESSIONS, 0):
             raise SystemExit("not every session was imported, or one was imported twice")
         print(f"{SESSIONS} transcripts, {megabytes:.0f} MB: lines as JSON {plain:.2f} s, mine {used:.2f} s of one core")
         print(f"{megabytes / used:.1f} MB a second on one core")

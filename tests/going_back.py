@@ -36,4 +36,4 @@ def undo_revision(
 ) -> tuple[WriteResult, str]:
     """Undo one revision; also return what the undo changed."""
     result = undo(_confirmed(ws, person), now, revision)
-    return result.written, result.taken_back
+    return result.written, result.undone

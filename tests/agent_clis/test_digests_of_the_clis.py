@@ -48,8 +48,8 @@ def test_sessions_from_before_baton_are_mined_recalled_and_shown(agent):
     run(agent, "baton", "init")
     mined = baton_json(agent, "mine")
     assert mined["problems"] == []
-    assert [session["id"] for session in mined["taken"]] == [f"{agent.cli.name}/{first.session}"]
-    assert baton_json(agent, "mine")["taken"] == []
+    assert [session["id"] for session in mined["imported"]] == [f"{agent.cli.name}/{first.session}"]
+    assert baton_json(agent, "mine")["imported"] == []
     assert REASON in run(agent, "baton", "recall", "why does the greeter speak French")
     run(agent, "baton", "agents", "install", agent.cli.name, "--user")
     (brief,) = briefs(agent.run("What is next?").first)

@@ -313,14 +313,14 @@ def test_undo_walks_back_step_by_step_and_redo_forward_again(ws):
     first = files(ws)
     add_follow_up(ws, NOW, item="x")
     second = files(ws)
-    assert undo(ws, NOW).taken_back.endswith("added: x")
+    assert undo(ws, NOW).undone.endswith("added: x")
     assert files(ws) == first
-    assert undo(ws, NOW).taken_back.endswith("added: a")
+    assert undo(ws, NOW).undone.endswith("added: a")
     assert records(ws).keys() == {".gitattributes", "format.toml"}
     with pytest.raises(NotAllowed, match="nothing of session s1 is left to undo"):
         undo(ws, NOW)
     assert redo(ws, NOW, dry_run=True).changes
-    assert redo(ws, NOW).brought_back.endswith("added: a")
+    assert redo(ws, NOW).reapplied.endswith("added: a")
     assert files(ws) == first
     redo(ws, NOW)
     assert files(ws) == second

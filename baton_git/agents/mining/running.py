@@ -27,7 +27,7 @@ def make_running_check(common_dir: str, environment: Mapping[str, str]) -> Calla
     }
     list_running = cache(_list_running)
 
-    def is_at_work(candidate: Candidate) -> bool:
+    def is_being_written(candidate: Candidate) -> bool:
         if (candidate.agent, candidate.session) in own_sessions:
             return True
         seen = memory.get(candidate.agent, candidate.session)
@@ -36,7 +36,7 @@ def make_running_check(common_dir: str, environment: Mapping[str, str]) -> Calla
         since = list_running().get((candidate.agent, os.path.realpath(candidate.cwd or "/")))
         return since is not None and candidate.mtime_ns / 1e9 >= since
 
-    return is_at_work
+    return is_being_written
 
 
 def _list_running() -> dict[tuple[str, str], float]:

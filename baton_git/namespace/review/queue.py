@@ -52,9 +52,9 @@ class ReviewQueue(NamedTuple):
 class ReviewResult(NamedTuple):
     """The result of a review: the ids of accepted and rejected records, the number still waiting, and the local tip."""
 
-    taken: tuple[str, ...]
-    refused: tuple[str, ...]
-    left: int
+    accepted: tuple[str, ...]
+    rejected: tuple[str, ...]
+    remaining: int
     commit: Oid | None
 
 
@@ -82,13 +82,13 @@ class ReviewChoice(NamedTuple):
     """The records to accept and those to reject.
 
     Attributes:
-        take, refuse: ids, or unique prefixes of ids, of the records to accept and to reject. At most one of the two may
-            be None; it stands for all records that the other does not name.
+        accept, reject: ids, or unique prefixes of ids, of the records to accept and to reject. At most one of the two
+            may be None, which stands for all records that the other does not name.
         shown: the remote commit that the person has seen; None to skip the check for newer commits.
     """
 
-    take: Collection[str] | None
-    refuse: Collection[str] | None
+    accept: Collection[str] | None
+    reject: Collection[str] | None
     shown: Oid | None = None
 
 
@@ -115,7 +115,7 @@ def resolve_review(
         if choice.shown not in (None, review.theirs):
             raise Unsettled(f"newer changes of {remote} were fetched meanwhile", hint="look at them: baton review")
         chosen = _resolve_choice(review.build_queue().items, choice)
-        for item in chosen.taken:
+        for item in chosen.accepted:
             check(item)
         if review.local is None:
             branch.create(stamp)
@@ -127,18 +127,18 @@ def resolve_review(
 
 
 class _ChosenRecords(NamedTuple):
-    taken: tuple[WaitingRecord, ...]
-    refused: tuple[WaitingRecord, ...]
-    left: tuple[WaitingRecord, ...]
+    accepted: tuple[WaitingRecord, ...]
+    rejected: tuple[WaitingRecord, ...]
+    remaining: tuple[WaitingRecord, ...]
 
 
 def _resolve_choice(items: tuple[WaitingRecord, ...], choice: ReviewChoice) -> _ChosenRecords:
-    named = (choice.take, choice.refuse)
-    take, refuse = (None if ids is None else [_complete_id(items, id_) for id_ in ids] for ids in named)
-    refused = [item for item in items if (item.id not in (take or ()) if refuse is None else item.id in refuse)]
-    taken = [item for item in items if item not in refused and (take is None or item.id in take)]
-    left = [item for item in items if item not in taken and item not in refused]
-    return _ChosenRecords(tuple(taken), tuple(refused), tuple(left))
+    named = (choice.accept, choice.reject)
+    accept, reject = (None if ids is None else [_complete_id(items, id_) for id_ in ids] for ids in named)
+    rejected = [item for item in items if (item.id not in (accept or ()) if reject is None else item.id in reject)]
+    accepted = [item for item in items if item not in rejected and (accept is None or item.id in accept)]
+    remaining = [item for item in items if item not in accepted and item not in rejected]
+    return _ChosenRecords(tuple(accepted), tuple(rejected), tuple(remaining))
 
 
 def _complete_id(items: tuple[WaitingRecord, ...], text: str) -> str:
@@ -215,31 +215,31 @@ class _Review:
         Raises:
             NotAllowed: an accepted file is not allowed in a namespace, or too many files changed.
         """
-        self._check(chosen.taken)
-        is_plain = not (chosen.left or chosen.refused or self.decided.refused or self.decided.files or confirmed)
-        refused = (*self.decided.refused, *(item.id for item in chosen.refused))
+        self._check(chosen.accepted)
+        is_plain = not (chosen.remaining or chosen.rejected or self.decided.rejected or self.decided.files or confirmed)
+        rejected = (*self.decided.rejected, *(item.id for item in chosen.rejected))
         if is_plain:
-            new_tip = self._take_all(stamp)
-        elif chosen.left and not chosen.taken:
+            new_tip = self._accept_all(stamp)
+        elif chosen.remaining and not chosen.accepted:
             new_tip = self.local
         else:
-            new_tip = self._take_some(chosen, refused, stamp, confirmed)
+            new_tip = self._accept_some(chosen, rejected, stamp, confirmed)
         if new_tip is None:
             return None
-        self._remember_choice(chosen, refused, stamp)
-        ids = [tuple(item.id for item in items) for items in (chosen.taken, chosen.refused)]
-        return ReviewResult(ids[0], ids[1], len(chosen.left), new_tip)
+        self._remember_choice(chosen, rejected, stamp)
+        ids = [tuple(item.id for item in items) for items in (chosen.accepted, chosen.rejected)]
+        return ReviewResult(ids[0], ids[1], len(chosen.remaining), new_tip)
 
-    def _check(self, taken: Collection[WaitingRecord]) -> None:
+    def _check(self, accepted: Collection[WaitingRecord]) -> None:
         """Raise NotAllowed if an accepted file is unsafe (`find_unsafe_files`), or if too many files changed."""
         faults = dict(find_unsafe_files(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
-        for item in taken:
+        for item in accepted:
             for path in sorted(item.paths & faults.keys()):
                 raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {item.id}")
         if "" in faults:
             raise NotAllowed(faults[""], hint="inspect the remote commits with git log")
 
-    def _take_all(self, stamp: CommitStamp) -> Oid | None:
+    def _accept_all(self, stamp: CommitStamp) -> Oid | None:
         """Accept everything, like a sync without review; return the new tip, or None if the branch has moved."""
         assert self.local is not None
         if self.store.is_ancestor(self.local, self.theirs):
@@ -248,8 +248,8 @@ class _Review:
         joined = create_merge_commit(self.store, self.local, self.theirs)
         return joined.commit if self.branch.advance(joined.draft, self.local, joined.commit, stamp) else None
 
-    def _take_some(
-        self, chosen: _ChosenRecords, refused: Collection[str], stamp: CommitStamp, confirmed: Trailers
+    def _accept_some(
+        self, chosen: _ChosenRecords, rejected: Collection[str], stamp: CommitStamp, confirmed: Trailers
     ) -> Oid | None:
         """Accept some records; return the new tip, or None if the branch has moved.
 
@@ -258,25 +258,25 @@ class _Review:
         """
         assert self.local is not None
         draft = self.draft.on_top()
-        tree = self._merge_paths(draft, {path for item in chosen.taken for path in item.paths})
-        parents = (self.local,) if chosen.left else (self.local, self.theirs)
+        tree = self._merge_paths(draft, {path for item in chosen.accepted for path in item.paths})
+        parents = (self.local,) if chosen.remaining else (self.local, self.theirs)
         infos = [self.store.commit(parent) for parent in parents]
-        ids = ", ".join(item.id for item in chosen.taken) or "nothing"
+        ids = ", ".join(item.id for item in chosen.accepted) or "nothing"
         subject = f"review: {one_line(ids, 120)} accepted"
-        trailers = () if chosen.left else tuple((REJECTED, id_) for id_ in dict.fromkeys(refused))
+        trailers = () if chosen.remaining else tuple((REJECTED, id_) for id_ in dict.fromkeys(rejected))
         revision = 1 + max(read_revision_number(self.store, info) for info in infos)
         draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})
         commit = self.branch.draft_commit(draft, tree, parents, revision, subject, stamp, (*confirmed, *trailers))
-        source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.left else None
+        source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.remaining else None
         return commit if self.branch.advance(draft, self.local, commit, stamp, source=source) else None
 
-    def _remember_choice(self, chosen: _ChosenRecords, refused: Collection[str], stamp: CommitStamp) -> None:
+    def _remember_choice(self, chosen: _ChosenRecords, rejected: Collection[str], stamp: CommitStamp) -> None:
         """Store the decisions. If no records are left, forget the decisions and advance the tracking ref instead."""
-        if not chosen.left:
+        if not chosen.remaining:
             self.memory.forget()
             set_ref(self.store, self.seen, self.theirs, stamp)
             return
         root = self.draft.folder(self.theirs_tree)
-        paths = [path for item in (*chosen.taken, *chosen.refused) for path in item.paths]
+        paths = [path for item in (*chosen.accepted, *chosen.rejected) for path in item.paths]
         files: Mapping[str, Edit] = {**self.decided.files, **{path: entry_at(root, path) for path in paths}}
-        self.memory.save(files, refused)
+        self.memory.save(files, rejected)

@@ -20,11 +20,11 @@ class ReviewDecisions(NamedTuple):
 
     Attributes:
         files: by path, the remote's files of all accepted and rejected records; None for a file that it deleted.
-        refused: the ids of the rejected records.
+        rejected: the ids of the rejected records.
     """
 
     files: dict[str, Edit]
-    refused: tuple[str, ...]
+    rejected: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ReviewState:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise Corrupt(str(self.path), f"cannot be read ({error})", hint="remove it and review again") from error
 
-    def save(self, files: Mapping[str, Edit], refused: Collection[str]) -> None:
+    def save(self, files: Mapping[str, Edit], rejected: Collection[str]) -> None:
         """Store the decisions.
 
         Raises:
@@ -65,7 +65,7 @@ class ReviewState:
         fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_text(json.dumps({"files": entries, "refused": list(dict.fromkeys(refused))}, indent=1))
+            fresh.write_text(json.dumps({"files": entries, "refused": list(dict.fromkeys(rejected))}, indent=1))
             fresh.replace(self.path)
         except OSError as error:
             raise WriteFailed(

@@ -14,12 +14,12 @@ from typing import ClassVar, NamedTuple
 from pydantic import Field, model_validator
 
 from baton_git.agents.extraction.extracting import check_agent_name
-from baton_git.agents.mining.running import make_running_check
 from baton_git.agents.mining.belonging import Belonging, ProjectFolders, is_folder, is_moved
 from baton_git.agents.mining.candidates import Candidate, list_candidates
 from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidence
 from baton_git.agents.mining.expiry import find_expiring
 from baton_git.agents.mining.progress import MiningProgress
+from baton_git.agents.mining.running import make_running_check
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotFound
 from baton_git.core.natural_times import TimeField, parse_moment
@@ -96,11 +96,11 @@ class MineResult(AtNamespace):
     """The imported sessions, and the number of transcripts that were not imported, by reason."""
 
     dry_run: bool = Field(description="Whether this was a dry run, so that nothing was stored.")
-    taken: list[MinedTranscript] = Field(
+    imported: list[MinedTranscript] = Field(
         description="The imported sessions, newest first; in a dry run, those that would be imported."
     )
     known: int = Field(description="The number of sessions that are already in the namespace.")
-    at_work: int = Field(description="The number of active sessions; their hooks store them.")
+    active: int = Field(description="The number of active sessions; their hooks store them.")
     empty: int = Field(description="The number of transcripts without a prompt or a tool use.")
     unclear: int = Field(
         description="The number of transcripts of deleted or unknown folders, which were not imported."
@@ -113,7 +113,7 @@ class MineResult(AtNamespace):
     )
     secrets: int = Field(description="The number of redacted secrets.")
     read_bytes: int = Field(description="The number of bytes read from transcripts.")
-    verbose: ClassVar[frozenset[str]] = frozenset({"taken"})
+    verbose: ClassVar[frozenset[str]] = frozenset({"imported"})
 
 
 @verb(
@@ -247,7 +247,9 @@ class _MiningRun:
         listed = list_candidates(agents, self._home, self._verb_input.variables, self._problems.append)
         candidates = list(_drop_older_copies(listed))
         belongs = self._judge_all(candidates)
-        is_at_work = make_running_check(str(self._ws.branch.store.repository.common_dir), self._verb_input.variables)
+        is_being_written = make_running_check(
+            str(self._ws.branch.store.repository.common_dir), self._verb_input.variables
+        )
         ids = self._stored_ids()
         for candidate in candidates:
             belonging = belongs[candidate.path]
@@ -263,8 +265,8 @@ class _MiningRun:
             self._ours.append(candidate)
             if since is not None and candidate.mtime_ns / 1e9 < since.timestamp():
                 continue
-            if outcome is None and is_at_work(candidate):
-                outcome = "at_work"
+            if outcome is None and is_being_written(candidate):
+                outcome = "active"
             if outcome is not None:
                 self._count[outcome] += 1
             else:
@@ -418,8 +420,8 @@ class _MiningRun:
         return MineResult(
             **full_position(self._ws.branch.read()),
             dry_run=self._verb_input.dry_run,
-            taken=[_describe(candidate, session) for candidate, session in sessions],
-            **{name: self._count[name] for name in ("known", "at_work", "empty", "unclear", "elsewhere")},
+            imported=[_describe(candidate, session) for candidate, session in sessions],
+            **{name: self._count[name] for name in ("known", "active", "empty", "unclear", "elsewhere")},
             unclear_folders=sorted(self._unclear_folders),
             problems=self._problems,
             expiring=[ExpiringTranscripts(**{**item._asdict(), "settings": str(item.settings)}) for item in expiring],

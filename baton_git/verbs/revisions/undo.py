@@ -82,7 +82,7 @@ class ReturnResult(Preview):
 class RollbackResult(ReturnResult):
     """The result of a rollback."""
 
-    gone_back: str = Field(description="A description of the target.", examples=["everything as at 12"])
+    target: str = Field(description="A description of the target.", examples=["everything as at 12"])
 
 
 @verb(
@@ -105,7 +105,7 @@ def rollback(ws: Workspace, now: datetime, verb_input: RollbackTarget) -> Rollba
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
         NotFound: there is no such revision, record or session.
     """
-    return _apply(ws, now, verb_input.plan(ws), RollbackResult, dry_run=verb_input.dry_run, gone_back=str(verb_input))
+    return _apply(ws, now, verb_input.plan(ws), RollbackResult, dry_run=verb_input.dry_run, target=str(verb_input))
 
 
 class UndoneRevision(Input):
@@ -118,7 +118,7 @@ class UndoneRevision(Input):
 class UndoResult(ReturnResult):
     """The result of an undo."""
 
-    taken_back: str = Field(description="The subject of the undone revision.", examples=["OL-7k3f9q verified"])
+    undone: str = Field(description="The subject of the undone revision.", examples=["OL-7k3f9q verified"])
 
 
 @verb(
@@ -142,7 +142,7 @@ def undo(ws: Workspace, now: datetime, verb_input: UndoneRevision) -> UndoResult
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
     plan, entry = plan_undo(ws, verb_input.revision)
-    return _apply(ws, now, plan, UndoResult, dry_run=verb_input.dry_run, taken_back=entry.subject)
+    return _apply(ws, now, plan, UndoResult, dry_run=verb_input.dry_run, undone=entry.subject)
 
 
 class RedoInput(Input):
@@ -154,7 +154,7 @@ class RedoInput(Input):
 class RedoResult(ReturnResult):
     """The result of a redo."""
 
-    brought_back: str = Field(description="The subject of the reapplied revision.", examples=["OL-7k3f9q verified"])
+    reapplied: str = Field(description="The subject of the reapplied revision.", examples=["OL-7k3f9q verified"])
 
 
 @verb(
@@ -171,7 +171,7 @@ def redo(ws: Workspace, now: datetime, verb_input: RedoInput) -> RedoResult:
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
     plan, entry = plan_redo(ws)
-    return _apply(ws, now, plan, RedoResult, dry_run=verb_input.dry_run, brought_back=entry.subject)
+    return _apply(ws, now, plan, RedoResult, dry_run=verb_input.dry_run, reapplied=entry.subject)
 
 
 def _apply(ws: Workspace, now: datetime, plan: RollbackPlan, model: type[R], *, dry_run: bool, **fields: Any) -> R:

@@ -87,9 +87,9 @@ class Decided(Result):
     """The result of a review."""
 
     remote: str = Field(description="The remote.")
-    taken: list[str] = Field(description="The ids of accepted records.")
-    refused: list[str] = Field(description="The ids of rejected records.")
-    left: int = Field(description="The number of records that still wait.")
+    accepted: list[str] = Field(description="The ids of accepted records.")
+    rejected: list[str] = Field(description="The ids of rejected records.")
+    remaining: int = Field(description="The number of records that still wait.")
     commit: str | None = Field(description="The new tip of the branch.", examples=[COMMIT])
 
 
@@ -142,16 +142,16 @@ def decide_review(ws: Workspace, now: datetime, verb_input: ReviewDecision) -> D
     name, queue = load_review(ws, check_configured(ws, verb_input.remote))
     if queue is None:
         raise NotFound("waiting change of", name)
-    take = None if verb_input.accept_all else verb_input.accept
-    refuse = None if verb_input.reject_all else verb_input.reject
+    accept = None if verb_input.accept_all else verb_input.accept
+    reject = None if verb_input.reject_all else verb_input.reject
     shown = parse_oid(verb_input.shown) if verb_input.shown is not None else None
-    return make_decided(name, decide(ws, now, name, ReviewChoice(take, refuse, shown)))
+    return make_decided(name, decide(ws, now, name, ReviewChoice(accept, reject, shown)))
 
 
 def make_decided(remote: str, outcome: ReviewResult) -> Decided:
     """Return the outcome of a review as a result."""
     return Decided(
-        remote=remote, taken=list(outcome.taken), refused=list(outcome.refused), left=outcome.left,
+        remote=remote, accepted=list(outcome.accepted), rejected=list(outcome.rejected), remaining=outcome.remaining,
         commit=outcome.commit,
     )  # fmt: skip
 

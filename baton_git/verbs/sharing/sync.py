@@ -78,7 +78,7 @@ class SyncResult(Result):
         "for a review, or are pending.",
         examples=[[{"namespace": "x", "actions": [], "received": 2, "sent": 1, "pending": 0, "waiting": 0}]],
     )
-    said: list[str] = Field(description="The outcome in words.")
+    summary: list[str] = Field(description="The outcome in words, one line each.")
     errors: list[str] = Field(description="The errors.")
 
     _failure: BatonError | None = PrivateAttr(None)
@@ -91,7 +91,7 @@ class SyncResult(Result):
     def of(cls, synced: Synced) -> Self:
         """Return the outcome of a sync as a result."""
         errors = [str(error) for error in synced.errors]
-        result = cls(**synced.as_data(), said=describe_sync(synced), errors=errors)
+        result = cls(**synced.as_data(), summary=describe_sync(synced), errors=errors)
         result._failure = synced.errors[0] if synced.errors else None
         return result
 

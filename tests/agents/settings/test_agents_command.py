@@ -133,7 +133,7 @@ def report_of(done, agent):
 
 
 def messages_in(report):
-    return [finding["said"] for part in (report, *report["files"]) for finding in part["findings"]]
+    return [finding["summary"] for part in (report, *report["files"]) for finding in part["findings"]]
 
 
 def test_a_missing_install_is_a_failure_only_for_an_agent_that_was_named(baton, home):

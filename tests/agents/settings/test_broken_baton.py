@@ -207,7 +207,7 @@ def test_the_copy_of_an_uninstalled_plugin_of_claude_does_not_count(baton):
 
 def findings(baton: Callable, *names: str) -> list[str]:
     report = baton("agents", "status", *names, "--json", code=None).json[0]
-    return [finding["said"] for file in report["files"] for finding in file["findings"]]
+    return [finding["summary"] for file in report["files"] for finding in file["findings"]]
 
 
 NAMED = {

@@ -76,7 +76,7 @@ def test_hooks_that_are_set_for_all_repositories_are_left_alone(baton, top, stat
     done = baton("hooks", "install")
     assert "for all your repositories" in done.err
     assert not list((tmp_path / "mine").iterdir())
-    assert status()["events"]["pre-push"]["said"].startswith("core.hooksPath is")
+    assert status()["events"]["pre-push"]["summary"].startswith("core.hooksPath is")
 
 
 def test_a_local_setting_overrides_a_global_one(baton, git, top, status, tmp_path, monkeypatch):
@@ -96,7 +96,7 @@ def test_a_missing_hooks_path_disables_all_hooks_and_is_reported(baton, git, top
     git(top, "config", "core.hooksPath", value)
     found = status()["events"]["post-commit"]
     assert not found["runs"]
-    assert "no hook runs at all" in found["said"]
+    assert "no hook runs at all" in found["summary"]
 
 
 def test_a_folder_of_hooks_that_is_a_link_to_others_is_left_alone(baton, top, status, tmp_path):
@@ -128,8 +128,8 @@ def test_a_relative_hooks_path_missing_in_a_linked_work_tree_is_reported_there(b
     git(top, "config", "core.hooksPath", ".husky/_")
     baton("hooks", "install")
     git(top, "worktree", "add", "-q", "../linked")
-    assert "no hook runs at all" in status(top.parent / "linked")["events"]["post-commit"]["said"]
-    assert "no hook runs at all" not in status()["events"]["post-commit"]["said"]
+    assert "no hook runs at all" in status(top.parent / "linked")["events"]["post-commit"]["summary"]
+    assert "no hook runs at all" not in status()["events"]["post-commit"]["summary"]
 
 
 def test_a_hooks_path_of_one_work_tree_is_reported_there(baton, git, top, status):
@@ -235,7 +235,7 @@ def test_the_configured_command_runs_the_script_with_gits_arguments(baton, git, 
 def test_changed_settings_are_reported(baton, git, top, status, setting, message):
     baton("hooks", "install")
     git(top, "config", *setting)
-    assert message in status()["events"]["post-commit"]["said"]
+    assert message in status()["events"]["post-commit"]["summary"]
 
 
 def test_installed_files_become_settings_with_a_newer_git_and_files_again_with_an_older_one(

@@ -75,7 +75,7 @@ def test_a_script_of_an_older_version_is_replaced_in_place(baton, top, folder):
     baton("hooks", "install")
     current = (folder / "post-commit").read_bytes()
     older(folder / "post-commit")
-    assert "not up to date" in states(baton, top)["post-commit"]["said"]
+    assert "not up to date" in states(baton, top)["post-commit"]["summary"]
     baton("hooks", "install")
     assert (folder / "post-commit").read_bytes() == current
     assert (folder / "post-commit.pre-baton").read_text() == "#!/bin/sh\necho mine\n"
@@ -108,7 +108,7 @@ def test_a_hook_that_another_tool_installed_over_batons_is_kept_and_reported(bat
     hook(folder, "post-commit", "#!/bin/sh\necho mine\n")
     baton("hooks", "install")
     other = hook(folder, "post-commit", "#!/bin/sh\necho other\n").read_text()
-    assert "another tool" in states(baton, top)["post-commit"]["said"]
+    assert "another tool" in states(baton, top)["post-commit"]["summary"]
     done = baton("hooks", "uninstall")
     assert "is no longer baton's" in done.err
     assert (folder / "post-commit").read_text() == other
@@ -154,8 +154,8 @@ def test_a_hook_that_was_removed_or_lost_its_mode_will_not_run(baton, top, folde
     (folder / "post-commit").unlink()
     (folder / "post-merge").chmod(0o644)
     found = states(baton, top)
-    assert "was removed" in found["post-commit"]["said"]
-    assert "not executable" in found["post-merge"]["said"]
+    assert "was removed" in found["post-commit"]["summary"]
+    assert "not executable" in found["post-merge"]["summary"]
     assert "baton boot" in baton("hooks", "status").err
 
 
@@ -164,7 +164,7 @@ def test_a_hook_whose_baton_is_gone_will_not_run(baton, top, folder, monkeypatch
     (folder / "pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", ("/gone/it's/python", "-m")).text)
     path = [one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists()]
     monkeypatch.setenv("PATH", os.pathsep.join(path))
-    assert "/gone/it's/python is missing or not executable" in states(baton, top)["pre-push"]["said"]
+    assert "/gone/it's/python is missing or not executable" in states(baton, top)["pre-push"]["summary"]
     baton("hooks", "install")
     assert states(baton, top)["pre-push"]["runs"]
 
@@ -176,10 +176,10 @@ def test_a_hook_whose_baton_cannot_be_imported_does_nothing_and_status_reports_i
     (folder / "pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", words).text)
     found = states(baton, top)["pre-push"]
     assert not found["runs"]
-    assert "fails with exit status 1: ModuleNotFoundError" in found["said"]
-    assert found["said"].endswith("; run: baton hooks install")
+    assert "fails with exit status 1: ModuleNotFoundError" in found["summary"]
+    assert found["summary"].endswith("; run: baton hooks install")
     (folder / "pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", words).text + b"# changed\n")
-    assert "fails" not in states(baton, top)["pre-push"]["said"]  # it is not ours any more, so it is not run
+    assert "fails" not in states(baton, top)["pre-push"]["summary"]  # it is not ours any more, so it is not run
 
 
 def test_the_marker_line_identifies_batons_scripts():
@@ -316,7 +316,7 @@ def test_pre_commit_installed_over_batons_hook_runs_it_and_another_installation_
     (folder / "post-commit").rename(folder / "post-commit.legacy")
     hook(folder, "post-commit", PRE_COMMIT % (("post-commit",) * 3))
     found = states(baton, top)["post-commit"]
-    assert (found["runs"], found["said"]) == (True, f"as {folder}/post-commit.legacy")
+    assert (found["runs"], found["summary"]) == (True, f"as {folder}/post-commit.legacy")
     assert baton("hooks", "install", "--json").json["changed"] is False
     baton("hooks", "uninstall")
     assert sorted(one.name for one in folder.iterdir() if one.suffix != ".sample") == ["post-commit"]

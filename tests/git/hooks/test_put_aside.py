@@ -52,7 +52,7 @@ def pre_push_status(baton):
 
     def ask() -> tuple[bool, str]:
         (one,) = (one for one in baton("hooks", "status", "--json").json["events"] if one["event"] == "pre-push")
-        return one["runs"], one["said"]
+        return one["runs"], one["summary"]
 
     return ask
 

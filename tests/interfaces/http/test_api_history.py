@@ -78,7 +78,7 @@ def test_a_diff_lists_records_and_fields(story: Any, baton: Any) -> None:
 
 def test_a_revision_can_be_undone_only_once(story: Any) -> None:
     done = story.post("/v1/undo", {"revision": "3"}).json()
-    assert "OL-1 verified" in done["taken_back"]
+    assert "OL-1 verified" in done["undone"]
     assert story.get("/v1/records/open_loop/OL-1").json()["record"]["status"] == "open"
     assert story.problem("POST", "/v1/undo", 403, {"revision": "3"})["error"] == "not_allowed"
 

@@ -42,7 +42,7 @@ def test_changes_of_another_machine_are_fetched(shared: Any, elsewhere: Any) -> 
     assert [one["kind"] for one in plan["actions"]] == ["forward"]
     assert shared.problem("GET", "/v1/records/open_loop/OL-2", 404)["error"] == "not_found"
     done = shared.post("/v1/sync", {"remote": "origin"}).json()
-    assert (done["namespaces"][0]["received"], done["said"]) == (1, ["1 commit came in from origin"])
+    assert (done["namespaces"][0]["received"], done["summary"]) == (1, ["1 commit came in from origin"])
     assert shared.get("/v1/records/open_loop/OL-2").json()["record"]["action"] == "z"
 
 
@@ -88,7 +88,7 @@ def test_waiting_changes_can_be_reviewed(shared: Any, elsewhere: Any) -> None:
     take = {"accept": ["OL-2"], "shown": waiting["theirs"]}
     assert shared.problem("POST", "/v1/review", 412, take, params=reviewed, headers={"If-Match": old})["current_commit"]
     done = shared.post("/v1/review", take, params=reviewed, headers={"If-Match": now}).json()
-    assert (done["taken"], done["left"]) == (["OL-2"], 0)
+    assert (done["accepted"], done["remaining"]) == (["OL-2"], 0)
     assert shared.get("/v1/records/open_loop/OL-2").json()["record"]["action"] == "z"
     assert shared.get("/v1/review", params=reviewed).json()["waiting"] == []
     assert shared.problem("POST", "/v1/review", 404, {"accept_all": True}, params=reviewed)["error"] == "not_found"
@@ -134,7 +134,9 @@ def test_a_waiting_rule_is_not_accepted_by_a_request(shared: Any, elsewhere: Any
         assert (told["error"], told["record"]) == ("needs_human", "PAT-1")
         assert "baton review --accept PAT-1" in told["hint"]
     shared.get("/v1/records/rule/PAT-1", code=404)
-    assert shared.post("/v1/review", {"reject": ["PAT-1"], "accept": ["OL-2"]}, params=reviewed).json()["left"] == 0
+    assert (
+        shared.post("/v1/review", {"reject": ["PAT-1"], "accept": ["OL-2"]}, params=reviewed).json()["remaining"] == 0
+    )
 
 
 def test_the_policy_of_a_remote_gets_stricter_and_only_a_person_loosens_it(shared: Any) -> None:

@@ -80,7 +80,7 @@ def test_nothing_is_pushed_while_commits_wait_and_that_is_reported(waiting: Pair
 def test_accepting_all_equals_a_sync_without_review(waiting: Pair) -> None:
     ada, bob = waiting
     done = ada.decide(take=None)
-    assert done.left == 0
+    assert done.remaining == 0
     assert ada.tip == bob.tip
 
 
@@ -98,7 +98,7 @@ def test_accepting_all_beside_local_work_gives_the_same_merge(waiting: Pair, mak
 def test_one_record_is_accepted_one_rejected_and_one_left(waiting: Pair) -> None:
     ada, _ = waiting
     done = ada.decide(take=["OL-2"], refuse=["OL-1"])
-    assert (done.taken, done.refused, done.left) == (("OL-2",), ("OL-1",), 1)
+    assert (done.accepted, done.rejected, done.remaining) == (("OL-2",), ("OL-1",), 1)
     assert ada.get("open_loop", "OL-2")
     assert ada.get("open_loop", "OL-1").action == "deployed"
     assert ada.get("follow_up", "FU-1").defer_count == 0
@@ -501,5 +501,5 @@ def test_only_accepting_a_rule_needs_a_person(pair: Pair) -> None:
             ada.decide(take=take)
     assert ada.tip == before
     ada.decide(take=["OL-7"])
-    assert decide(ada.ws, ada.clock(), "origin", ReviewChoice(None, ()), confirmed=["PAT-7"]).taken == ("PAT-7",)
+    assert decide(ada.ws, ada.clock(), "origin", ReviewChoice(None, ()), confirmed=["PAT-7"]).accepted == ("PAT-7",)
     assert ada.get("pattern", "PAT-7").status == "graduated"

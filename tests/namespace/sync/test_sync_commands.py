@@ -229,8 +229,8 @@ def test_waiting_changes_are_announced_but_not_injected(baton: Baton, waiting: P
 def test_records_are_reviewed_with_options(baton: Baton, waiting: Path) -> None:
     assert [one["id"] for one in baton("review", "--json").json["waiting"]] == ["OL-2", "OL-3"]
     done = baton("review", "--reject", "OL-2", "--json")
-    assert done.json["refused"] == ["OL-2"]
-    assert done.json["left"] == 1
+    assert done.json["rejected"] == ["OL-2"]
+    assert done.json["remaining"] == 1
     assert "OL-2" not in baton("review").out
     assert "1 accepted, 0 rejected, 0 left" in baton("review", "--accept-all").err
     assert ids(baton, waiting) == {"OL-1", "OL-3"}

@@ -79,7 +79,10 @@ def test_transcripts_become_handoffs_in_one_commit_and_a_second_run_adds_nothing
     baton("init")
     before = count_commits(git, top)
     dry = baton("mine", "--dry-run", "--json").json
-    assert ([session["id"] for session in dry["taken"]], count_commits(git, top)) == (["claude/a", "claude/b"], before)
+    assert ([session["id"] for session in dry["imported"]], count_commits(git, top)) == (
+        ["claude/a", "claude/b"],
+        before,
+    )
     assert not (top / ".git" / "baton" / "mining").exists()
     result = baton("mine", "--json").json
     assert (result["unclear"], result["secrets"], count_commits(git, top)) == (1, 1, before + 1)
@@ -89,12 +92,12 @@ def test_transcripts_become_handoffs_in_one_commit_and_a_second_run_adds_nothing
     assert shown["facts"]["sources"]["initial_goal"]["line"] == 1
     assert "hunter2" not in baton("handoff", "show", "claude/b", "--json").out
     again = baton("mine", "--json").json
-    assert (again["taken"], again["known"], again["read_bytes"], count_commits(git, top)) == ([], 2, 0, before + 1)
+    assert (again["imported"], again["known"], again["read_bytes"], count_commits(git, top)) == ([], 2, 0, before + 1)
     turns = top / ".git" / "baton" / "turns" / "claude" / "a.jsonl"
     assert [json.loads(line)["answer"] for line in turns.read_text().splitlines()[1:]] == ["It works now."]
     for name in ("mining", "turns"):
         shutil.rmtree(top / ".git" / "baton" / name)
-        assert (baton("mine", "--json").json["taken"], count_commits(git, top)) == ([], before + 1)
+        assert (baton("mine", "--json").json["imported"], count_commits(git, top)) == ([], before + 1)
     assert turns.exists()
 
 
@@ -123,7 +126,7 @@ def test_a_transcript_that_grew_is_read_again_and_facts_of_hooks_stay(baton, top
     baton("init")
     baton("mine")
     path.write_bytes(path.read_bytes() + make_transcript(top, "a", day=5, part=2, extra="[main 1234567] Add it"))
-    assert [session["ended"] for session in baton("mine", "--json").json["taken"]] == ["2026-01-05T10:00:00Z"]
+    assert [session["ended"] for session in baton("mine", "--json").json["imported"]] == ["2026-01-05T10:00:00Z"]
     path.write_bytes(path.read_bytes() + make_transcript(top, "a", day=6, part=3, extra="[main 2345678] More"))
     baton("handoff", "extract", str(path), "--keep")  # this handoff is newer than all times in the transcript
     path.write_bytes(path.read_bytes() + make_transcript(top, "a", day=7, part=4, extra="[main 3456789] Most"))
@@ -143,7 +146,7 @@ def test_sessions_of_every_agent_are_found(baton, top, home):
     write_transcript(home, top, "a")
     baton("init")
     assert "give claude, codex, gemini" in baton("mine", "--agent", "cursor", code=2).err
-    assert baton("mine", "--agent", "codex", "--json").json["taken"][0]["id"] == f"codex/{meta['id']}"
+    assert baton("mine", "--agent", "codex", "--json").json["imported"][0]["id"] == f"codex/{meta['id']}"
     baton("mine")
     assert list_handoffs(baton) == ["claude/a", f"codex/{meta['id']}", f"gemini/{GEMINI['sessionId']}"]
 
@@ -168,7 +171,7 @@ def test_a_nested_repository_is_another_project(baton, git, top, home):
         write_transcript(home, cwd, name)
     baton("init")
     result = baton("mine", "--json").json
-    assert (result["taken"], result["elsewhere"], result["unclear"]) == ([], 2, 1)
+    assert (result["imported"], result["elsewhere"], result["unclear"]) == ([], 2, 1)
 
 
 def test_linked_work_trees_count_even_if_they_were_deleted(baton, git, top, home):
@@ -287,7 +290,7 @@ def test_the_current_session_is_left_to_its_hooks(baton, top, home):
     write_transcript(home, top, "a")
     baton("init")
     result = baton("mine", "--json", env={"CLAUDE_CODE_SESSION_ID": "a"}).json
-    assert (result["taken"], result["at_work"]) == ([], 1)
+    assert (result["imported"], result["active"]) == ([], 1)
 
 
 def test_a_session_whose_process_runs_is_left_to_its_hooks(baton, top, home, tmp_path):
@@ -299,13 +302,13 @@ def test_a_session_whose_process_runs_is_left_to_its_hooks(baton, top, home, tmp
         now = write_transcript(home, top, "now")
         os.utime(now, (time.time() + 5, time.time() + 5))
         baton("init")
-        assert baton("mine", "--json").json["at_work"] == 1
+        assert baton("mine", "--json").json["active"] == 1
         process.kill()
     assert baton("mine", "--json").json["known"] == 1
     write_transcript(home, top, "hooked")
     seen = HookSession("claude", "hooked", pid=os.getpid(), last_seen="2099-01-01T00:00:00+00:00")
     HookSessionStore(str(top / ".git")).save(seen)
-    assert baton("mine", "--json").json["at_work"] == 1
+    assert baton("mine", "--json").json["active"] == 1
     HookSessionStore(str(top / ".git")).save(seen._replace(ended="exit"))
     baton("mine")
     assert list_handoffs(baton) == ["claude/hooked", "claude/now", "claude/old"]
@@ -351,7 +354,7 @@ def test_an_interrupted_mining_run_continues_where_it_ended(ws, home, tmp_path):
         mine(replace(ws, progress=stop), NOW, request)
     assert ws.branch.read().number == 0
     result = mine(ws, NOW, request)
-    assert (len(result.taken), result.read_bytes) == (2, paths[0].stat().st_size)
+    assert (len(result.imported), result.read_bytes) == (2, paths[0].stat().st_size)
 
 
 @pytest.mark.slow
@@ -369,7 +372,7 @@ def test_a_killed_run_loses_nothing_that_was_committed(baton, git, top, home, tm
     process.wait()
     assert list_handoffs(baton) == ["claude/first"]
     result = baton("mine", "--json").json
-    assert (len(result["taken"]), result["known"], count_commits(git, top)) == (150, 1, 3)
+    assert (len(result["imported"]), result["known"], count_commits(git, top)) == (150, 1, 3)
     assert 0 < result["read_bytes"] < 150 * len(make_transcript(top, "s100"))
 
 

@@ -50,11 +50,11 @@ def test_mutated_transcripts_are_stored_or_reported(
     path.parent.mkdir(parents=True)
     path.write_bytes(text)
     result = mine(ws, NOW, Mine(home=str(home), all_projects=True))
-    assert len(result.taken) + result.known + result.empty + len(result.problems) >= (agent == "claude")
+    assert len(result.imported) + result.known + result.empty + len(result.problems) >= (agent == "claude")
     state = ws.branch.read().state
-    assert all(state.get(Handoff, session.id) for session in result.taken)
+    assert all(state.get(Handoff, session.id) for session in result.imported)
     again = mine(ws, NOW, Mine(home=str(home), all_projects=True))
-    assert (again.taken, again.revision) == ([], result.revision)
+    assert (again.imported, again.revision) == ([], result.revision)
 
 
 @given(
@@ -97,5 +97,5 @@ def test_a_time_in_the_future_does_not_make_a_session_the_last_one(ws: Workspace
     path = tmp_path / PLACES["claude"].format("a")
     path.parent.mkdir(parents=True)
     path.write_bytes(SESSIONS["claude-2.1"][1].replace(b"2026-", b"9026-"))
-    (session,) = mine(ws, NOW, Mine(home=str(tmp_path), all_projects=True)).taken
+    (session,) = mine(ws, NOW, Mine(home=str(tmp_path), all_projects=True)).imported
     assert datetime.fromisoformat(session.ended) == NOW.astimezone(UTC)

@@ -366,7 +366,7 @@ def _describe_report(report: AgentReport) -> dict[str, Any]:
 
 
 def _list_findings(report: AgentReport | FileReport) -> list[dict[str, str]]:
-    return [{"verdict": finding.verdict, "said": finding.summary} for finding in report.findings]
+    return [{"verdict": finding.verdict, "summary": finding.summary} for finding in report.findings]
 
 
 def _format_report(app: App, report: AgentReport) -> Iterator[str]:

@@ -50,7 +50,7 @@ def status_command(app: App) -> None:
     data = {
         "mode": location.mode, "git": ".".join(map(str, location.git.version)), "folder": str(location.folder),
         "hooks_path": location.hooks_path,
-        "events": [{"event": state.event, "runs": state.runs, "said": state.summary} for state in states],
+        "events": [{"event": state.event, "runs": state.runs, "summary": state.summary} for state in states],
     }  # fmt: skip
     app.answer(
         data, "\n".join(f"{state.event:<14} {'runs' if state.runs else '-   '}  {state.summary}" for state in states)

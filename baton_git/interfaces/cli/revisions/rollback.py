@@ -43,7 +43,7 @@ def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, A
 
 def _render_rollback(app: App, result: RollbackResult) -> None:
     if result.changes:
-        app.say(f"restored: {flat(result.gone_back)}")
+        app.say(f"restored: {flat(result.target)}")
     app.answer(result.as_data(), "")
     app.tell_change(result)
 
@@ -52,16 +52,16 @@ def _render_undo(app: App, result: UndoResult) -> None:
     app.answer(result.as_data(), "")
     app.tell_change(result)
     if result.changes:
-        app.say(f"undone: {result.taken_back} (to reapply it: baton redo)")
+        app.say(f"undone: {result.undone} (to reapply it: baton redo)")
         _follow_sessions(app, result)
     else:
-        app.say(f"nothing to undo in: {result.taken_back} (to undo another revision: baton log, then baton undo REV)")
+        app.say(f"nothing to undo in: {result.undone} (to undo another revision: baton log, then baton undo REV)")
 
 
 def _render_redo(app: App, result: RedoResult) -> None:
     app.answer(result.as_data(), "")
     app.tell_change(result)
-    app.say(f"redone: {result.brought_back}")
+    app.say(f"redone: {result.reapplied}")
     _follow_sessions(app, result)
 
 

@@ -71,17 +71,17 @@ def _render(app: App, result: MineResult) -> None:
         Column("id", lambda session: session.id, Role.ID),
         Column("goal", lambda session: flat(session.goal or "")),
     ]
-    app.answer(result.as_data(), render_table(result.taken, columns) if result.dry_run else "")
+    app.answer(result.as_data(), render_table(result.imported, columns) if result.dry_run else "")
     app.say(*_describe(result))
 
 
 def _describe(result: MineResult) -> Iterator[str]:
-    number = len(result.taken)
+    number = len(result.imported)
     would = "would be " if result.dry_run else ""
     sessions = count_noun(number, "session")
     yield f"{sessions} {would}imported" + (f" (revision {result.revision})" if number and not would else "")
     counts = {
-        "already imported": result.known, "still active": result.at_work, "without prompts or actions": result.empty,
+        "already imported": result.known, "still active": result.active, "without prompts or actions": result.empty,
         "of other projects": result.elsewhere,
         "of deleted or unknown folders (to import those of one folder: baton mine --project PATH)": result.unclear,
     }  # fmt: skip

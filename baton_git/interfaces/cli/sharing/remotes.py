@@ -35,7 +35,7 @@ def _render_policy(app: App, result: RemotePolicyResult) -> None:
 
 def _render_review(app: App, result: SyncResult) -> None:
     app.answer(result.as_data(), "")
-    app.say(*(flat(line) for line in result.said))
+    app.say(*(flat(line) for line in result.summary))
     waiting = sum(namespace["waiting"] for namespace in result.namespaces)
     if waiting:
         app.say(flat(f"to review {count_noun(waiting, 'commit')}: baton review --remote {result.remote}"))

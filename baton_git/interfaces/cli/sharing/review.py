@@ -161,10 +161,10 @@ def _ask(app: App, ws: Workspace, name: str, queue: ReviewQueue) -> None:
 
 def _render_decided(app: App, name: str, done: ReviewResult) -> None:
     app.answer(make_decided(name, done).as_data(), "")
-    app.say(f"{len(done.taken)} accepted, {len(done.refused)} rejected, {done.left} left")
-    if done.refused:
+    app.say(f"{len(done.accepted)} accepted, {len(done.rejected)} rejected, {done.remaining} left")
+    if done.rejected:
         app.say("the next sync reverts the rejected changes for everybody")
-    if not done.left:
+    if not done.remaining:
         app.say("to push the decisions: baton sync")
 
 

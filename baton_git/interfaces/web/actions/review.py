@@ -96,7 +96,7 @@ def _decide_queue(request: PageRequest, ws: Workspace, remote: str, queue: Revie
     if shown != queue.theirs:
         raise Unsettled("more changes came in the meantime")
     choices = _read_choices(request, queue)
-    if not choices.take and not choices.refuse:
+    if not choices.accept and not choices.reject:
         raise InvalidArgument("accept or reject at least one record")
     decide(ws, request.site.now(), remote, choices, confirmed=_read_confirmed(request, queue), how="page")
 
@@ -114,10 +114,10 @@ def _read_choices(request: PageRequest, queue: ReviewQueue) -> ReviewChoice:
         raise InvalidArgument("a record can be accepted, rejected, or decided later")
     if others in ("accept", "reject"):
         choices = {id_: choice if choice in ("accept", "reject") else others for id_, choice in choices.items()}
-    take, refuse = (
+    accept, reject = (
         frozenset(id_ for id_, choice in choices.items() if choice == word) for word in ("accept", "reject")
     )
-    return ReviewChoice(take, refuse, queue.theirs)
+    return ReviewChoice(accept, reject, queue.theirs)
 
 
 def _read_confirmed(request: PageRequest, queue: ReviewQueue) -> set[str]:

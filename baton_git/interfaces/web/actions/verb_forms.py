@@ -163,7 +163,7 @@ def _answer(request: PageRequest, ws: Workspace, form: VerbForm, result: Result)
 
 def _describe(result: CheckResults | SyncResult) -> list[str]:
     if isinstance(result, SyncResult):
-        return [*result.said, *result.errors] or ["Everything was up to date already."]
+        return [*result.summary, *result.errors] or ["Everything was up to date already."]
     lines = [f"{id_}: {check.result}{f', {check.why}' if check.why else ''}" for id_, check in result.evidence.items()]
     return lines or ["No open loop has a check to run."]
 
