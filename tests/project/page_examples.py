@@ -218,9 +218,9 @@ def start_shell(folder: Path, call: Call | None = None) -> Shell:
     project = home / "shop"
     project.mkdir(parents=True)
     git = shutil.which("git") or ""
-    programs = os.pathsep.join([str(Path(sys.executable).parent), str(Path(git).parent), "/usr/bin", "/bin"])
+    folders = [write_agent_programs(home), Path(sys.executable).parent, Path(git).parent, "/usr/bin", "/bin"]
     environment = {
-        "PATH": programs, "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1",
+        "PATH": os.pathsep.join(map(str, folders)), "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1",
     }  # fmt: skip
     process = subprocess.Popen(
         ["bash", "--norc"], cwd=project, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -233,6 +233,20 @@ def start_shell(folder: Path, call: Call | None = None) -> Shell:
     shell.run(f"transcript() {{ python {TOP}/tests/project/example_transcript.py; }}")
     shell.run("git init -q -b main; echo '# Shop' >README.md; git add .; git commit -q -m 'Begin the shop'")
     return shell
+
+
+def write_agent_programs(home: Path) -> Path:
+    """Write stand-ins for the agent CLIs, which baton looks for on the PATH and asks for trusted hooks. Return their
+    folder."""
+    folder = home / ".local" / "bin"
+    folder.mkdir(parents=True)
+    standin = TOP / "tests" / "agents" / "settings" / "standin_codex.py"
+    codex = f'CODEX_HOME="${{CODEX_HOME:-$HOME/.codex}}" exec {shlex.quote(sys.executable)} {shlex.quote(str(standin))}'
+    for name, command in (("claude", ":"), ("codex", codex), ("gemini", ":")):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\n{command}\n")
+        program.chmod(0o755)
+    return folder
 
 
 def run_page(text: str, folder: Path, call: Call | None = None) -> Iterator[tuple[Example, str, str]]:

@@ -67,6 +67,15 @@ def test_the_settings_of_the_user_name_baton_by_its_absolute_path(baton, home, a
 
 
 @pytest.mark.parametrize("agent", AGENTS)
+def test_an_installation_says_if_the_agent_cli_is_not_on_the_path(baton, home, programs, agent):
+    absent = f"{agent}: {AGENTS[agent].hooks.program} is not on the PATH"
+    assert absent in baton("agents", "install", agent).err
+    baton("agents", "uninstall", agent)
+    write_program(programs / AGENTS[agent].hooks.program, "#!/bin/sh\n")
+    assert absent not in baton("agents", "install", agent).err
+
+
+@pytest.mark.parametrize("agent", AGENTS)
 def test_the_settings_of_a_project_name_baton_without_a_path(baton, home, top, agent):
     baton("agents", "install", agent, "--project", cwd=top)
     assert not (home / FILES[agent]).exists()

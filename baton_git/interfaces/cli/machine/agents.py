@@ -308,6 +308,8 @@ def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> I
     cli = AGENTS[agent]
     if not (cli.must_trust_hooks and trusted):
         yield cli.installed
+    if shutil.which(cli.hooks.program) is None:
+        yield f"{agent}: {cli.hooks.program} is not on the PATH; its hooks run as soon as it is installed"
     if scope == "project" and not cli.trusts_projects:
         yield f"{agent}: settings of a project take effect once its folder is trusted in the CLI"
     other_scope: Scope = "user" if scope == "project" else "project"
