@@ -34,6 +34,9 @@ from pathlib import Path
 
 TOP = Path(__file__).parents[2]
 
+AGENT_PROGRAMS = Path(".local", "bin")
+"""The folder below the home that has the stand-ins for the agent CLIs."""
+
 PART = re.compile(
     r"<!-- (?P<marker>not run|first|may exit): (?P<about>.*?)-->"
     r"|^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$",
@@ -220,7 +223,8 @@ def start_shell(folder: Path, call: Call | None = None) -> Shell:
     git = shutil.which("git") or ""
     folders = [write_agent_programs(home), Path(sys.executable).parent, Path(git).parent, "/usr/bin", "/bin"]
     environment = {
-        "PATH": os.pathsep.join(map(str, folders)), "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1",
+        "PATH": os.pathsep.join(map(str, folders)), "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC",
+        "GIT_CONFIG_NOSYSTEM": "1",
     }  # fmt: skip
     process = subprocess.Popen(
         ["bash", "--norc"], cwd=project, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -238,7 +242,7 @@ def start_shell(folder: Path, call: Call | None = None) -> Shell:
 def write_agent_programs(home: Path) -> Path:
     """Write stand-ins for the agent CLIs, which baton looks for on the PATH and asks for trusted hooks. Return their
     folder."""
-    folder = home / ".local" / "bin"
+    folder = home / AGENT_PROGRAMS
     folder.mkdir(parents=True)
     standin = TOP / "tests" / "agents" / "settings" / "standin_codex.py"
     codex = f'CODEX_HOME="${{CODEX_HOME:-$HOME/.codex}}" exec {shlex.quote(sys.executable)} {shlex.quote(str(standin))}'

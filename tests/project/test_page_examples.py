@@ -9,7 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
-from page_examples import Call, find_examples, find_unmarked, find_words, run_page
+from page_examples import AGENT_PROGRAMS, Call, find_examples, find_unmarked, find_words, run_page
 
 from baton_git.interfaces.cli import baton as command
 from baton_git.interfaces.cli.error_handler import run
@@ -33,6 +33,7 @@ def find_wrong(page: Path, folder: Path, call: Call | None = None) -> list[str]:
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Run `baton` in this process, which takes a tenth of the time of a new one."""
     monkeypatch.setenv("HOME", str(tmp_path / "ada"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'ada' / AGENT_PROGRAMS}{os.pathsep}{os.environ['PATH']}")
     for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_"))]:
         monkeypatch.delenv(name)
 
