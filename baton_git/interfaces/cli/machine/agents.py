@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
-import sysconfig
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +12,13 @@ import click
 
 from baton_git.agents.codex.hook_trust import Codex
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.agent_tools import AgentTools
-from baton_git.agents.settings.entries import WantedHooks
-from baton_git.agents.settings.hook_lines import make_hook_line
-from baton_git.agents.settings.locations import Scope, user_folder
-from baton_git.agents.settings.report import AgentReport, FileReport, HookInspection, select_hooks_of_file
+from baton_git.agents.settings.locations import Scope
+from baton_git.agents.settings.report import AgentReport, FileReport, select_hooks_of_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.natural_times import describe_age
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.shipped import find_shipped
-from baton_git.git.store import Repository
 from baton_git.interfaces.cli.app import App, command, flat, group
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.machine.agent_extras import (
@@ -35,6 +28,13 @@ from baton_git.interfaces.cli.machine.agent_extras import (
     install_tools,
     select_servers,
     uninstall_tools,
+)
+from baton_git.interfaces.cli.machine.agent_settings import (
+    build_inspection,
+    build_wanted_hooks,
+    find_program,
+    find_tools,
+    open_settings,
 )
 from baton_git.interfaces.cli.rendering.styles import join
 from baton_git.interfaces.cli.rendering.widths import wrap_after
@@ -72,7 +72,7 @@ def install_command(
         raise click.UsageError("--todo-tools is only for claude: other CLIs have no such setting")
     codex = _open_codex(app) if trust else None
     scope: Scope = "project" if project else "user"
-    files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
+    files = {agent: open_settings(app, agent, scope) for agent in _agents(name)}
     extras = extras if extras is not None else ask_for_extras()
     wanted = {agent: build_wanted_hooks(agent, scope, todo_tools=todo_tools) for agent in files}
     tools = {agent: find_tools(app, agent, scope) for agent in files}
@@ -107,7 +107,7 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
     baton agents uninstall all --project
     """
     scope: Scope = "project" if project else "user"
-    files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
+    files = {agent: open_settings(app, agent, scope) for agent in _agents(name)}
     for_trust = _find_trusted(app, files.get("codex"))
     taken = uninstall_tools(app, {agent: find_tools(app, agent, scope) for agent in files})
     done, failed = _change_each(app, files, lambda _, file: file.uninstall())
@@ -166,73 +166,8 @@ def package_command(app: App, name: str) -> None:
     app.say(f"add it with: {how}")
 
 
-# --- settings files and programs
-
-
 def _agents(name: str) -> list[str]:
     return list(AGENTS) if name == "all" else [name]
-
-
-def _open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
-    settings = AGENTS[agent].hooks
-    own = scope == "user"
-    top = None if own else _work_tree(app)
-    folder = user_folder(settings, Path.home(), os.environ) if top is None else top / settings.folder
-    return SettingsFile(folder / settings.file, _find_notes_folder(), settings.comments, top)
-
-
-def find_tools(app: App, agent: str, scope: Scope) -> AgentTools:
-    """Return the skills and the MCP server of an agent CLI in the home directory or in the work tree.
-
-    Raises:
-        InvalidArgument: the scope is `project`, and there is no work tree here.
-    """
-    root = Path.home() if scope == "user" else _work_tree(app)
-    return AgentTools.of(agent, scope, root, os.environ, _find_notes_folder())
-
-
-def _work_tree(app: App) -> Path:
-    repository = find_repository(app)
-    top = repository.work_tree if repository else None
-    if top is None:
-        raise InvalidArgument("there is no work tree here", hint="change to a work tree, or use --user")
-    return top
-
-
-def find_repository(app: App) -> Repository | None:
-    """Return the repository that is named, or else the one around the current folder; do not create a repository.
-
-    Return None outside of a repository, and for the user's own store, which has no settings of agent CLIs.
-    """
-    named = app.settings.options.repo or os.environ.get("BATON_REPO")
-    if not named and Repository.discover(Path.cwd()) is None:
-        return None
-    return None if app.settings.is_own_store else app.settings.repository
-
-
-def _find_notes_folder() -> Path:
-    named = os.environ.get("XDG_STATE_HOME", "")
-    home = Path(named) if named.startswith("/") else Path.home() / ".local" / "state"
-    return home / "baton" / "agents"
-
-
-def build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
-    """Return the entries that `baton agents install` writes to the settings of an agent CLI."""
-    settings = AGENTS[agent].hooks
-    env = AGENTS[agent].todo_variables if todo_tools else {}
-    return WantedHooks(settings.make_groups(make_hook_line(agent, find_program(scope))), env, settings.comments)
-
-
-def find_program(scope: Scope) -> list[str]:
-    """Return the command with which a hook starts baton.
-
-    In a project's settings, which can be committed, this is the name `baton`. In the user's own settings, it is the
-    path of the installed script, or the running Python with `-m` if there is no script.
-    """
-    if scope == "project":
-        return ["baton"]
-    script = Path(sysconfig.get_path("scripts")) / "baton"
-    return [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", "baton_git"]
 
 
 def _change_each(app: App, files: dict[str, SettingsFile], do: Any) -> tuple[dict[str, bool], int | None]:
@@ -314,7 +249,7 @@ def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> I
         yield f"{agent}: settings of a project take effect once its folder is trusted in the CLI"
     other_scope: Scope = "user" if scope == "project" else "project"
     try:
-        also = _open_settings(app, agent, other_scope)
+        also = open_settings(app, agent, other_scope)
         if also.entries_or_none():
             yield f"{agent}: baton is also in {also.path}, so each hook runs twice; uninstall one of them"
     except BatonError:
@@ -328,24 +263,6 @@ def _has_variable(file: SettingsFile, name: str) -> bool:
 
 def _describe_changes(files: dict[str, SettingsFile], done: dict[str, bool]) -> dict[str, Any]:
     return {"agents": {agent: {"file": str(files[agent].path), "changed": done.get(agent)} for agent in files}}
-
-
-def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspection:
-    """Return the inspection of an agent CLI, of the user's settings and of those in the work tree, if there is one."""
-    settings = AGENTS[agent].hooks
-    files: dict[Scope, SettingsFile] = {"user": _open_settings(app, agent, "user")}
-    repository = find_repository(app)
-    top = repository.work_tree if repository else None
-    remembered = repository.common_dir / "baton" / "agents" if repository else None
-    if top is not None:
-        files["project"] = _open_settings(app, agent, "project")
-    programs = {scope: tuple(find_program(scope)) for scope in files}
-    own = user_folder(settings, Path.home(), os.environ)
-    roots: dict[Scope, Path] = {"user": Path.home(), **({"project": top} if top is not None else {})}
-    tools = tuple(AgentTools.of(agent, scope, root, os.environ, _find_notes_folder()) for scope, root in roots.items())
-    return HookInspection(
-        agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered, tools
-    )
 
 
 def _describe_report(report: AgentReport) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, command, require_terminal
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
-from baton_git.interfaces.cli.machine.agents import (
+from baton_git.interfaces.cli.machine.agent_settings import (
     build_inspection,
     build_wanted_hooks,
     find_program,

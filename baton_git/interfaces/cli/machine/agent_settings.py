@@ -1,0 +1,106 @@
+"""Locate the settings of agent CLIs, and determine which hooks baton installs in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+from baton_git.agents.registry import AGENTS
+from baton_git.agents.settings.agent_tools import AgentTools
+from baton_git.agents.settings.entries import WantedHooks
+from baton_git.agents.settings.hook_lines import make_hook_line
+from baton_git.agents.settings.locations import Scope, user_folder
+from baton_git.agents.settings.report import HookInspection
+from baton_git.agents.settings.settings_file import SettingsFile
+from baton_git.core.errors import InvalidArgument
+from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.store import Repository
+from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.context.process import outside_git
+
+
+def open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
+    """Return the settings file of an agent CLI: the user's own, or that of the work tree.
+
+    Raises:
+        InvalidArgument: the scope is `project`, and there is no work tree here.
+    """
+    settings = AGENTS[agent].hooks
+    own = scope == "user"
+    top = None if own else _work_tree(app)
+    folder = user_folder(settings, Path.home(), os.environ) if top is None else top / settings.folder
+    return SettingsFile(folder / settings.file, _find_notes_folder(), settings.comments, top)
+
+
+def find_tools(app: App, agent: str, scope: Scope) -> AgentTools:
+    """Return the skills and the MCP server of an agent CLI in the home directory or in the work tree.
+
+    Raises:
+        InvalidArgument: the scope is `project`, and there is no work tree here.
+    """
+    root = Path.home() if scope == "user" else _work_tree(app)
+    return AgentTools.of(agent, scope, root, os.environ, _find_notes_folder())
+
+
+def _work_tree(app: App) -> Path:
+    repository = find_repository(app)
+    top = repository.work_tree if repository else None
+    if top is None:
+        raise InvalidArgument("there is no work tree here", hint="change to a work tree, or use --user")
+    return top
+
+
+def find_repository(app: App) -> Repository | None:
+    """Return the repository that is named, or else the one around the current folder; do not create a repository.
+
+    Return None outside of a repository, and for the user's own store, which has no settings of agent CLIs.
+    """
+    named = app.settings.options.repo or os.environ.get("BATON_REPO")
+    if not named and Repository.discover(Path.cwd()) is None:
+        return None
+    return None if app.settings.is_own_store else app.settings.repository
+
+
+def _find_notes_folder() -> Path:
+    named = os.environ.get("XDG_STATE_HOME", "")
+    home = Path(named) if named.startswith("/") else Path.home() / ".local" / "state"
+    return home / "baton" / "agents"
+
+
+def build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
+    """Return the entries that `baton agents install` writes to the settings of an agent CLI."""
+    settings = AGENTS[agent].hooks
+    env = AGENTS[agent].todo_variables if todo_tools else {}
+    return WantedHooks(settings.make_groups(make_hook_line(agent, find_program(scope))), env, settings.comments)
+
+
+def find_program(scope: Scope) -> list[str]:
+    """Return the command with which a hook starts baton.
+
+    In a project's settings, which can be committed, this is the name `baton`. In the user's own settings, it is the
+    path of the installed script, or the running Python with `-m` if there is no script.
+    """
+    if scope == "project":
+        return ["baton"]
+    script = Path(sysconfig.get_path("scripts")) / "baton"
+    return [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", "baton_git"]
+
+
+def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspection:
+    """Return the inspection of an agent CLI, of the user's settings and of those in the work tree, if there is one."""
+    settings = AGENTS[agent].hooks
+    files: dict[Scope, SettingsFile] = {"user": open_settings(app, agent, "user")}
+    repository = find_repository(app)
+    top = repository.work_tree if repository else None
+    remembered = repository.common_dir / "baton" / "agents" if repository else None
+    if top is not None:
+        files["project"] = open_settings(app, agent, "project")
+    programs = {scope: tuple(find_program(scope)) for scope in files}
+    own = user_folder(settings, Path.home(), os.environ)
+    roots: dict[Scope, Path] = {"user": Path.home(), **({"project": top} if top is not None else {})}
+    tools = tuple(AgentTools.of(agent, scope, root, os.environ, _find_notes_folder()) for scope, root in roots.items())
+    return HookInspection(
+        agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered, tools
+    )
