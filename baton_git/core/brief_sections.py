@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
 from baton_git.core.brief import CLAIMED_TIER, LINE, BriefJudge, Rank, Section, judged_line, tier_line
-from baton_git.core.kinds import KINDS, KindInfo, value_at
+from baton_git.core.kinds import KINDS, KindInfo, name_kind, value_at
 from baton_git.core.lifecycle import PRIORITIES, Policy, deadline
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line
@@ -15,7 +15,7 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
-from baton_git.core.state import HEAD, State, key_of, name_kind
+from baton_git.core.state import HEAD, State, key_of
 
 Model = TypeVar("Model")
 

@@ -19,7 +19,6 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Shape
-from baton_git.core.state import HEAD, SHAPE
 from baton_git.core.suggestions import find_near_names
 
 ARCHIVE = "archive"
@@ -250,9 +249,9 @@ KINDS = {
 SINGLETONS = {
     info.kind: info
     for info in (
-        KindInfo(HEAD.kind, lambda: Head, "baton.toml", "context", "context", codec=_of_document(0)),
+        KindInfo("head", lambda: Head, "baton.toml", "context", "context", codec=_of_document(0)),
         KindInfo(
-            SHAPE.kind, lambda: Shape, "document.toml", "document layout", "document layout", is_derived=True
+            "shape", lambda: Shape, "document.toml", "document layout", "document layout", is_derived=True
         ),
     )
 }  # fmt: skip
@@ -268,6 +267,17 @@ KIND_OF_FOLDER = {info.folder: info.kind for info in KINDS.values()}
 
 NUMBERED = tuple(kind for kind, info in KINDS.items() if info.prefix)
 """The kinds whose ids have a prefix. Clients put a number after it, such as `OL-001`."""
+
+
+def name_kind(kind: str) -> str:
+    """Return the display name of a kind, such as `open loop`; of an unknown kind, its name with spaces."""
+    info = ALL_KINDS.get(kind)
+    return info.title if info is not None else kind.replace("_", " ")
+
+
+def name_typed_plural(kind: str) -> str:
+    """Return the plural of a kind as people type it, such as `open-loops` or `turns`."""
+    return kind if kind.endswith("s") else KINDS[kind].name(2).replace(" ", "-")
 
 
 @cache

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
 from baton_git.core.errors import Ambiguous, Corrupt, FieldHint, NotAllowed, NotFound
+from baton_git.core.kinds import KINDS, name_kind, name_typed_plural
 from baton_git.core.names import derive_id
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, same
@@ -35,14 +36,6 @@ class Key(NamedTuple):
     def display_name(self) -> str:
         """The key as messages show it: `follow-up FU-1`, `archived open loop OL-1`."""
         return f"{'archived ' if self.archived else ''}{name_kind(self.kind)} {self.id}".rstrip()
-
-
-_NAMES = {"follow_up": "follow-up", "active_decision": "decision"}
-
-
-def name_kind(kind: str) -> str:
-    """Return the name of a kind for messages: `open loop`, `follow-up`, `decision`."""
-    return _NAMES.get(kind) or kind.replace("_", " ")
 
 
 HEAD = Key("head")
@@ -319,7 +312,8 @@ def same_fields(left: Entry | None, right: Entry | None) -> bool:
 def _not_found(kind: str, text: str, near: Sequence[str] = ()) -> NotFound:
     meant = f"did you mean {near[0]}? " if near else ""
     what = name_kind(kind) if text else f"{name_kind(kind)} with an empty id"
-    return NotFound(what, text, hint=f"{meant}to list the records of this kind: baton list {kind}")
+    listing = f"to list the records of this kind: baton list {name_typed_plural(kind)}" if kind in KINDS else ""
+    return NotFound(what, text, hint=f"{meant}{listing}".strip())
 
 
 def _corrupt_error(entry: Unreadable) -> Corrupt:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.natural_times import TIME_TEXT, expand_time
-from baton_git.core.records.base import faults_of
+from baton_git.core.records.base import faults_of_input
 
 Effect = Literal["reads", "adds", "settles", "replaces"]
 READS: Final = "reads"
@@ -231,7 +231,7 @@ class Verb(NamedTuple, Generic[I, R]):
         try:
             return self.input_model.model_validate(self._expand_times(data, now) if now is not None else data)
         except ValidationError as error:
-            lines = [_line_of(fault.path, fault.message, names) for fault in faults_of(error)]
+            lines = [_line_of(fault.path, fault.message, names) for fault in faults_of_input(error)]
             raise InvalidArgument("; ".join(lines[:5])) from None
 
     def _expand_times(self, data: Mapping[str, Any], now: datetime) -> dict[str, Any]:
@@ -308,4 +308,4 @@ def _line_of(path: str, message: str, names: Callable[[str], str]) -> str:
     if not path:
         return text
     head, nested = re.match(r"(\w*)(.*)", path, re.DOTALL).groups()  # type: ignore[union-attr]  # both may be empty
-    return f"{names(head)}{nested} {text}" if text == "is missing" else f"{names(head)}{nested}: {text}"
+    return f"{names(head)}{nested} {text}" if text in ("is missing", "is empty") else f"{names(head)}{nested}: {text}"

@@ -186,5 +186,5 @@ def test_get_requires_the_exact_id() -> None:
     assert state.get(FollowUp, "FU-10").id == "FU-10"
     with pytest.raises(NotFound, match="there is no follow-up 'FU-1'") as caught:
         state.get(FollowUp, "FU-1")
-    assert caught.value.hint == "to list the records of this kind: baton list follow_up"
+    assert caught.value.hint == "to list the records of this kind: baton list follow-ups"
     assert state.records(Pattern) == []

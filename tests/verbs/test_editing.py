@@ -85,7 +85,7 @@ def test_a_field_that_refers_to_a_record_must_name_an_existing_one(ws):
         ("OL-1", {"decision_ref": "DEC-frist"}, NotFound, "did you mean DEC-first"),
         ("DEC-first", {"status": "superseded", "superseded_by": "DEC-secodn"}, NotFound, "did you mean DEC-second"),
         ("DEC-first", {"superseded_by": "DEC-first"}, InvalidArgument, "another record"),
-        ("FU-1", {"linked_pattern": "nothing"}, NotFound, "baton list pattern"),
+        ("FU-1", {"linked_pattern": "nothing"}, NotFound, "baton list patterns"),
     )
     for id_, fields, error, hint in refused:
         with pytest.raises(error) as caught:

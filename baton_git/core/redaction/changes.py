@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.core.kinds import name_kind
 from baton_git.core.records.base import Part
 from baton_git.core.redaction import Redaction, find_secret_kind, redact
-from baton_git.core.state import Entry, Key, State, name_kind
+from baton_git.core.state import Entry, Key, State
 
 Redactions = tuple[tuple[Key, Redaction], ...]
 """Redacted secrets with the keys of their records."""

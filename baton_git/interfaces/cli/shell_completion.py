@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
-from baton_git.core.kinds import KINDS, find_kind, value_at
+from baton_git.core.kinds import KINDS, find_kind, name_typed_plural, value_at
 from baton_git.core.output import one_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key, State
@@ -25,7 +25,7 @@ from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.remote_selection import list_remote_names
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.listing import list_statuses
-from baton_git.verbs.records.stored import WITH_STATUS, name_typed_plural
+from baton_git.verbs.records.stored import WITH_STATUS
 from baton_git.verbs.sharing.review import load_review
 
 MOST = 100

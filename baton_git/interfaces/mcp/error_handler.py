@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from baton_git import __version__
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound
 from baton_git.core.output import one_line, terminal
-from baton_git.core.records.base import faults_of, format_path
+from baton_git.core.records.base import faults_of_input, format_path
 
 NO_ANSWER = "the person did not answer, so nothing was changed; ask the person to do this in a terminal"
 
@@ -73,9 +73,9 @@ def _line(text: str) -> str:
 def _describe_faults(error: ValidationError, known: Iterable[str]) -> str:
     """Name the invalid and unknown arguments, and the expected ones."""
     unknown = [format_path(fault["loc"]) for fault in error.errors() if fault["type"] == "extra_forbidden"]
-    faults = [fault for fault in faults_of(error) if fault.path not in unknown]
+    faults = [fault for fault in faults_of_input(error) if fault.path not in unknown]
     lines = [
-        f"the argument {fault.path} {fault.message}" if fault.message == "is missing" else str(fault)
+        f"the argument {fault.path} {fault.message}" if fault.message in ("is missing", "is empty") else str(fault)
         for fault in faults
     ]
     if unknown:

@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import InvalidArgument, shorten
-from baton_git.core.kinds import KINDS, LABELLED, find_kind, suggest_kind, value_at
+from baton_git.core.kinds import KINDS, LABELLED, find_kind, name_typed_plural, suggest_kind, value_at
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record
@@ -90,11 +90,6 @@ class StoredRecord(ResultPart):
         None, description="When, why and by whom it was archived; absent for a live record."
     )
     unreadable: UnreadableFile | None = Field(None, description="Why it is unreadable; the file is left as it is.")
-
-
-def name_typed_plural(kind: str) -> str:
-    """Return the plural of a kind as people type it, such as `open-loops` or `turns`."""
-    return kind if kind.endswith("s") else KINDS[kind].name(2).replace(" ", "-")
 
 
 def check_kind(name: str) -> str:

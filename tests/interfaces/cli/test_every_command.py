@@ -759,8 +759,13 @@ def test_with_json_an_error_is_printed_as_json_too(baton, filled):
     assert done.json["error"] == "not_found"
     assert (
         done.err
-        == "baton: there is no open loop 'OL-nope'\n       to list the records of this kind: baton list open_loop\n"
+        == "baton: there is no open loop 'OL-nope'\n       to list the records of this kind: baton list open-loops\n"
     )
+
+
+def test_an_empty_argument_is_called_empty(baton, filled):
+    assert baton("recall", "", code=2).err.endswith("Error: QUESTION is empty\n")
+    assert baton("namespace", "delete", "", code=2).err.endswith("Error: NAME is empty\n")
 
 
 def test_the_list_of_schemas_can_be_printed_as_json(baton):

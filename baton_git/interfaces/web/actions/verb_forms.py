@@ -10,9 +10,9 @@ from starlette.responses import RedirectResponse, Response
 
 from baton_git.core.diff import title_of
 from baton_git.core.errors import BatonError, NotFound
-from baton_git.core.kinds import KINDS
+from baton_git.core.kinds import KINDS, name_kind
 from baton_git.core.records.base import Part
-from baton_git.core.state import Key, State, name_kind
+from baton_git.core.state import Key, State
 from baton_git.core.verb import Result
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.form_fields import SAME_KIND, FormField, build_fields, read_entered
