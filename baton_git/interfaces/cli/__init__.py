@@ -97,6 +97,14 @@ SECTIONS = {
 }  # fmt: skip
 """The commands as `--help` lists them. A command in no section is not listed."""
 
+SYSTEM_COMMANDS = {
+    "session-baton": ("read", "write", "cache", "serve", "import", "export"),
+    "paif": ("checkpoint", "restore", "sessions", "identity"),
+    "kairos": ("handover",),
+    "gobby": ("handoff", "workflow", "loop-run", "mine"),
+    "ecc": ("session",),
+}
+"""The commands of each other system, for the error if its name is given as a command."""
 
 COMMON_OPTIONS = ("--repo", "--namespace", "-n", "--session", "--agent", "--json")
 """Options of every command; if one is given before the command, the error says where it goes."""
@@ -117,6 +125,7 @@ class Commands(LazyGroup):
     cls=Commands,
     table=COMMANDS,
     sections=SECTIONS,
+    related=SYSTEM_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="baton")

@@ -18,6 +18,7 @@ class LazyGroup(click.Group):
         table: the module and the help line of each command. If the module's `COMMANDS` has no command of this name, or
             no module is named, the command is derived from the verbs of this name and the module's `ADDITIONS`.
         sections: the commands that `--help` lists under each title. A command in no section is not listed.
+        related: for words that are no commands but that people try, the commands that the error names.
     """
 
     def __init__(
@@ -25,11 +26,13 @@ class LazyGroup(click.Group):
         name: str | None,
         table: Mapping[str, tuple[str, str]],
         sections: Mapping[str, Sequence[str]],
+        related: Mapping[str, Sequence[str]] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(name, **{"no_args_is_help": True, **settings})
         self.table = table
         self.sections = sections
+        self.related = related or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.table)
@@ -52,6 +55,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self.table and not args[0].startswith("-"):
+            if args[0].lower() in self.related:
+                ctx.fail(f"there is no command {args[0]!r}; see: {', '.join(self.related[args[0].lower()])}")
             begins = [name for name in self.table if name.startswith(args[0][:3])]
             near = begins or find_near_names(args[0], self.table, 2)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""

@@ -13,7 +13,7 @@ from command_tree import all_commands, leaves
 from looped_cases import for_each
 
 from baton_git import __version__
-from baton_git.interfaces.cli import COMMANDS, SECTIONS
+from baton_git.interfaces.cli import COMMANDS, SECTIONS, SYSTEM_COMMANDS
 
 ALONE = {
     ("demo",): "it creates its own repository",
@@ -777,6 +777,13 @@ def test_a_misspelled_command_gets_a_hint(baton):
     done = baton("followups", code=2)
     assert "Did you mean followup?" in done.err
     assert "there is no command 'xyz'" in baton("xyz", code=2).err
+
+
+@pytest.mark.parametrize("system", SYSTEM_COMMANDS)
+def test_the_name_of_another_system_leads_to_its_commands(baton, system):
+    names = SYSTEM_COMMANDS[system]
+    assert set(names) <= COMMANDS.keys()
+    assert f"there is no command {system!r}; see: {', '.join(names)}\n" in baton(system, code=2).err
 
 
 def test_an_error_has_a_hint(baton, filled):
