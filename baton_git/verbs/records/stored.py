@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import InvalidArgument, shorten
-from baton_git.core.kinds import KINDS, LABELLED, find_kind, name_typed_plural, suggest_kind, value_at
+from baton_git.core.kinds import KINDS, LABELLED, find_kind, name_kind, name_typed_plural, suggest_kind, value_at
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record
@@ -148,8 +148,10 @@ def describe_title(kind: str, fields: Mapping[str, Any]) -> str:
     """Return the title of a record, one line."""
     match kind:
         case Conflict.kind:
-            names = (str(fields.get(name, "")) for name in ("record_kind", "record_id", "field"))
-            return one_line(" ".join(names).replace("_", " "), TITLE)
+            kind_name = name_kind(str(fields.get("record_kind", "")))
+            record = f"{kind_name} {fields.get('record_id', '')}".strip()
+            field = str(fields.get("field", ""))
+            return one_line(f"{record}, {field}" if field else record, TITLE)
         case Rule.kind:
             lines = (line.strip("# ") for line in str(fields.get("text", "")).splitlines())
             return one_line(next(filter(None, lines), ""), TITLE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -232,6 +233,11 @@ def test_a_folder_of_paif_is_imported_and_exported(baton, filled, tmp_path):
     assert len(data["files"]) == 2
     name = "zero/checkpoint-2026-04-04T18-34-00.json"
     assert json.loads((tmp_path / "out" / name).read_text()) == json.loads((filled / "checkpoints" / name).read_text())
+
+
+def test_the_status_names_an_agent_as_it_is_written(baton, filled):
+    baton("checkpoint", "--agent", "my_agent", "--summary", "x")
+    assert re.search(r"^ *checkpoints .*\b1 my_agent\b", baton("status").out, re.MULTILINE)
 
 
 def test_an_invalid_file_is_named_and_the_exit_status_is_1(baton, filled):

@@ -28,7 +28,7 @@ def refusal(tool, era="auto", **arguments):
             "verify.method: input should be 'http'",
         ),
         ("log", {"limit": 0}, "limit: input should be greater than or equal to 1, not 0"),
-        ("recall", {"question": ""}, "recall: the argument question is empty"),
+        ("recall", {"question": ""}, "question is empty"),
         ("followup_add", {"item": 3}, "item: input should be a valid string, not 3"),
         ("loop_close", {"id": "x", "why": "y"}, "there is no argument why; the arguments are id, reason, session"),
         ("nonsense", {}, "Unknown tool: nonsense; see the list of tools"),

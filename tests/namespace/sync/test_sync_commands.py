@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,8 @@ def test_a_conflict_is_listed_resolved_and_synced(baton: Baton, synced: tuple[Pa
     listed = baton("conflicts", "--json").json["conflicts"]
     assert listed, git(here, "log", "--stat", REF)
     assert "baton resolve" in baton("conflicts").err
+    assert f"{listed[0]['id']}  follow-up FU-1, " in baton("list", "conflicts").out
+    assert re.search(r"^ *conflicts +\d+ follow-up$", baton("status").out, re.MULTILINE)
     for one in listed:
         baton("resolve", one["id"], "--ours")
     baton("sync")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from baton_git.core.kinds import KINDS
+from baton_git.core.kinds import BY_FOLDER, KINDS, KindInfo, name_kind
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun
 from baton_git.core.times import iso
@@ -97,13 +97,19 @@ def _status_lines(app: App, result: StatusResult) -> list[str]:
     return lines
 
 
+def _name_counted(info: KindInfo, value: str) -> str:
+    """Return what is counted: a folder's name as it is, the name of a kind, or a status in words."""
+    return value if info.counted == BY_FOLDER else name_kind(value)
+
+
 def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]:
     """Yield the lines of the status, each with its name."""
-    titles = {f"{info.kind.removesuffix('s')}s": info.name(2) for info in KINDS.values()}
+    kinds = {f"{info.kind.removesuffix('s')}s": info for info in KINDS.values()}
     for name, counts in status.counts.items():
-        text = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
+        info = kinds[name]
+        text = ", ".join(f"{count} {_name_counted(info, value)}" for value, count in sorted(counts.items()))
         if text or name in ALWAYS_COUNTED:
-            yield titles[name], text or "none"
+            yield info.name(2), text or "none"
     yield from (("at work", text) for text in _format_active_sessions(status, app.now))
     yield from (("gone", f"{_session_line(session, app.now)}; its process is gone") for session in status.gone[:5])
     for remote in status.waiting:
