@@ -18,6 +18,7 @@ import click
 from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun, one_line
+from baton_git.core.suggestions import find_near_names
 from baton_git.git.files.atomic_files import reading
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
 from baton_git.interfaces.cli.printing import tell, write, write_json
@@ -306,6 +307,15 @@ class Family(click.Group):
         if default is not None and not is_other and all(arg.startswith("-") for arg in args[:1]):
             args = [default, *args]
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            near = find_near_names(args[0], self.commands, 2)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Commands: {', '.join(self.list_commands(ctx))}"
+            ctx.fail(f"{ctx.command_path} has no command {args[0]!r}. {hint}")
+        return super().resolve_command(ctx, args)
 
 
 def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:

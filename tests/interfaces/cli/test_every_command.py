@@ -779,6 +779,11 @@ def test_a_misspelled_command_gets_a_hint(baton):
     assert "there is no command 'xyz'" in baton("xyz", code=2).err
 
 
+def test_a_misspelled_command_of_a_group_gets_a_hint(baton):
+    assert "baton namespace has no command 'lst'. Did you mean list?" in baton("namespace", "lst", code=2).err
+    assert "Commands: ecc, kairos, paif, session-baton" in baton("export", "json", code=2).err
+
+
 @pytest.mark.parametrize("system", SYSTEM_COMMANDS)
 def test_the_name_of_another_system_leads_to_its_commands(baton, system):
     names = SYSTEM_COMMANDS[system]
