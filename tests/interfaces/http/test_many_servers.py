@@ -113,7 +113,7 @@ class Writer(threading.Thread):
 
     def _verb(self, number: int) -> None:
         id_ = f"FU-{self.name}-verb-{number}"
-        answer = self._write("/v1/follow-ups", {"item": f"by verb {id_}", "id": id_}, again=409)
+        answer = self._write("/v1/follow-ups", {"item": f"by verb {id_}", "id": id_}, again=403)
         if answer is not None:
             with self._done.lock:
                 self._done.records[id_] = f"by verb {id_}"
@@ -128,20 +128,20 @@ class Writer(threading.Thread):
     def _write(self, path: str, body: Any, again: int | None = None) -> dict[str, Any] | None:
         """Send a write to the servers in turn until it succeeds; return the response.
 
-        Returns None if an earlier try was cut off but had been executed, so that repeating it gets the status
-        `again`.
+        Returns None if an earlier try had been executed without a response, so that repeating it gets the status
+        `again`. That may be so if the server ended, and after a 503.
         """
-        was_cut_off = False
+        may_be_executed = False
         end = time.monotonic() + 240
         while time.monotonic() < end:
             self._turn += 1
             status, answer = self._request(self._servers[self._turn % len(self._servers)].port, path, body)
             if status in (200, 201):
                 return self._note_answer(answer)
-            if was_cut_off and status == again:
+            if may_be_executed and status == again:
                 return None
             assert status in (0, 503), (path, status, answer)
-            was_cut_off = was_cut_off or status == 0
+            may_be_executed = True
             time.sleep(0.05)
         raise AssertionError("no server answers")
 
