@@ -90,11 +90,13 @@ def faults_of_input(error: ValidationError) -> list[Fault]:
     The faults of records keep pydantic's message about it, which is in the golden files.
     """
     return [
-        fault._replace(message="is empty")
-        if fault.message.startswith("string should have at least 1 character")
-        else fault
-        for fault in faults_of(error)
+        fault._replace(message="is empty") if _is_empty_text(dict(details)) else fault
+        for fault, details in zip(faults_of(error), error.errors(), strict=True)
     ]
+
+
+def _is_empty_text(details: dict[str, Any]) -> bool:
+    return bool(details["type"] == "string_too_short" and details["ctx"]["min_length"] == 1)
 
 
 def format_path(location: tuple[int | str, ...]) -> str:
