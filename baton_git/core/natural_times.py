@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.output import count_noun, one_line
-from baton_git.core.times import iso, parse_local_time, parse_time_or_none
+from baton_git.core.times import iso, parse_local_time, parse_time_or_none, to_local
 
 EXAMPLES = "2026-06-17, 2026-06-17T12:30, yesterday, 2 days ago, last monday, 3h"
 """Examples of times, for messages and help texts."""
@@ -46,10 +46,10 @@ def expand_time(text: str, now: datetime) -> str:
     days = _count_days(phrase, now)
     try:
         if days is not None:
-            return (now.astimezone() + timedelta(days=days)).date().isoformat()
+            return (to_local(now) + timedelta(days=days)).date().isoformat()
         seconds = _count_seconds(phrase)
         return iso(now + timedelta(seconds=seconds)) if seconds is not None else text
-    except OverflowError:
+    except OverflowError:  # `9999 years ago`: no date, so the caller names it in its message
         return text
 
 
@@ -69,7 +69,7 @@ def _count_days(phrase: str, now: datetime) -> int | None:
     """Return the offset in days from today to a named day, or None if the phrase does not name a day."""
     name = phrase.removeprefix("last ")
     if name in _DAYS:
-        return -((now.astimezone().weekday() - _DAYS.index(name) - 1) % 7 + 1)
+        return -((to_local(now).weekday() - _DAYS.index(name) - 1) % 7 + 1)
     if phrase in ("last week", "last month", "last year"):
         return -(_UNITS[name] // _SECONDS_OF_DAY)
     return _NEAR_DAYS.get(phrase)
@@ -94,7 +94,7 @@ def relative_time(then: datetime, now: datetime) -> str:
     for unit, size, limit in (("minute", 60, 3600), ("hour", 3600, 12 * 3600)):
         if distance < limit:
             return _name_distance(int(distance // size), unit, is_past=seconds > 0)
-    local_then, local_now = then.astimezone(), now.astimezone()
+    local_then, local_now = to_local(then), to_local(now)
     days = (local_now.date() - local_then.date()).days
     if days in (-1, 0, 1):
         return {1: "yesterday", 0: "today", -1: "tomorrow"}[days]

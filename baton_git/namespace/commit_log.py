@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 from baton_git.core import diff, layout
 from baton_git.core.names import Oid
 from baton_git.core.state import State
+from baton_git.core.times import from_seconds
 from baton_git.git.store import CommitInfo, Store
 
 CONFIRMED = "Baton-Confirmed"
@@ -84,7 +85,7 @@ def parse_entry(info: CommitInfo) -> LogEntry:
     values = dict(trailers)
     revision = values.get("Baton-Revision", "")
     return LogEntry(
-        info.oid, info.parents, info.tree, _time_of(info.time), info.author, subject,
+        info.oid, info.parents, info.tree, from_seconds(info.time), info.author, subject,
         values.get("Baton-Op", ""), values.get("Baton-Session"), values.get("Baton-Agent"), values.get("Baton-Machine"),
         int(revision) if _REVISION.fullmatch(revision) else None, trailers, tuple(_REVERTS.findall(body)),
     )  # fmt: skip
@@ -222,11 +223,3 @@ def _hide_repeated_numbers(store: Store, stretch: Sequence[LogEntry]) -> Iterato
     times = Counter(numbers)
     for entry, number in zip(stretch, numbers, strict=True):
         yield entry if times[number] == 1 else entry._replace(revision=None)
-
-
-def _time_of(seconds: int) -> datetime:
-    """Convert seconds since 1970 to a datetime, clamped to the range of datetime."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return datetime.max.replace(tzinfo=UTC) if seconds > 0 else datetime.min.replace(tzinfo=UTC)

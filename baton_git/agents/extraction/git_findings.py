@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.agents.extraction.extracting import Extraction
-from baton_git.core.times import parse_time_or_none
+from baton_git.core.times import parse_time_or_none, shift
 from baton_git.git.session_repository import SessionRepository
 
 MAX_COMMITS = 50
@@ -43,7 +43,7 @@ def find_span(extraction: Extraction) -> SessionSpan | None:
     ended = parse_time_or_none(extraction.ended or "")
     if began is None or ended is None:
         return None
-    return SessionSpan(began.timestamp() // 1, (ended + _AROUND).timestamp())
+    return SessionSpan(began.timestamp() // 1, shift(ended, _AROUND).timestamp())
 
 
 def find_commits(repository: SessionRepository, span: SessionSpan) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from baton_git.agents.extraction.git_findings import (
     list_written_files,
 )
 from baton_git.core.output import count_noun
-from baton_git.core.times import parse_time_or_none
+from baton_git.core.times import parse_time_or_none, shift
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 
 MAX_STATUS = 8192
@@ -190,7 +190,7 @@ def _match_without_hash(
 def _read_log(repository: SessionRepository, started: str | None) -> list[tuple[str, int, str]]:
     """Return id, time in seconds since 1970 and subject of the commits since the session started, newest first."""
     began = parse_time_or_none(started) if started else None
-    since = [f"--since={int((began - _AROUND).timestamp())}"] if began else []
+    since = [f"--since={max(0, int(shift(began, -_AROUND).timestamp()))}"] if began else []
     output = repository.run_git(
         "log", "--format=%H%x00%ct%x00%s", f"--max-count={_LOG_LENGTH}", *since,
         "--exclude=baton/*", "--branches", *_list_head(repository),
@@ -216,6 +216,6 @@ def _find_match(
     if begin is None:
         return None
     around = _AROUND if fact["message"] else timedelta(seconds=2)
-    first, last = (begin - around).timestamp(), (end + around).timestamp()
+    first, last = shift(begin, -around).timestamp(), shift(end, around).timestamp()
     near = [entry for entry in log if first <= entry[1] <= last and fact["message"] in ("", entry[2])]
     return near[-1] if fact["message"] and near else (near[0] if len(near) == 1 and not more.get("pending") else None)

@@ -6,14 +6,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from baton_git.core.kinds import ALL_KINDS, value_at
 from baton_git.core.output import html
 from baton_git.core.records.base import Part
-from baton_git.core.times import iso, parse_time_or_none
+from baton_git.core.times import format_minute, from_seconds, iso, parse_time_or_none, to_utc
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)\Z")
 _LINK = re.compile(r"https?://[A-Za-z0-9\[][^\s<>\"'`{}|\\^]{0,2000}\Z")
@@ -119,7 +119,7 @@ def point(value: object) -> datetime | None:
     There is none for the first commit of a namespace, whose time is always the start of 1970.
     """
     if isinstance(value, datetime):
-        return value.astimezone(UTC) if 1970 < value.year < 9999 else None
+        return to_utc(value) if value != from_seconds(0) else None
     return parse_time_or_none(value) if isinstance(value, str) else None
 
 
@@ -128,17 +128,17 @@ def machine_time(moment: datetime) -> str:
 
 
 def human_time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%d %H:%M UTC")
+    return f"{format_minute(moment)} UTC"
 
 
 def name_day(day: date, now: datetime) -> str:
     """Return `Today`, `Yesterday`, or `Friday, 20 November`, with the year if it is not the current one.
 
-    The first commit of a namespace always has a day in 1970, which is not shown.
+    The first commit of a namespace is always dated at the start of 1970, which is not shown.
     """
-    if day.year <= 1970:
+    if day == from_seconds(0).date():
         return "Creation of the namespace"
-    distance = (now.astimezone(UTC).date() - day).days
+    distance = (to_utc(now).date() - day).days
     if distance in (0, 1):
         return "Yesterday" if distance else "Today"
     return f"{day:%A}, {day.day} {day:%B}" + ("" if day.year == now.year else f" {day.year}")

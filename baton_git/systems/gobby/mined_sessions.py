@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from baton_git.core.errors import InvalidName
 from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
-from baton_git.core.times import iso, parse_time_or_none
+from baton_git.core.times import from_seconds, iso, parse_time_or_none, shift
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoffs import archive_oldest, build_body, gather_facts, make_handoff_id, select_compared
@@ -120,7 +120,7 @@ def _build_session(
 
 def _find_end(extraction: Extraction, candidate: Candidate, now: datetime) -> datetime:
     """Return the time of the session's last event, else the file's modification time; never a time in the future."""
-    changed = datetime.fromtimestamp(candidate.mtime_ns / 1e9, UTC)
+    changed = from_seconds(candidate.mtime_ns / 1e9)
     return min(parse_time_or_none(extraction.ended) or changed, now).replace(microsecond=0)
 
 
@@ -133,7 +133,7 @@ def is_known(state: State, id_: str, until: datetime) -> bool:
     kept = parse_time_or_none(before.extracted_at) if before is not None else None
     if before is None or kept is None:
         return False
-    return kept >= until if before.trigger == TRIGGER else kept + HOOK_LAG >= until
+    return kept >= until if before.trigger == TRIGGER else shift(kept, HOOK_LAG) >= until
 
 
 def has_news(state: State, session: MinedSession) -> bool:

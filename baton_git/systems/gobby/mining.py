@@ -26,7 +26,7 @@ from baton_git.core.natural_times import TimeField, parse_moment
 from baton_git.core.output import count_noun
 from baton_git.core.progress import Progress
 from baton_git.core.state import State
-from baton_git.core.times import iso, parse_time_or_none
+from baton_git.core.times import from_seconds, iso, parse_time_or_none, shift
 from baton_git.core.verb import SETTLES, Input, Option, verb
 from baton_git.git.files.atomic_files import read_head, show_path, write_all
 from baton_git.git.files.ref_locks import hold_flock
@@ -179,7 +179,7 @@ def keep_local_turns(ws: Workspace, now: datetime, verb_input: Mine, seconds: fl
     folder = _mining_folder(ws)
     looked = folder / f"{ws.branch.namespace.component}.looked"
     before = parse_time_or_none(_read_text(looked))
-    if before is not None and before <= now < before + LOOK_AGAIN:
+    if before is not None and before <= now < shift(before, LOOK_AGAIN):
         return 0
     with hold_flock(folder / f"{ws.branch.namespace.component}.lock", 0) as is_alone:
         if is_alone is False:
@@ -285,7 +285,7 @@ class _MiningRun:
         id_ = f"{candidate.agent}/{candidate.session}"
         if id_ not in ids or not has_turns(self._ws, candidate):
             return None
-        changed = datetime.fromtimestamp(candidate.mtime_ns / 1e9, self._now.tzinfo)
+        changed = from_seconds(candidate.mtime_ns / 1e9)
         return "known" if note.get("stored") or is_known(self._state, id_, changed) else None
 
     def _judge_all(self, candidates: Sequence[Candidate]) -> dict[Path, Belonging]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import count
 
@@ -17,7 +17,7 @@ from baton_git.core.names import AgentId, RecordId
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import alike, parse
 from baton_git.core.state import Entry, Key, State, Unreadable
-from baton_git.core.times import iso
+from baton_git.core.times import iso, to_utc
 from baton_git.systems.paif.documents import to_paif_document
 from baton_git.systems.paif.records.checkpoint import Checkpoint
 from baton_git.systems.paif.records.identity import Identity
@@ -148,7 +148,7 @@ def _make_id(record: Checkpoint) -> str:
 
 def format_stamp(at: datetime) -> str:
     """Format a time as `2026-04-04t18-34-00.123z`."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds")[:23].replace(":", "-").lower() + "z"
+    return to_utc(at).isoformat(timespec="milliseconds")[:23].replace(":", "-").lower() + "z"
 
 
 def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:

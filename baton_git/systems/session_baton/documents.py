@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple, Self
 
 from pydantic import Field
 
 from baton_git.core.state import Unreadable
+from baton_git.core.times import to_utc
 from baton_git.core.verb import READS, Input, Option, Result, Tool, verb
 from baton_git.namespace.results import COMMIT, PastRevision, UnreadableFile
 from baton_git.namespace.revision import Revision
@@ -54,7 +55,7 @@ def read_document(ws: Workspace, at: str | None = None, *, foreign: bool = False
 
 def format_update_time(revision: Revision) -> str | None:
     """Return the time of a revision in session-baton's format, in whole seconds, the precision of commits."""
-    return revision.time.astimezone(UTC).replace(microsecond=0).isoformat() if revision.time else None
+    return to_utc(revision.time).replace(microsecond=0).isoformat() if revision.time else None
 
 
 def describe_conflict(namespace: str, expected: int | None, current: DocumentRead) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.names import Namespace
 from baton_git.core.progress import track
-from baton_git.core.times import iso
+from baton_git.core.times import iso, to_utc
 from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
 from baton_git.namespace.import_quarantine import ImportQuarantine, QuarantinedRow, RefusedRow
 from baton_git.namespace.namespaces import list_namespaces
@@ -252,5 +252,5 @@ def _read_baton(ws: Workspace, at: str | None) -> ImportedBaton:
     document = read_document(ws, at, foreign=True)
     if document.baton is None or document.revision.time is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="to create it: baton init")
-    moment = document.revision.time.astimezone(UTC).isoformat(timespec="microseconds")
+    moment = to_utc(document.revision.time).isoformat(timespec="microseconds")
     return ImportedBaton(str(ws.branch.namespace), document.baton, moment)

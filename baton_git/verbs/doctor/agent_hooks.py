@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.locations import Scope
 from baton_git.agents.settings.report import AgentReport, FileReport, Verdict
 from baton_git.core.natural_times import relative_time
-from baton_git.core.times import parse_time_or_none
+from baton_git.core.times import from_seconds, parse_time_or_none
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, Severity, ok
 from baton_git.verbs.doctor.examination import AgentSetup, Examination
 from baton_git.verbs.doctor.hook_log import read_hook_log
@@ -92,12 +91,12 @@ def _describe_age(examination: Examination, text: str) -> str:
 
 def _describe_last_save(examination: Examination, sessions: list[HookSession]) -> str:
     store = HookSessionStore(str(examination.common_dir))
-    ages = []
+    saved = []
     for session in sessions:
         with suppress(OSError):
             path = Path(store.path(session.cli, session.session, ".facts"))
-            ages.append(examination.now.timestamp() - path.stat().st_mtime)
-    return relative_time(examination.now - timedelta(seconds=min(ages)), examination.now) if ages else ""
+            saved.append(path.stat().st_mtime)
+    return relative_time(from_seconds(max(saved)), examination.now) if saved else ""
 
 
 def _find_unsaved(examination: Examination, name: str) -> Iterator[Diagnostic]:

@@ -11,7 +11,7 @@ from baton_git.core import layout
 from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
 from baton_git.core.state import Unreadable
-from baton_git.core.times import iso
+from baton_git.core.times import iso, shift
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
@@ -125,7 +125,7 @@ def check_clock(examination: Examination) -> Iterator[Diagnostic]:
         parents = [by_id[parent] for parent in entry.parents if parent in by_id]
         if entry.time > examination.now + SKEW:
             ahead[_machine(entry)].append(entry)
-        elif any(entry.time + SKEW < parent.time <= examination.now + SKEW for parent in parents):
+        elif any(shift(entry.time, SKEW) < parent.time <= examination.now + SKEW for parent in parents):
             behind[_machine(entry)].append(entry)
     for machine, late in ahead.items():
         newest = max(late, key=lambda entry: entry.time)

@@ -13,6 +13,7 @@ from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
 from baton_git.core.natural_times import parse_moment
 from baton_git.core.state import Key, State, complete_id
+from baton_git.core.times import shift
 from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Revision
@@ -75,7 +76,7 @@ def read_log(
     operations = list_operations(ws, log) if wanted.ops else (Operation(entry, is_undone=False) for entry in log)
     for entry, is_undone in _skip_to(operations, wanted.after):
         if wanted.since is not None and entry.time < wanted.since:
-            if entry.time < wanted.since - SKEW:
+            if entry.time < shift(wanted.since, -SKEW):
                 return
             continue
         if not _matches(entry, wanted) or (paths and not _is_about(ws, entry, wanted.record, paths)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePath
 from typing import Any, NamedTuple, Self
 
@@ -14,6 +14,7 @@ from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.state import Key, Unreadable
+from baton_git.core.times import from_seconds
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.namespace.provenance.judgement import UnvouchedClaim
 from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
@@ -197,7 +198,7 @@ def _find_document_faults(ws: Workspace, revision: Revision) -> tuple[Fault, ...
     """Generate a revision's brief and exported documents, and return the faults of the first faulty document."""
     judge = ws.judgement(revision)
     for make in SECTIONS:
-        make(revision.state, revision.time or datetime.fromtimestamp(0, UTC), ws.policy, judge)
+        make(revision.state, revision.time or from_seconds(0), ws.policy, judge)
     try:
         for document in list_documents():
             if document.make is not None:

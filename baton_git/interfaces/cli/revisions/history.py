@@ -12,6 +12,7 @@ from baton_git.core.diff import commit_subject
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import CYAN, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
+from baton_git.core.times import format_minute, to_local
 from baton_git.interfaces.cli.app import App, WholeNumber, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.pager import write_paged
@@ -89,7 +90,7 @@ def format_heading(shown: Shown) -> Styled:
     revision = style(f"{'' if entry.revision is None else entry.revision:>4}", YELLOW)
     who = " ".join(part for part in (entry.session, f"({entry.agent})" if entry.agent else "") if part)
     who = who or (entry.author.partition(" <")[0] if entry.parents and entry.op != "merge" else "")
-    when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M") if entry.parents else " " * len("2026-06-17 12:30")
+    when = format_minute(to_local(entry.time)) if entry.parents else " " * len("2026-06-17 12:30")
     about = [revision, entry.commit[:10], when, *([style(one_line(who, 40), CYAN)] if who else ())]
     return Styled("  ").join([*about, expand_subject(shown)])
 
@@ -144,7 +145,7 @@ def render_commit(app: App, result: CommitResult) -> None:
         f"commit   {entry.commit}",
         *(f"parent   {parent}" for parent in entry.parents),
         f"author   {entry.author}",
-        f"time     {entry.time.astimezone().isoformat()}",
+        f"time     {to_local(entry.time).isoformat()}",
         *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
     ]
     first = wrap_styled(format_heading(shown), terminal_width(), INDENT)

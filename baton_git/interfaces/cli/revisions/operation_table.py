@@ -9,6 +9,7 @@ from datetime import datetime
 from baton_git.core.natural_times import relative_time
 from baton_git.core.output import Styled, one_line
 from baton_git.core.state import SHAPE
+from baton_git.core.times import format_minute, to_local
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.revisions.change_lines import expand_subject
@@ -22,7 +23,7 @@ def render_operations(operations: Sequence[Shown], now: datetime) -> Styled:
 
     def describe_time(shown: Shown) -> str:
         when = shown.entry.time
-        return relative_time(when, now) if relative else when.astimezone().strftime("%Y-%m-%d %H:%M")
+        return relative_time(when, now) if relative else format_minute(to_local(when))
 
     columns = [
         Column("rev", lambda shown: shown.entry.revision or shown.entry.commit[:10], Role.ID, right=True),

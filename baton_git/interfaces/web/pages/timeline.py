@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date
+from datetime import date
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -11,6 +11,7 @@ from starlette.responses import Response
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
 from baton_git.core.state import SHAPE
+from baton_git.core.times import to_utc
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.paging import Paging
@@ -56,7 +57,7 @@ def group_by_day(newest_first: Sequence[Shown]) -> list[Day]:
     """Group commits by day, and within a day by session."""
     days: list[Day] = []
     for shown in newest_first:
-        day, session = shown.entry.time.astimezone(UTC).date(), shown.entry.session
+        day, session = to_utc(shown.entry.time).date(), shown.entry.session
         if not days or days[-1].date != day:
             days.append(Day(day, []))
         runs = days[-1].runs

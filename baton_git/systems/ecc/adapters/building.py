@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from baton_git.agents.json_lines import open_transcript
 from baton_git.core.errors import LimitExceeded
-from baton_git.core.times import iso_ms, parse_time_or_none
+from baton_git.core.times import from_seconds, iso_ms, parse_time_or_none
 from baton_git.systems.ecc.record import SCHEMA_VERSION
 
 Table = dict[str, Any]
@@ -120,7 +120,7 @@ def find_modified_time(path: Path) -> str:
         seconds = path.stat().st_mtime
     except OSError:
         return ""
-    return iso_ms(datetime.fromtimestamp(seconds, UTC))
+    return iso_ms(from_seconds(seconds))
 
 
 def choose_text(values: Iterable[str | None], otherwise: str) -> str:
