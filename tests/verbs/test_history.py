@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from going_back import rollback_record, rollback_session, rollback_to, undo_revision
 from strategies import ITEM, LOOP
-from world import NOW, acting, by_hand, current, document, files, ids, later, stored, workspace
+from world import NOW, WHO, acting, by_hand, current, document, files, ids, later, stored, workspace
 
 from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed, find_session
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log
 from baton_git.verbs.revisions.log import log
@@ -317,7 +318,7 @@ def test_undo_walks_back_step_by_step_and_redo_forward_again(ws):
     assert files(ws) == first
     assert undo(ws, NOW).undone.endswith("added: a")
     assert records(ws).keys() == {".gitattributes", "format.toml"}
-    with pytest.raises(NotAllowed, match="nothing of session s1 is left to undo"):
+    with pytest.raises(NotAllowed, match="nothing is left to undo"):
         undo(ws, NOW)
     assert redo(ws, NOW, dry_run=True).changes
     assert redo(ws, NOW).reapplied.endswith("added: a")
@@ -340,32 +341,88 @@ def test_a_redo_after_a_new_change_is_rejected_with_a_hint(ws):
     assert ids(ws, "follow_ups") == ["FU-1", "FU-2"]
 
 
-def test_undo_and_redo_skip_the_changes_of_other_sessions(ws):
+def test_undo_takes_back_only_changes_of_the_session_and_redo_keeps_those_of_others(ws):
     other = acting(ws, "s2")
-    add_follow_up(ws, NOW, item="x", id="FU-1")
     add_follow_up(other, NOW, item="y", id="FU-2")
+    add_follow_up(ws, NOW, item="x", id="FU-1")
     undo(ws, NOW)
     assert ids(ws, "follow_ups") == ["FU-2"]
-    with pytest.raises(NotAllowed, match="nothing of session s1") as why:
+    why = r"no change of session s1 is left to undo: revision 1 \(FU-2 added: y\) was made by session s2 \(claude\)"
+    with pytest.raises(NotAllowed, match=why) as refused:
         undo(ws, NOW)
-    assert "baton undo 2 undoes the newest change, of session s2: FU-2 added: y" in why.value.hint
+    assert refused.value.hint == "baton undo 1 undoes it all the same"
     defer_follow_up(other, NOW, "FU-2")
     redo(ws, NOW)
     assert ids(ws, "follow_ups") == ["FU-1", "FU-2"]
     assert stored(ws, "follow_up", "FU-2").defer_count == 1
 
 
+def test_undo_names_whose_change_is_newer_and_needs_the_number_then(ws):
+    add_follow_up(ws, NOW, item="x", id="FU-1")
+    add_follow_up(acting(ws, "s2"), NOW, item="y", id="FU-2")
+    with pytest.raises(NotAllowed, match=r"revision 2 \(FU-2 added: y\), made by session s2") as refused:
+        undo(ws, NOW)
+    assert "baton undo 1 undoes the newest change of session s1 (FU-1 added: x)" in refused.value.hint
+    assert ids(ws, "follow_ups") == ["FU-1", "FU-2"]
+    undo(ws, NOW, "1")
+    assert ids(ws, "follow_ups") == ["FU-2"]
+
+
+def _person(ws: Workspace, author: str = WHO, machine: str = "laptop") -> Workspace:
+    """Return the workspace of a person outside of any session."""
+    return replace(ws, actor=Actor(author, machine=machine))
+
+
+OTHERS = {
+    "an earlier session": lambda ws: add_follow_up(acting(ws, "s0"), NOW, item="other", id="FU-other"),
+    "an agent": lambda ws: add_follow_up(acting(ws, None), NOW, item="other", id="FU-other"),
+    "another machine": lambda ws: add_follow_up(_person(ws, machine="desktop"), NOW, item="other", id="FU-other"),
+    "another user": lambda ws: add_follow_up(_person(ws, "Bob <b@x>"), NOW, item="other", id="FU-other"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_outside_of_a_session_undo_takes_back_only_changes_that_the_person_made_without_one(ws, other):
+    person = _person(ws)
+    other(ws)
+    add_follow_up(person, NOW, item="mine", id="FU-mine")
+    with pytest.raises(NotAllowed, match=r"is newer than any change of session s9|no change of session s9"):
+        undo(acting(ws, "s9"), NOW)
+    undo(person, NOW)
+    assert ids(ws, "follow_ups") == ["FU-other"]
+    with pytest.raises(NotAllowed, match="no change of yours is left to undo: revision 1"):
+        undo(person, NOW)
+    redo(person, NOW)
+    undo(person, NOW, "1")
+    assert ids(ws, "follow_ups") == ["FU-mine"]
+
+
+def test_a_change_before_the_session_is_not_undone_by_the_session(ws):
+    add_follow_up(_person(ws), NOW, item="X", id="FU-X")
+    begin_session(ws, NOW)
+    add_follow_up(ws, NOW, item="Y", id="FU-Y")
+    later_session = acting(ws, "s2")
+    begin_session(later_session, later(minutes=1))
+    with pytest.raises(NotAllowed, match=r"no change of session s2 is left to undo: .*FU-Y.* was made by session s1"):
+        undo(later_session, later(minutes=1))
+    assert sorted(ids(ws, "follow_ups")) == ["FU-X", "FU-Y"]
+
+
 def test_undo_skips_changes_without_remaining_effect_and_session_starts(ws):
     begin_session(ws, NOW)
     add_follow_up(ws, NOW, item="x", id="FU-1")
-    add_loop(ws, NOW, action="a", expect="b", id="OL-1")
-    settle_loop(ws, NOW, "OL-1", "failed", note="no")
-    settle_loop(acting(ws, "s2"), later(minutes=1), "OL-1", "failed", note="again")
+    add_loop(acting(ws, "s2"), NOW, action="a", expect="b", id="OL-1")
+    settle_loop(acting(ws, "s2"), NOW, "OL-1", "failed", note="no")
+    by_hand(ws, {"open_loops/OL-1.toml": None})
     begin_session(ws, later(minutes=2))
     end_session(ws, later(minutes=2))
+    undo(_person(ws), NOW)
+    assert ids(ws, "open_loops") == ["OL-1"]
+    undo(acting(ws, "s2"), NOW)
+    undo(acting(ws, "s2"), NOW)
+    assert ids(ws, "open_loops") == []
     undo(ws, NOW)
-    assert ids(ws, "follow_ups") == [], ([(e.op, e.subject) for e in ws.branch.history()], list(read_log(ws, limit=1)))
-    assert stored(ws, "open_loop", "OL-1").last_check.why == "again"
+    assert ids(ws, "follow_ups") == []
 
 
 def test_the_undo_of_a_wrap_leaves_a_session_that_was_wrapped_again_since(ws):
@@ -401,7 +458,9 @@ def test_undo_of_a_closing_restores_the_record_after_later_changes(ws):
 def test_undo_also_reverts_files_that_are_not_records(ws):
     add_loop(ws, NOW, action="a", expect="b")
     by_hand(ws, {"notes.txt": b"one"})
-    undo_revision(ws, NOW)
+    with pytest.raises(NotAllowed, match=r"\(by hand\), made by Ada, is newer than any change of session s1"):
+        undo_revision(ws, NOW)
+    undo_revision(_person(ws), NOW)
     assert "notes.txt" not in files(ws)
 
 
@@ -451,6 +510,7 @@ def test_an_undo_is_computed_on_the_newest_revision(open_workspace):
 def test_a_dry_run_shows_the_changes_and_writes_nothing(ws):
     add_follow_up(ws, NOW, item="x", id="FU-1")
     by_hand(ws, {"notes.txt": b"one", "follow_ups/FU-1.toml": None})
+    ws = _person(ws)
     before = ws.branch.read().commit
     for dry in (undo(ws, NOW, dry_run=True), rollback(ws, NOW, revision="1", dry_run=True)):
         assert (dry.dry_run, dry.revision, dry.files) == (True, 2, ["notes.txt"])

@@ -21,7 +21,9 @@ UNDO, REDO = "undo", "redo"
 """The verbs of commits that undo an operation, and that reapply an undone one."""
 AUTOMATIC = frozenset({"boot", "handoff-extract", "merge", "root"})
 """The verbs of automatic commits."""
-ENDING = frozenset({"wrap", UNDO, REDO})
+WRAP = "wrap"
+"""The verb of the commit that ends a session."""
+ENDING = frozenset({WRAP, UNDO, REDO})
 """The verbs of the commits whose undo also restores the records of sessions."""
 
 SEARCHED = 1000
@@ -66,36 +68,50 @@ def _is_operation(ws: Workspace, entry: LogEntry) -> bool:
 
 
 def find_undoable(ws: Workspace) -> Iterator[LogEntry]:
-    """Yield the operations that are not undone, newest first: those of the current session, or
-    of this machine where no session is known.
+    """Yield the operations that are not undone, newest first, whoever made them (see `refuse_others`).
 
     Raises:
         NotFound: the namespace does not exist.
         NotAllowed: no operation is left. This is raised after the last one was yielded.
     """
     _check_exists(ws)
-    yield from _list_standing(ws, lambda entry: _is_own(ws, entry))
-    newest = next(_list_standing(ws, lambda entry: not _is_own(ws, entry)), None)
-    whose = f" of session {ws.actor.session}" if ws.actor.session is not None else ""
-    hint = "to list the operations: baton log --ops" if newest is None else _name_newest(newest)
-    raise NotAllowed(f"nothing{whose} is left to undo", hint=hint)
+    yield from _list_standing(ws)
+    raise NotAllowed("nothing is left to undo", hint="to list the operations: baton log --ops")
 
 
-def _list_standing(ws: Workspace, wanted: Callable[[LogEntry], bool]) -> Iterator[LogEntry]:
+def refuse_others(ws: Workspace, newest: LogEntry) -> None:
+    """Refuse to undo the newest operation without its number if it is not the caller's own.
+
+    Raises:
+        NotAllowed: somebody else made it. The hint names it, and the caller's own newest operation.
+    """
+    if is_own(ws, newest):
+        return
+    mine = next(_list_standing(ws, lambda entry: is_own(ws, entry)), None)
+    whose = "of yours" if ws.actor.session is None else f"of session {ws.actor.session}"
+    what, owner = f"{name_commit(newest)} ({newest.subject})", describe_owner(newest)
+    theirs = f"baton undo {make_commit_argument(newest)} undoes it all the same"
+    if mine is None:
+        raise NotAllowed(f"no change {whose} is left to undo: {what} was made by {owner}", hint=theirs)
+    own = f"baton undo {make_commit_argument(mine)} undoes the newest change {whose} ({mine.subject})"
+    raise NotAllowed(f"{what}, made by {owner}, is newer than any change {whose}", hint=f"{own}; {theirs}")
+
+
+def _list_standing(ws: Workspace, wanted: Callable[[LogEntry], bool] = lambda entry: True) -> Iterator[LogEntry]:
     """Yield the operations that are not undone, without undos and redos."""
     operations = list_operations(ws, ws.branch.log(), wanted)
     return (entry for entry, is_undone in operations if not (is_undone or is_undo(entry) or is_redo(entry)))
 
 
 def find_redoable(ws: Workspace) -> LogEntry:
-    """Return the newest undo of the current session (of this machine, where no session is known) that is not undone.
+    """Return the newest undo of the caller (see `is_own`) that is not undone.
 
     Raises:
         NotFound: the namespace does not exist.
         NotAllowed: no undo is left to redo, or a newer operation follows the undo.
     """
     _check_exists(ws)
-    operations = list_operations(ws, ws.branch.log(), lambda entry: not is_redo(entry) and _is_own(ws, entry))
+    operations = list_operations(ws, ws.branch.log(), lambda entry: not is_redo(entry) and is_own(ws, entry))
     own = (entry for entry, is_undone in operations if not is_undone)
     newer: LogEntry | None = None
     for entry in islice(own, SEARCHED):
@@ -135,17 +151,30 @@ def _check_exists(ws: Workspace) -> None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init creates it")
 
 
-def _is_own(ws: Workspace, entry: LogEntry) -> bool:
-    """Return whether an operation belongs to the current session.
+def is_own(ws: Workspace, entry: LogEntry) -> bool:
+    """Return whether the caller made an operation: in the current session, or without one if there is none.
 
-    If either has no session, the machines are compared. A commit made by hand has no machine and belongs to everybody.
+    Two operations cross the border of a session. Its wrap ends it, so who undoes the wrap is outside of the session;
+    and the undo of the wrap continues it, so who redoes the wrap is in the session again.
     """
+    session = ws.actor.session
+    if session is None:
+        return _is_same_person(ws, entry) and (entry.session is None or entry.op == WRAP)
+    if entry.session is None and is_undo(entry) and _is_same_person(ws, entry):
+        undone = entry.undone_commits()[0]
+        return len(undone) == len(entry.commit) and ws.branch.load_entry(Oid(undone)).session == session
+    return entry.session == session
+
+
+def _is_same_person(ws: Workspace, entry: LogEntry) -> bool:
+    """Return whether this machine's person, or the agent that calls, made a commit. One made by hand has no machine."""
     actor = ws.actor
-    if actor.session is not None and entry.session is not None:
-        return entry.session == actor.session
-    return entry.machine is None or actor.machine is None or entry.machine == actor.machine
+    is_here = entry.machine == actor.machine or (not entry.op and entry.machine is None)
+    return is_here and (entry.author, entry.agent) == (actor.author, actor.agent if entry.op else None)
 
 
-def _name_newest(entry: LogEntry) -> str:
-    whose = f"session {entry.session}" if entry.session is not None else f"machine {entry.machine}"
-    return f"baton undo {make_commit_argument(entry)} undoes the newest change, of {whose}: {entry.subject}"
+def describe_owner(entry: LogEntry) -> str:
+    """Return who made an operation: its session, or its author, and the agent and the machine if they are known."""
+    who = f"session {entry.session}" if entry.session is not None else entry.author.partition(" <")[0]
+    agent = f" ({entry.agent})" if entry.agent is not None else ""
+    return f"{who}{agent}{f' on {entry.machine}' if entry.machine is not None else ''}"

@@ -32,6 +32,7 @@ from baton_git.verbs.revisions.operations import (
     is_undo,
     make_commit_argument,
     name_commit,
+    refuse_others,
 )
 
 How = Literal["terminal", "page"]
@@ -231,15 +232,19 @@ def plan_undo(ws: Workspace, revision: str | None = None) -> tuple[RollbackPlan,
     """Plan to undo one commit; return the plan and the commit.
 
     Args:
-        revision: the revision to undo; None for the newest operation of `find_undoable` that still has an effect.
+        revision: the revision to undo; None for the newest operation that still has an effect, which must be the
+            caller's own (see `refuse_others`).
 
     Raises:
         NotFound: the namespace or the revision does not exist.
-        NotAllowed: the commit is the first one or is undone already, or no operation is left.
+        NotAllowed: the commit is the first one or is undone already, no operation is left, or the newest one is
+            somebody else's.
     """
     if revision is None:
         steps = ((_plan_revert(ws, entry), entry) for entry in find_undoable(ws))
-        return next(step for step in steps if _changes_anything(ws, step[0]))
+        plan, newest = next(step for step in steps if _changes_anything(ws, step[0]))
+        refuse_others(ws, newest)
+        return plan, newest
     entry = ws.branch.load_shown_entry(ws.branch.resolve(revision))
     if not entry.parents:
         hint = f"to delete the namespace: baton namespace delete {ws.branch.namespace}"

@@ -111,7 +111,9 @@ def rollback(ws: Workspace, now: datetime, verb_input: RollbackTarget) -> Rollba
 class UndoneRevision(Input):
     """The revision to undo."""
 
-    revision: str | None = Field(None, description=f"{REVISION} The default is your newest change.", examples=["12"])
+    revision: str | None = Field(
+        None, description=f"{REVISION} Default: your newest change, if nobody else's is newer.", examples=["12"]
+    )
     dry_run: bool = Field(False, description=DRY_RUN)
 
 
@@ -134,11 +136,13 @@ class UndoResult(ReturnResult):
 def undo(ws: Workspace, now: datetime, verb_input: UndoneRevision) -> UndoResult:
     """Undo the newest change that is not undone yet, or the given revision; later changes are kept.
 
-    Each further undo goes one change further back, and redo goes forward. Without REV, changes of other sessions are
-    skipped. A value that was changed again since is kept.
+    Each further undo goes one change further back, and redo goes forward. Without REV, only your own changes are
+    undone: those of the session, or outside of a session those that you made without one. If somebody else's change is
+    newer, the error says whose it is, and REV is required. A value that was changed again since is kept.
 
     Raises:
-        NotAllowed: the revision is the first one or is undone already, or no change is left to undo.
+        NotAllowed: the revision is the first one or is undone already, no change is left to undo, or the newest one is
+            somebody else's.
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
     plan, entry = plan_undo(ws, verb_input.revision)

@@ -504,7 +504,7 @@ def test_a_reverted_revert_does_not_wait(pair: Pair) -> None:
     ada.sync()
     bob.sync()
     bob.by_hand({"open_loops/OL-2.toml": None})
-    undo_revision(bob.ws, bob.clock())
+    undo_revision(bob.ws, bob.clock(), str(bob.ws.branch.read().number))
     bob.sync()
     assert kinds(ada.sync()) == ["forward"]
     assert ada.get("open_loop", "OL-2")
