@@ -378,7 +378,7 @@ class Branch:
             Busy, Corrupt, WriteFailed: under the same conditions as `Store.publish`.
         """
         record_draft(self.ledger, draft, source)
-        moved = self.store.publish(draft, self.ref, expected, new, stamp.reflog_entry())
+        moved = self.store.publish(draft, self.ref, expected, new, stamp.reflog_entry(), keep=True)
         if moved:
             before = self.revision_at(expected).state if expected is not None else State()
             self.update_markers(before, self.revision_at(new).state)
@@ -409,7 +409,7 @@ class Branch:
         GoneNamespaces(self.store.repository.common_dir).clear(self.namespace)
         draft = self.store.draft()
         root = self._root(draft)
-        self.store.publish(draft, self.ref, None, root, stamp.reflog_entry("init"))
+        self.store.publish(draft, self.ref, None, root, stamp.reflog_entry("init"), keep=True)
         return self.read()
 
     def _root(self, draft: ObjectDraft) -> Oid:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from baton_git.core.errors import Busy, NotAllowed, NotFound
 from baton_git.core.names import Namespace, Oid
 from baton_git.git.local_git import LocalGit
+from baton_git.git.refs.kept_refs import kept_name
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.machine_state import GoneNamespaces, move_namespace_files
@@ -68,6 +69,7 @@ def rename_branch(branch: Branch, new: Namespace, stamp: CommitStamp, environmen
                 break
     else:
         raise _busy(branch)
+    forget_kept(branch, environment)
     move_namespace_files(branch.store.repository.common_dir, branch.namespace, new)
     moved = branch.store.tip(target.ref)
     if moved is None:
@@ -92,6 +94,7 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
         backup = create_backup(branch, tip, stamp)
         gone.note(branch.namespace, None)
         if delete_ref(branch, branch.ref, tip, environment):
+            forget_kept(branch, environment)
             return backup
     gone.clear(branch.namespace)
     raise _busy(branch)
@@ -125,6 +128,18 @@ def delete_ref(branch: Branch, ref: str, tip: Oid, environment: Mapping[str, str
         git.do(*arguments)  # raises with the reason that git prints
         return True
     return False
+
+
+def forget_kept(branch: Branch, environment: Mapping[str, str]) -> None:
+    """Delete the kept ref of a branch that was deleted or renamed, and baton's note of its last value.
+
+    Raises:
+        StoreError: git cannot delete the ref.
+    """
+    branch.store.ref_files.last_good.clear(branch.ref)
+    while (kept := branch.store.kept_refs.value(branch.ref)) is not None:
+        if delete_ref(branch, kept_name(branch.ref), kept, environment):
+            break
 
 
 def _busy(branch: Branch) -> Busy:

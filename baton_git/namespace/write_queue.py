@@ -175,7 +175,8 @@ class _Writer:
         stamp = chain.steps[-1][0].stamp
         more = f" and {len(chain.steps) - 1} more" if len(chain.steps) > 1 else ""
         entry = stamp.reflog_entry(f"{stamp.op}{more}")
-        if not self.store.publish(chain.draft, self.target.ref, chain.tip.commit, newest, entry, tidy=False):
+        before = chain.tip.commit
+        if not self.store.publish(chain.draft, self.target.ref, before, newest, entry, keep=True, tidy=False):
             return False
         self.store.memory.put(("revision", self.target.namespace, newest), chain.newest, REVISION_WEIGHT)
         for _, work in chain.steps:

@@ -120,12 +120,16 @@ def wait_until(done: Callable[[], bool], wait: float) -> bool:
 
 @dataclass(slots=True)
 class Ticket:
-    """A file with the new value of a ref. It must be `synced` before it becomes the ref."""
+    """A file with the new value of a ref. It must be `synced` before it becomes the ref.
+
+    `on_move` is called as soon as the ref has moved, before its folder is synced.
+    """
 
     path: str
     fd: int
     value: bytes
     synced: bool = False
+    on_move: Callable[[], None] | None = None
 
     def sync(self) -> None:
         """Sync the content to disk, unless this was already done.

@@ -108,6 +108,10 @@ class LastGood:
             finally:
                 os.close(fd)
 
+    def clear(self, ref: str) -> None:
+        """Remove the value of a ref that was deleted."""
+        durable_files.remove(self.folder / local_name(ref))
+
     def value(self, ref: str) -> str | None:
         """Return the last stored value, unchecked, or None."""
         try:

@@ -120,6 +120,8 @@ class Refs:
                     lock.commit()
         except (NotADirectoryError, IsADirectoryError) as error:
             raise self._name_conflict(ref, self._file_above(ref)) from error
+        if ticket.on_move is not None:
+            ticket.on_move()
         _confirm(path, new)
         return Swap.MOVED if self._has_value(ref, new) else Swap.OVERTAKEN
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cached_property
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -25,6 +25,7 @@ from baton_git.git.objects.pack_writer import KeptPack, encode_pack, write_kept
 from baton_git.git.objects.reader import Objects
 from baton_git.git.objects.values import BLOB, COMMIT, CommitInfo, decode_commit
 from baton_git.git.refs import reflog
+from baton_git.git.refs.kept_refs import KeptRefs, OpenKeptRef
 from baton_git.git.refs.reflog import ReflogEntry
 from baton_git.git.refs.refs import Refs, Swap
 from baton_git.git.store import ancestry, history
@@ -57,6 +58,7 @@ class Store:
         self.housekeeping = Housekeeping(repository.common_dir, form, may_remove=not repository.keeps_all_objects)
         self.objects = Objects(repository.common_dir / "objects", form, more_objects)
         self.ref_files = Refs(repository.common_dir, form.hex_length)
+        self.kept_refs = KeptRefs(self.ref_files)
         self.locks = self.ref_files.locks
         self.memory = self.objects.memory
         """Cache of values derived from objects, such as decoded trees and commits. The last item of a key is the id."""
@@ -214,13 +216,14 @@ class Store:
         new: Oid,
         entry: ReflogEntry,
         *,
+        keep: bool = False,
         tidy: bool = True,
     ) -> bool:
         """Store the draft durably and move `ref` from `expected` to the commit `new`.
 
         If `expected` is None, the ref must not exist. `entry` is written to the reflog under the same conditions as in
-        git. `tidy` allows merging packs afterwards if they are due; a caller that holds up others passes False and
-        calls `tidy` later.
+        git. `keep` also sets the kept ref, before anything is reported (see `kept_refs`). `tidy` allows merging packs
+        afterwards if they are due; a caller that holds up others passes False and calls `tidy` later.
 
         Returns:
             True if the ref moved, False if it had a value other than `expected`. After False, nothing was stored,
@@ -230,8 +233,8 @@ class Store:
             Busy: a running process held the lock of the ref for longer than `locks.wait`.
             Corrupt: the current value of the ref cannot be read, or an object does not exist: `new`, or a blob that the
                 draft refers to but does not contain.
-            WriteFailed: writing to disk failed. The ref did not move, unless the message says that it moved and only
-                the sync of its folder failed.
+            WriteFailed: writing to disk failed. The ref did not move, unless the message says that it moved, and only
+                the sync of its folder or the kept ref failed.
         """
         if self.tip(ref) != expected:
             return False
@@ -239,16 +242,20 @@ class Store:
         self._check_borrowed(draft, new)
         with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
             line = entry.encode() if self._has_reflog(ref) else None
-            with self.ref_files.ticket(new) as ticket:
+            with self.ref_files.ticket(new) as ticket, self._open_kept(ref, expected, keep=keep) as kept:
                 pack = self.store_draft(draft, ticket)
+                if kept is not None:
+                    ticket.on_move = partial(kept.write, new)
                 try:
                     swap = self.ref_files.swap(ref, expected, new, line, ticket)
                 except BaseException:
                     if pack is not None and not self._points_to(ref, new):
                         pack.discard()
                     raise
+            moved = swap is Swap.MOVED or (swap is Swap.OVERTAKEN and self._is_built_on(ref, new))
+            if keep and swap is Swap.OVERTAKEN:  # the kept ref may have been set after that of the newer write
+                self.kept_refs.follow(ref)
             self._settle(pack, draft, needed=swap is not Swap.ELSEWHERE)
-        moved = swap is Swap.MOVED or (swap is Swap.OVERTAKEN and self._is_built_on(ref, new))
         if swap is Swap.MOVED:
             self.ref_files.last_good.note(ref, new)
         if moved and tidy:
@@ -275,6 +282,9 @@ class Store:
                 for pack in kept:
                     self.housekeeping.settle(pack)
         self.tidy()
+
+    def _open_kept(self, ref: str, expected: Oid | None, *, keep: bool) -> AbstractContextManager[OpenKeptRef | None]:
+        return self.kept_refs.open(ref, expected) if keep else nullcontext()
 
     def move(self, ref: str, new: Oid) -> None:
         """Move a private ref to `new`, whatever its current value is.

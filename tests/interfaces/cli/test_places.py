@@ -271,7 +271,8 @@ def read_other_files(top: Path) -> dict[str, bytes]:
     files = {}
     for path in sorted(top.rglob("*")):
         name = str(path.relative_to(top))
-        ours = (".git/objects", ".git/baton", ".git/refs/heads/baton", ".git/logs/refs/heads/baton")
+        ours = (".git/objects", ".git/baton", ".git/refs/heads/baton", ".git/refs/baton-kept",
+                ".git/logs/refs/heads/baton")  # fmt: skip
         if path.is_file() and not name.startswith(ours):
             files[name] = path.read_bytes()
     return files
