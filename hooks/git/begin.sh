@@ -48,6 +48,35 @@ previous() {
   "$old" "$@"
 }
 
+# If another script calls this one with a line (core.hooksPath), set `caller` to its path. Git's settings do not need one.
+caller=
+case $0 in
+  */baton/hooks/"$event")
+    if [ -d "${0%/*}/../../objects" ]; then
+      caller=$(git rev-parse --git-path hooks 2>/dev/null)
+      case $caller in .husky/_ | */.husky/_) caller=${caller%/_} ;; esac
+      caller=$caller/$event
+      grep -qs "/baton/hooks/$event" "$caller" || caller=
+    fi
+    ;;
+esac
+
+# Read what git wrote to standard input, unless commands that follow our line in another script would miss it: lines
+# of baton before version 4 do not keep the input for them.
+input=
+read_input() {
+  if [ -n "$caller" ] && ! grep -q "/baton/hooks/$event.*exec <" "$caller"; then
+    ! sed '1,/\/baton\/hooks\//d' "$caller" | grep -q '[^[:space:]]' || return 0
+  fi
+  [ -t 0 ] || input=$(cat)
+}
+
+# Whether git itself runs this script, so that its input is complete.
+is_direct() {
+  [ -z "$caller" ] || return 1
+  case $0 in */"$event") ;; *) return 1 ;; esac
+}
+
 # Print what git wrote to standard input.
 print_input() {
   [ -z "$input" ] || printf '%s\n' "$input" 2>/dev/null

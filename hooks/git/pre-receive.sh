@@ -3,7 +3,14 @@
 # with one line. Pushes of only other refs are accepted without a check.
 input=$(cat)
 print_input | previous "$@" || exit
-case $input in *" $prefix"*) ;; *) exit 0 ;; esac
+case $input in
+  '') # git always passes a line, but another script has read it
+    echo "baton: refused, since baton's pre-receive hook got no input to check: baton hooks status" >&2
+    exit 1
+    ;;
+  *" $prefix"*) ;;
+  *) exit 0 ;;
+esac
 output=$(print_input | run_within 300)
 status=$?
 case $status-$output in

@@ -13,6 +13,8 @@ from baton_git.git.store import Repository
 CLIENT: Final = ("post-commit", "post-merge", "post-checkout", "post-rewrite", "pre-push")
 SERVER: Final = ("pre-receive", "post-receive")
 EVENTS: Final = (*CLIENT, *SERVER)
+WITH_INPUT: Final = ("post-rewrite", "pre-push", *SERVER)
+"""The events for which git writes lines to the hook's standard input."""
 
 CONFIGURED_SINCE: Final = (2, 54)
 """The first version of git that runs hooks from its configuration (`hook.<name>.command`)."""
@@ -93,11 +95,17 @@ class HookLocation:
         return f"core.hooksPath is {self.hooks_path!r} {where}"
 
     def line_for(self, event: str) -> str:
-        """Return a shell line that calls baton's script from another hook, and does nothing if it is not installed."""
-        return f'{self._hook_variable(event)}; [ ! -x "$hook" ] || "$hook" "$@"'
+        """Return a shell line that calls baton's script from another hook, and does nothing if it is not installed.
+
+        The script reads the hook's input, which the line therefore keeps in a file for the commands that follow.
+        """
+        if event not in WITH_INPUT:
+            return f'{self._hook_variable(event)}; [ ! -x "$hook" ] || "$hook" "$@"'
+        keep = 'cat >"$hook.$$"; exec <"$hook.$$" 3<"$hook.$$"; rm "$hook.$$"'
+        return f'{self._hook_variable(event)}; [ ! -x "$hook" ] || {{ {keep}; "$hook" "$@" <&3 || exit; }}'
 
     def setting_for(self, event: str) -> str:
-        """Return the same line for `hook.<name>.command`, to which git appends the arguments."""
+        """Return a line for `hook.<name>.command`, to which git appends the arguments."""
         return f'{self._hook_variable(event)}; test ! -x "$hook" || "$hook"'
 
     @staticmethod

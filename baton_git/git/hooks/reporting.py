@@ -10,6 +10,7 @@ from typing import NamedTuple
 from baton_git.git.hooks.inspection import exists, is_program, read_hook
 from baton_git.git.hooks.installing import script_path
 from baton_git.git.hooks.location import HookLocation
+from baton_git.git.hooks.neighbours import Neighbours, find_neighbours, name_tool
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.script import HookScript, find_command, read_marker
 
@@ -24,17 +25,35 @@ class EventState(NamedTuple):
         runs: whether baton's script will run.
         how: how the script runs, or why it does not.
         is_outdated: whether the script runs, but `install` would write another one.
+        neighbours: what the script and other tools do to each other.
     """
 
     event: str
     runs: bool
     how: str
     is_outdated: bool = False
+    neighbours: Neighbours = Neighbours()
 
     @property
     def summary(self) -> str:
-        """`how`, with the command that updates an outdated script."""
-        return f"{self.how}; not up to date{REMEDY}" if self.is_outdated else self.how
+        """`how`, what it means for other tools and for the script, and the command that updates an outdated script."""
+        lfs, problem = self.neighbours
+        without = f"without its input, {self.how}: {problem}" if problem else self.how
+        parts = [
+            without,
+            *([_INPUT_REPLACED] if problem and self.event == "post-rewrite" else []),
+            *(
+                [f"runs git lfs {self.event} too, since Git LFS adds no hook where there is one"]
+                if lfs == "stands in"
+                else []
+            ),
+            *(["keeps the hook of Git LFS out"] if lfs == "keeps out" else []),
+            *([f"not up to date{REMEDY}"] if self.is_outdated else []),
+        ]
+        return "; ".join(parts)
+
+
+_INPUT_REPLACED = "baton finds the rewritten commits in the reflog"
 
 
 def status(location: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:
@@ -56,8 +75,9 @@ def _state(location: HookLocation, script: HookScript, health: ProgramHealth) ->
         "files": f"as {file}",
         "external": f"called from {file}",
     }[location.mode]
-    is_outdated = read_hook(_script_file(location, script.event)) != script.text
-    return EventState(script.event, True, how, is_outdated)
+    ours = _script_file(location, script.event)
+    is_outdated = read_hook(ours) != script.text
+    return EventState(script.event, True, how, is_outdated, find_neighbours(location, script.event, ours))
 
 
 def _obstacles(location: HookLocation, script: HookScript, health: ProgramHealth) -> Iterator[str]:
@@ -105,7 +125,8 @@ def _file_obstacles(location: HookLocation, event: str) -> Iterator[str]:
     elif current is None:
         yield f"{file} was removed{REMEDY}"
     elif read_marker(current) is None:
-        yield f"another tool has put its own hook at {file}; baton hooks install adds ours, which runs that one first"
+        tool = name_tool(current)
+        yield f"{tool} has put its own hook at {file}; baton hooks install adds ours, which runs that one first"
     for path in (file, location.folder / event):
         if not is_program(path):
             yield f"{path} is not executable"

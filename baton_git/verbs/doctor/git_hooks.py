@@ -12,7 +12,7 @@ from baton_git.git.hooks.installing import install, is_installed
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
 from baton_git.git.hooks.reporting import REMEDY, EventState, status
 from baton_git.git.hooks.script import HookScript, make_scripts, read_marker
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, Severity, ok
 from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.hook_log import read_hook_log
 from baton_git.verbs.doctor.journal import list_files
@@ -31,19 +31,45 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
     if len(stopped) == len(states) and not is_installed(location):
         yield ok("not installed; to check the open loops at each commit: baton hooks install")
         return
-    if not stopped and not stale:
-        yield ok(f"{count_noun(len(states), 'hook')} installed and working")
+    blind = [state for state in states if state.runs and state.neighbours.input_problem]
+    if not stopped and not stale and not blind:
+        yield ok(_describe_working(states))
     for problem, events in _group_states(stopped).items():
         yield Diagnostic(
             "error", f"{', '.join(events)}: {problem}", "another tool wrote there, files were removed, or baton moved",
             "baton hooks install", _install_git_hooks(location, ours),
         )  # fmt: skip
-    if stale:
+    for severity, group in _split_stale(stale):
+        events = ", ".join(state.event for state in group)
+        kept_out = ", and keep the hooks of Git LFS out: a push may leave out its files" if severity == "error" else ""
         yield Diagnostic(
-            "warning", f"{', '.join(state.event for state in stale)}: not up to date", "baton was updated since",
+            severity, f"{events}: not up to date{kept_out}", "baton was updated since",
             "baton hooks install", _install_git_hooks(location, ours),
         )  # fmt: skip
+    for state in blind:
+        yield Diagnostic("warning", f"{state.event}: {state.summary}", "another script does not pass it on", _ADVICE)
     yield from read_hook_log(examination, "hooks.log")
+
+
+_ADVICE = "nothing if commits that were amended or rebased are found; else let git run baton's script itself"
+
+
+def _describe_working(states: Iterable[EventState]) -> str:
+    states = list(states)
+    lfs = [state.event for state in states if state.neighbours.lfs == "stands in"]
+    more = f"; {', '.join(lfs)} also run the hooks of Git LFS, whose place they have" if lfs else ""
+    return f"{count_noun(len(states), 'hook')} installed and working{more}"
+
+
+def _split_stale(states: Iterable[EventState]) -> Iterator[tuple[Severity, list[EventState]]]:
+    """Yield the outdated hooks that keep another tool out, as an error, and the other outdated hooks."""
+    states = list(states)
+    keeping = [state for state in states if state.neighbours.lfs == "keeps out"]
+    if keeping:
+        yield "error", keeping
+    others = [state for state in states if state not in keeping]
+    if others:
+        yield "warning", others
 
 
 def _list_scripts(examination: Examination, location: HookLocation) -> dict[str, HookScript]:

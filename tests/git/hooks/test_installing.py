@@ -10,7 +10,7 @@ import pytest
 from broken_programs import spoil
 from hook_world import CLIENT, everything, hook
 
-from baton_git.git.hooks.script import HookScript, make_scripts, read_marker
+from baton_git.git.hooks.script import VERSION, HookScript, make_scripts, read_marker
 
 
 @pytest.fixture
@@ -184,8 +184,8 @@ def test_a_hook_whose_baton_cannot_be_imported_does_nothing_and_status_reports_i
 
 def test_the_marker_line_identifies_batons_scripts():
     text = HookScript("pre-push", "refs/heads/baton/", ("/a b/python", "-m", "baton_git")).text
-    assert read_marker(text) == (3, "pre-push", True)
-    assert read_marker(text + b"#") == (3, "pre-push", False)
+    assert read_marker(text) == (VERSION, "pre-push", True)
+    assert read_marker(text + b"#") == (VERSION, "pre-push", False)
     assert read_marker(b"#!/bin/sh\necho baton-git hook\n") is None
     assert read_marker(b"") is None
 

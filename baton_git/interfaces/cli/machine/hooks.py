@@ -8,7 +8,7 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.git.hooks.installing import HookReport, install, uninstall
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
 from baton_git.git.hooks.program_health import ProgramHealth
-from baton_git.git.hooks.reporting import status
+from baton_git.git.hooks.reporting import EventState, status
 from baton_git.git.hooks.script import make_scripts
 from baton_git.git.local_git import LocalGit
 from baton_git.interfaces.cli.app import App, command, group
@@ -50,13 +50,23 @@ def status_command(app: App) -> None:
     data = {
         "mode": location.mode, "git": ".".join(map(str, location.git.version)), "folder": str(location.folder),
         "hooks_path": location.hooks_path,
-        "events": [{"event": state.event, "runs": state.runs, "summary": state.summary} for state in states],
+        "events": [_describe_state(state) for state in states],
     }  # fmt: skip
     app.answer(
         data, "\n".join(f"{state.event:<14} {'runs' if state.runs else '-   '}  {state.summary}" for state in states)
     )
     if not all(state.runs for state in states):
         app.say("the next baton boot, verify or sync makes up for a hook that does not run")
+
+
+def _describe_state(state: EventState) -> dict[str, object]:
+    lfs, problem = state.neighbours
+    return {
+        "event": state.event, "runs": state.runs, "gets_input": state.runs and not problem,
+        "stands_in_for": "git-lfs" if lfs == "stands in" else None,
+        "keeps_out": "git-lfs" if lfs == "keeps out" else None,
+        "summary": state.summary,
+    }  # fmt: skip
 
 
 @command("uninstall", short_help="Remove the git hooks, and restore earlier ones.")
