@@ -186,7 +186,7 @@ class BriefJudge(Protocol):
     """Labels records with their provenance, which is computed from history."""
 
     def word(self, key: Key) -> str:
-        """Return the label in one or two words: `confirmed`, `agent`, `from REMOTE`, `by hand`."""
+        """Return the label in one or two words: `confirmed`, `agent`, `no token`, `from REMOTE`, `by hand`."""
 
     def claim(self, record: Record) -> str:
         """Return the record's unconfirmed claims and how to confirm them; empty if there are none."""

@@ -35,6 +35,7 @@ from baton_git.core.times import parse_local_time
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace import write_queue
 from baton_git.namespace.commit_log import (
+    CLIENT,
     LogEntry,
     describe_merge,
     find_numbered,
@@ -487,6 +488,7 @@ class Branch:
             ("Baton-Session", stamp.session),
             ("Baton-Agent", stamp.agent),
             ("Baton-Machine", stamp.machine),
+            (CLIENT, stamp.client),
             *more_trailers,
             ("Baton-Revision", str(revision)),
         )

@@ -16,7 +16,10 @@ from baton_git.git.store import Edit, ReflogEntry
 
 
 class CommitStamp(NamedTuple):
-    """Who makes a commit, when, and with which verb (`op`). `now` is timezone-aware; `author` is `Name <mail>`."""
+    """Who makes a commit, when, and with which verb (`op`). `now` is timezone-aware; `author` is `Name <mail>`.
+
+    `client` is the value of the trailer `Baton-Client`, if the commit has one.
+    """
 
     op: str
     now: datetime
@@ -24,6 +27,7 @@ class CommitStamp(NamedTuple):
     session: str | None = None
     agent: str | None = None
     machine: str | None = None
+    client: str | None = None
 
     @property
     def seconds(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.commit_log import UNAUTHENTICATED, UNAUTHENTICATED_AUTHOR
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels, Vouching
 from baton_git.namespace.results import Changed
@@ -46,6 +47,7 @@ class Actor:
         is_agent_named: whether the call names the agent. If only the environment does, the settings of the work tree
             take precedence.
         follows: the session in this work tree that a session replaces if it begins now.
+        is_unauthenticated: whether the caller reached a server that asks for no token, so that nobody knows who it is.
     """
 
     author: str
@@ -54,6 +56,7 @@ class Actor:
     machine: str | None = None
     is_agent_named: bool = False
     follows: str | None = None
+    is_unauthenticated: bool = False
 
     @property
     def named_agent(self) -> str | None:
@@ -143,6 +146,13 @@ class Workspace:
         return self.actor.session or "none"
 
     @property
+    def unauthenticated(self) -> Workspace:
+        """The same workspace for a caller without a token: its commits have neither the name of this machine's person
+        as their author nor that person's signature."""
+        actor = replace(self.actor, author=UNAUTHENTICATED_AUTHOR, is_unauthenticated=True)
+        return replace(self, actor=actor, branch=replace(self.branch, sign=None))
+
+    @property
     def signature_check(self) -> Callable[[CommitInfo], bool] | None:
         """A function that tells whether a commit is signed by an allowed key; None if no keys are configured."""
         return self.remote_settings.signature_check(self.branch.store)
@@ -188,7 +198,8 @@ class Workspace:
 
     def stamp(self, op: str, now: datetime) -> CommitStamp:
         actor = self.actor
-        return CommitStamp(op, now, actor.author, actor.session, actor.agent, actor.machine)
+        client = UNAUTHENTICATED if actor.is_unauthenticated else None
+        return CommitStamp(op, now, actor.author, actor.session, actor.agent, actor.machine, client)
 
     def update(
         self,

@@ -12,6 +12,7 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
 from baton_git.namespace.commit_log import parse_entry
+from baton_git.namespace.provenance.judgement import word_of_kind
 from baton_git.namespace.provenance.origins import find_origin
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -117,4 +118,6 @@ class StandingJudge:
         if origin.source == "remote":
             remote = branch.ledger.remotes().get(origin.name)
             return f"from {remote.name if remote is not None else origin.name}"
-        return "agent" if origin.source == "here" else "by hand"
+        if origin.source == "hand":
+            return "by hand"
+        return word_of_kind("unauthenticated" if origin.name else "agent")

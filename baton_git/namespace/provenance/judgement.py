@@ -10,11 +10,12 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Key, State, key_of
-from baton_git.namespace.provenance.labels import RANK, Kind, Label, Labels
+from baton_git.namespace.provenance.labels import RANK, WRITTEN_HERE, Kind, Label, Labels
 
 _WORDS: dict[Kind, tuple[str, str]] = {
     "confirmed": ("confirmed", "confirmed by a person"),
     "agent": ("agent", "written by an agent on this machine"),
+    "unauthenticated": ("no token", "written over HTTP without a token"),
     "received": ("from {}", "received from {}"),
     "hand": ("by hand", "edited by hand"),
 }
@@ -54,7 +55,7 @@ class Judgement:
     def word(self, key: Key) -> str:
         """Return the label of the record at a key in one or two words."""
         label = self.label(key)
-        return _WORDS[label.kind][0].format(label.remote)
+        return word_of_kind(label.kind, label.remote)
 
     def word_of(self, record: Record) -> str:
         """Return the label of a record in one or two words."""
@@ -67,21 +68,23 @@ class Judgement:
     def tier(self, key: Key, declared: str) -> str:
         """Return the tier of a record that counts on this machine, given its `declared` tier.
 
-        `human_confirmed` needs a confirmed record, or one that an agent wrote on this machine.
+        `human_confirmed` needs a confirmed record, or one that was written on this machine.
         """
         kind = self.label(key).kind
         if kind == "confirmed":
             return "human_confirmed"
-        return "llm_derived" if kind != "agent" and declared == "human_confirmed" else declared
+        return "llm_derived" if kind not in WRITTEN_HERE and declared == "human_confirmed" else declared
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
         """Return whether a decision counts as superseded here.
 
-        A change of its status, in either direction, counts only if its author was entitled to it: a person, an agent on
+        A change of its status, in either direction, counts only if its author was entitled to it: a person, somebody on
         this machine, a remote that the user trusts, or the source of the decision itself.
         """
         text, closing = (self._labels.of(key_of(decision), facet) for facet in ("text", "closing"))
-        is_entitled = closing.rank >= RANK["agent"] or self._labels.is_trusted(closing) or _same_source(text, closing)
+        is_entitled = (
+            closing.rank >= RANK["unauthenticated"] or self._labels.is_trusted(closing) or _same_source(text, closing)
+        )
         return (decision.status == "superseded") == is_entitled
 
     def claim(self, record: Record) -> str:
@@ -96,7 +99,7 @@ class Judgement:
             return ""
         is_claimed = label.is_claim or isinstance(record, Rule) or getattr(record, "status", "") == "graduated"
         declared = "source_tier" in record.model_fields_set and getattr(record, "source_tier", "") == "human_confirmed"
-        if not is_claimed and not (declared and label.kind != "agent"):
+        if not is_claimed and not (declared and label.kind not in WRITTEN_HERE):
             return ""
         remedy = "baton decision add --tier human_confirmed"
         if record.kind in (Pattern.kind, Rule.kind):
@@ -139,6 +142,11 @@ class Judgement:
 
 def _same_source(left: Label, right: Label) -> bool:
     return (left.kind, left.remote, left.url) == (right.kind, right.remote, right.url)
+
+
+def word_of_kind(kind: Kind, remote: str = "") -> str:
+    """Return a kind of label in one or two words, such as `from origin`."""
+    return _WORDS[kind][0].format(remote)
 
 
 def in_words(label: Label) -> str:

@@ -10,13 +10,16 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.confirmable import Facet
 from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
+from baton_git.namespace.commit_log import UNAUTHENTICATED
 from baton_git.namespace.provenance.fold import compute_marks
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import CommitClaim, Mark, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.snapshots import MarkSnapshots
 
-Kind = Literal["confirmed", "agent", "received", "hand"]
-RANK: dict[Kind, int] = {"hand": 0, "received": 1, "agent": 2, "confirmed": 3}
+Kind = Literal["confirmed", "agent", "unauthenticated", "received", "hand"]
+RANK: dict[Kind, int] = {"hand": 0, "received": 1, "unauthenticated": 2, "agent": 3, "confirmed": 4}
+WRITTEN_HERE: tuple[Kind, ...] = ("agent", "unauthenticated")
+"""The kinds of what baton wrote on this machine for somebody who need not be a person."""
 _KEPT_FROM = 8
 """Marks are stored on the disk if computing them visited at least this many commits."""
 _WEIGHT = 200
@@ -27,8 +30,8 @@ class Label(NamedTuple):
     """Who vouches for a record.
 
     Attributes:
-        kind: `confirmed` by a person, written by an `agent` on this machine, `received` from a remote, or edited by
-            `hand`.
+        kind: `confirmed` by a person, written by an `agent` on this machine, `unauthenticated` if a server without a
+            token wrote it on this machine, `received` from a remote, or edited by `hand`.
         remote, url: the name and the address of the remote; empty unless received.
         author: the author of a commit that was made by hand or that claims a confirmation; otherwise empty.
         is_claim: whether the commit claims that a person confirmed the record, and nobody here vouches for that.
@@ -118,7 +121,8 @@ class Labels:
         if confirming and self._is_valid(confirming):
             return Label("confirmed", author=author)
         if claim.source == "here":
-            return Label("agent", author=author, is_claim=bool(confirming))
+            kind: Kind = "unauthenticated" if claim.name == UNAUTHENTICATED else "agent"
+            return Label(kind, author=author, is_claim=bool(confirming))
         if claim.source == "hand":
             return Label("hand", author=author or claim.name, is_claim=bool(confirming))
         remote = self._history.ledger.remotes().get(claim.name)

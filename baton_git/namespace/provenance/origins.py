@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import COMMIT
 from baton_git.git.store import CommitInfo, ObjectDraft
-from baton_git.namespace.commit_log import CONFIRMED
+from baton_git.namespace.commit_log import CLIENT, CONFIRMED, UNAUTHENTICATED
 from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
 
 Source = Literal["here", "remote", "hand"]
@@ -20,7 +20,8 @@ class CommitOrigin(NamedTuple):
     Attributes:
         source: `here`: baton made the commit on this machine; `remote`: a sync received it; `hand`: it reached the
             branch in any other way.
-        name: for `remote`, the key of the remote in the ledger; for `hand`, the author of the commit.
+        name: for `remote`, the key of the remote in the ledger; for `hand`, the author of the commit; for `here`,
+            `unauthenticated` if a server without a token made the commit for somebody, else empty.
     """
 
     source: Source
@@ -28,6 +29,8 @@ class CommitOrigin(NamedTuple):
 
 
 HERE = CommitOrigin("here")
+_WITHOUT_TOKEN = CommitOrigin("here", UNAUTHENTICATED)
+_TRAILER = f"\n{CLIENT}: {UNAUTHENTICATED}\n"
 
 
 def find_origin(ledger: Ledger, info: CommitInfo) -> CommitOrigin:
@@ -37,7 +40,7 @@ def find_origin(ledger: Ledger, info: CommitInfo) -> CommitOrigin:
         StoreError: the ledger cannot be read.
     """
     if ledger.is_made_here(info.oid):
-        return HERE
+        return _WITHOUT_TOKEN if _TRAILER in info.message else HERE
     remote = next(iter(ledger.sources_of(info.oid)), None)
     return CommitOrigin("hand", info.author) if remote is None else CommitOrigin("remote", remote.key)
 

@@ -19,6 +19,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.state import Entry, Key, Unreadable
 from baton_git.core.times import iso, parse_time_or_none
 from baton_git.namespace.provenance.judgement import as_data
+from baton_git.namespace.provenance.labels import Kind
 from baton_git.namespace.results import ResultPart, UnreadableFile
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import RecordAging, Workspace
@@ -43,9 +44,9 @@ class ClosedRecord(ResultPart):
 class RecordProvenance(ResultPart):
     """Who vouches for a record, computed from the commits that wrote it."""
 
-    kind: Literal["confirmed", "agent", "received", "hand"] = Field(
-        description="`confirmed` by a person, written by an `agent` on this machine, `received` from a remote, or "
-        "edited by `hand`.",
+    kind: Kind = Field(
+        description="`confirmed` by a person, written by an `agent` on this machine, `unauthenticated` if a server "
+        "without a token wrote it, `received` from a remote, or edited by `hand`.",
         examples=["agent"],
     )
     text: str = Field(description="The provenance in words.", examples=["written by an agent on this machine"])

@@ -17,6 +17,7 @@ from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
+from baton_git.namespace.provenance.judgement import word_of_kind
 from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.listing import ListedRecords, RecordFilter, list_records
@@ -46,7 +47,7 @@ def describe_source(record: StoredRecord) -> str:
     source = record.provenance
     if source is None or source.kind == "agent":
         return ""
-    return f"from {source.remote}" if source.kind == "received" else {"hand": "by hand"}.get(source.kind, source.kind)
+    return word_of_kind(source.kind, source.remote or "")
 
 
 def _describe_about(record: StoredRecord) -> str:
