@@ -18,6 +18,7 @@ from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.http.timing import TimeLimits
 from baton_git.interfaces.web import routes as web
+from baton_git.interfaces.web.session_cookie import PageAccess
 
 DESCRIPTION = """\
 The memory between sessions of AI coding agents, kept in git. `/v1/baton` is session-baton's API; `/checkpoint`,
@@ -25,14 +26,11 @@ The memory between sessions of AI coding agents, kept in git. `/v1/baton` is ses
 own. Where `namespace` is optional, it defaults to the namespace of the server."""
 
 
-def application(
-    site: Site, *, hosts: frozenset[str] | None = LOOPBACK, page_token: str | None = None
-) -> ASGIApp:  # fmt: skip
+def application(site: Site, *, hosts: frozenset[str] | None = LOOPBACK) -> ASGIApp:
     """Return the ASGI application that uvicorn runs.
 
     Args:
         hosts: the host names that the Host header of a request may contain; None means any.
-        page_token: the token to log in to the page with; None means the site's token.
     """
     app = FastAPI(
         title="baton-git", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
@@ -46,9 +44,11 @@ def application(
     stream_limit = StreamLimit()
     for routes in api.routers(site, stream_limit):
         app.include_router(routes)
-    app.include_router(web.router(site, stream_limit, page_token))
-    document.install(app, is_guarded=site.token is not None)
-    return Guard(TimeLimits(FastPath(app, baton_api.posts)), site.token, hosts, site.agents, web.is_page)
+    access = PageAccess(site)
+    app.include_router(web.router(site, access, stream_limit))
+    document.install(app, is_guarded=site.token is not None or site.page_token is not None)
+    gate = web.LoginGate(access)
+    return Guard(TimeLimits(FastPath(app, baton_api.posts)), site.token, hosts, site.agents, gate)
 
 
 def _close_at_shutdown(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hmac
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from starlette.responses import Response
@@ -40,8 +40,10 @@ CONTENT_POLICY = (
 )
 """Content Security Policy of the web page: only resources from this server, nothing inline."""
 
+_BEARER = b"Bearer "
 _CHECKED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"content-length"})
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[^\x00-\x20/?#@:\[\]\\]+?)\.?(?::[0-9]{0,5})?")
+_HEALTH = frozenset({"/health", "/health/"})
 _AGENT_PATH = re.compile(r"/(?:checkpoint/([^/]+)(?:/latest)?|restore/([^/]+)|sessions/([^/]+))/?")
 
 
@@ -51,12 +53,39 @@ class Caller(NamedTuple):
     Attributes:
         kind: `owner` sent the server's token; `agent` sent the token of one agent, which is valid in one namespace;
             `open` means that the server has no tokens and accepts every request; `nobody` is not identified here,
-            because `/health` needs no token and pages check their own cookie.
+            because `/health` needs no token and pages have their own login.
     """
 
     kind: Literal["owner", "agent", "open", "nobody"]
     agent: str | None = None
     namespace: str | None = None
+
+
+class PageGate(Protocol):
+    """The pages behind a guard: which paths are theirs, and who may see them."""
+
+    @property
+    def requires_token(self) -> bool:
+        """Whether visitors of the pages must log in."""
+
+    def is_page(self, path: str) -> bool:
+        """Return whether a path belongs to the pages, whose visitors log in and do not send a bearer token."""
+
+    def find_refusal(self, scope: Scope) -> Response | None:
+        """Return the response to a request for a page by somebody who must log in first; otherwise None."""
+
+
+@dataclass(frozen=True)
+class NoPages:
+    """The gate of a server without pages."""
+
+    requires_token: bool = False
+
+    def is_page(self, path: str) -> bool:
+        return False
+
+    def find_refusal(self, scope: Scope) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -66,16 +95,18 @@ class Guard:
     Attributes:
         hosts: the host names allowed in the Host header, in lower case; None: any. This prevents DNS rebinding, where
             the host name of a foreign page resolves to this server.
-        agents: tokens that give access to one agent's paths only. If any exist, every request except `/health`
-            and those for pages needs a token; without `token`, pages need one too.
-        is_page: returns whether a path checks the browser's cookie itself.
+        token: the token of the APIs. If there is none, but the pages have one, the APIs refuse every request: whoever
+            protects the pages does not expect that everybody may write through the APIs.
+        agents: tokens that give access to one agent's paths only. If any exist, every request except `/health` needs
+            a token or a login.
+        pages: the pages, whose own token never gives access to the APIs.
     """
 
     app: ASGIApp
     token: str | None = None
     hosts: frozenset[str] | None = LOOPBACK
     agents: AgentTokens | None = None
-    is_page: Callable[[str], bool] = field(default=lambda path: False)
+    pages: PageGate = NoPages()
     attempts: Attempts = field(default_factory=lambda: Attempts(FREE_WRONG))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +117,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         answer = self._find_refusal(scope)
-        await (answer or self.app)(scope, receive, _add_headers(send, self.is_page(scope["path"])))
+        await (answer or self.app)(scope, receive, _add_headers(send, self.pages.is_page(scope["path"])))
 
     def _find_refusal(self, scope: Scope) -> Response | None:
         path, method = scope["path"], scope["method"]
@@ -98,13 +129,14 @@ class Guard:
             message, hint = _describe_foreign(headers)
             return refusal(path, 403, "cross_site", message, hint=hint)
         try:
-            caller = self._identify_caller(path, headers.get(b"authorization", b""), (scope.get("client") or ("",))[0])
+            authorization, address = headers.get(b"authorization", b""), (scope.get("client") or ("",))[0]
+            caller = self._check_login(scope) or self._identify_caller(path, authorization, address)
         except BatonError as error:
             return of_error(path, error)
         if isinstance(caller, Response):
             return caller
         scope[CALLER] = caller
-        if caller.kind == "agent" and _agent_of(path) != caller.agent:
+        if caller.kind == "agent" and path not in _HEALTH and _agent_of(path) != caller.agent:
             return refusal(
                 path, 403, "not_allowed", f"the token of agent {caller.agent} is valid only for its own paths"
             )
@@ -113,33 +145,50 @@ class Guard:
     def _is_allowed_host(self, host: bytes) -> bool:
         return self.hosts is None or name_of(host) in self.hosts
 
-    def _identify_caller(self, path: str, authorization: bytes, address: str) -> Caller | Response:
-        """Identify the sender of a request, or reject the request.
+    def _check_login(self, scope: Scope) -> Caller | Response | None:
+        """Return the visitor of a page or the refusal of the request; None if the request is not for a page.
 
-        `/health` needs no token, and pages check their own cookie. For all other paths a token is required even if the
-        path does not exist, as in session-baton.
+        Without a login, the tokens of agents protect the pages too.
         """
-        if path.rstrip("/") == "/health":
-            return Caller("nobody")
-        if not self.token and not self.agents:
-            return Caller("nobody") if self.is_page(path) else Caller("open")
-        if self.token and self.is_page(path):
-            return Caller("nobody")
-        if not authorization.startswith(b"Bearer "):
-            return _deny_access(path, "missing bearer token")
-        token = authorization[len(b"Bearer ") :]
+        if not self.pages.is_page(scope["path"]) or (self.agents and not self.pages.requires_token):
+            return None
+        return self.pages.find_refusal(scope) or Caller("nobody")
+
+    def _identify_caller(self, path: str, authorization: bytes, address: str) -> Caller | Response:
+        """Identify the sender of a request that is not for a page, or reject the request.
+
+        `/health` needs no token, and visitors of pages log in. For all other paths a token is required even if the path
+        does not exist, as in session-baton.
+        """
+        if path in _HEALTH:
+            return self._find_caller(authorization) or Caller("nobody")
+        if not (self.token or self.agents or self.pages.requires_token):
+            return Caller("open")
+        if not authorization.startswith(_BEARER):
+            return _deny_access(path, "missing bearer token", self._token_hint)
+        return self._find_caller(authorization) or self._answer_wrong_token(path, address)
+
+    def _find_caller(self, authorization: bytes) -> Caller | None:
+        """Return the owner of a bearer token; None if it is not valid here."""
+        if not authorization.startswith(_BEARER):
+            return None
+        token = authorization[len(_BEARER) :]
         if self.token and is_token(token, self.token):
             return Caller("owner")
         agent = self.agents.of(token) if self.agents else None
-        if agent is None:
-            return self._answer_wrong_token(path, address)
-        return Caller("agent", agent.agent, agent.namespace)
+        return Caller("agent", agent.agent, agent.namespace) if agent is not None else None
+
+    @property
+    def _token_hint(self) -> str:
+        if self.token or self.agents:
+            return "send the header Authorization: Bearer TOKEN"
+        return "this server has a token for the page only: to use the API, start it with BATON_API_TOKEN as well"
 
     def _answer_wrong_token(self, path: str, address: str) -> Response:
         """Answer a wrong token with 401, or 429 after too many from one address."""
         wait = math.ceil(self.attempts.note_wrong(address))
         if wait <= 0:
-            return _deny_access(path, "invalid token")
+            return _deny_access(path, "invalid token", self._token_hint)
         message, headers = f"too many wrong tokens from {address}", {"Retry-After": str(wait)}
         if has_session_baton_form(path):
             return SafeJSONResponse({"detail": message}, 429, headers)
@@ -157,11 +206,11 @@ def name_of(host: bytes) -> str:
     return match[1].decode("latin-1").strip("[]").lower() if match else ""
 
 
-def _deny_access(path: str, message: str) -> Response:
+def _deny_access(path: str, message: str, hint: str) -> Response:
     """Return a 401 with session-baton's message, which its clients know."""
     if has_session_baton_form(path):
         return SafeJSONResponse({"detail": message}, 401)
-    return problem(401, "access_denied", message, hint="send the header Authorization: Bearer TOKEN")
+    return problem(401, "access_denied", message, hint=hint)
 
 
 def _read_headers(scope: Scope) -> dict[bytes, bytes]:

@@ -19,6 +19,7 @@ from baton_git.core.names import Oid
 from baton_git.interfaces.http import problems
 from baton_git.interfaces.http.body import Routes, parse_body
 from baton_git.interfaces.http.fast_path import Handler
+from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.reading import Readings, compact, tag
 from baton_git.interfaces.http.site import Site
 from baton_git.systems.session_baton.document_writing import write_document
@@ -88,6 +89,14 @@ class SessionBaton:
     def posts(self) -> dict[str, Handler]:
         return {READ: self.read, WRITE: self.write}
 
+    def describe_store(self, caller: Caller) -> dict[str, str]:
+        """Return the repository and the namespace of the server; empty for a caller without a token."""
+        if caller.kind not in ("owner", "agent"):
+            return {}
+        site = self._site
+        namespace = caller.namespace or str(site.settings.namespace)
+        return {"repository": str(site.repository.common_dir), "namespace": namespace}
+
     async def read(self, request: Request) -> Response:
         """Return the whole document of a namespace; `baton` is null if the namespace does not exist."""
         body = await parse_body(ReadRequest, request)
@@ -113,9 +122,10 @@ def router(baton_api: SessionBaton) -> APIRouter:
     routes = Routes(tags=["session-baton"])
 
     @routes.get("/health", tags=["server"])
-    async def health() -> dict[str, str]:
-        """Report that the server is running; needs no token."""
-        return {"status": "ok", "service": "session-baton"}
+    async def health(request: Request) -> dict[str, str]:
+        """Report that the server is running; needs no token. A request with a token is also told which repository
+        and namespace answer."""
+        return {"status": "ok", "service": "session-baton", **baton_api.describe_store(request.scope[CALLER])}
 
     for path, handler, model, answer in (
         (READ, baton_api.read, ReadRequest, ReadAnswer),

@@ -53,6 +53,7 @@ class Site:
     Attributes:
         options: the options of `baton serve`; sessions and agents come with each request.
         token: the token that `Authorization: Bearer` must contain; None if everybody who reaches the server has access.
+        page_token: the token of the page's login; None if it is `token`, or if there is no login.
         agent: how baton knows that an agent started the server, such as `CLAUDECODE is set`. That agent knows the
             server's tokens. None if a person started the server.
         ending: set when the server shuts down; streams then end.
@@ -61,6 +62,7 @@ class Site:
     options: CommonOptions
     token: str | None = None
     agent: str | None = None
+    page_token: str | None = None
     ending: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
     _loaded: _LoadedSettings | None = None
@@ -130,6 +132,15 @@ class Site:
         return self.settings.now()
 
     @property
+    def is_open(self) -> bool:
+        """Whether everybody who reaches the server may use all of it, so that nobody knows who writes.
+
+        Raises:
+            Corrupt: the file of the agents cannot be read.
+        """
+        return not (self.token or self.page_token or self.agents)
+
+    @property
     def person(self) -> str:
         """The name of the person who started the server, from git's configuration."""
         return self.app.person
@@ -171,7 +182,8 @@ class Site:
         acting = SessionId(session).text if session is not None else None
         by = AgentId(agent).text if agent is not None else None
         actor = Actor(plain.actor.author, acting, by, plain.actor.machine, is_agent_named=by is not None)
-        yield replace(plain, branch=branch, actor=actor)
+        ws = replace(plain, branch=branch, actor=actor)
+        yield ws.unauthenticated if self.is_open else ws
 
     def namespaces(self) -> list[Namespace]:
         return list_namespaces(self.store, self.settings.prefix)

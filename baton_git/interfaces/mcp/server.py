@@ -112,9 +112,13 @@ def _make_safe_text(content: str | bytes) -> str | bytes:
     return terminal(content) if isinstance(content, str) else content
 
 
-def make_mcp_server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
-    """Return the server for one `baton mcp` process; over HTTP it has many clients, otherwise one."""
-    tool_context = ToolContext(app, over_http)
+def make_mcp_server(app: Call, *, over_http: bool = False, is_open: bool = False) -> MCPServer[Any]:
+    """Return the server for one `baton mcp` process; over HTTP it has many clients, otherwise one.
+
+    Args:
+        is_open: whether clients over HTTP need no token.
+    """
+    tool_context = ToolContext(app, over_http, is_open)
     own = [_make_tool(function, annotations) for function, annotations in graduation.tools(tool_context).items()]
     of_verbs = verb_tools(tool_context, all_verbs().values())
     mcp_server = OneLineErrorServer(

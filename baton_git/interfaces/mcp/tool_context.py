@@ -28,12 +28,14 @@ class ToolContext:
     Attributes:
         app: the call of `baton mcp`, with its options.
         over_http: whether the server has many clients; over standard input and output, each client has its own process.
+        is_open: whether the server asks its clients for no token, so that nobody knows who writes.
         begun: by client, the session that it began last; None once that session has ended.
         names: by client, the generated session name used until the client names or begins a session.
     """
 
     app: Call
     over_http: bool = False
+    is_open: bool = False
     begun: dict[str, str | None] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -56,7 +58,8 @@ class ToolContext:
             if namespace is not None:
                 ws.branch.check_exists()
             acting_session = app.settings.session if self.over_http else ws.actor.session
-            yield replace(ws, actor=replace(ws.actor, session=acting_session), calls_tools=True)
+            ws = replace(ws, actor=replace(ws.actor, session=acting_session), calls_tools=True)
+            yield ws.unauthenticated if self.is_open else ws
 
     @contextmanager
     def open_workspace(self, ctx: Ctx, session: str | None = None, *, current: bool = True) -> Iterator[Workspace]:
@@ -77,7 +80,8 @@ class ToolContext:
             )
             acting_session = acting_session or (self._name_session(ctx) if current else None)
             agent = actor.agent or _find_client_agent(ctx) or (None if self.over_http else _find_surrounding_agent())
-            yield replace(ws, actor=replace(actor, session=acting_session, agent=agent), calls_tools=True)
+            ws = replace(ws, actor=replace(actor, session=acting_session, agent=agent), calls_tools=True)
+            yield ws.unauthenticated if self.is_open else ws
 
     def remember(self, ctx: Ctx, session: str) -> None:
         """Remember that this client began a session."""

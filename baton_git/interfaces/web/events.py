@@ -17,29 +17,24 @@ from baton_git.interfaces.http.changes import Change, Current, changes
 from baton_git.interfaces.http.json_response import SafeJSONResponse
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import Stream, StreamLimit
-from baton_git.interfaces.web.session_cookie import PageAccess
 
 HEARTBEAT = 20.0
 """Seconds without an event after which a comment line is sent, so that a proxy does not close the connection."""
 
 
-def endpoint(site: Site, access: PageAccess, stream_limit: StreamLimit) -> Callable[[Request], Awaitable[Response]]:
+def endpoint(site: Site, stream_limit: StreamLimit) -> Callable[[Request], Awaitable[Response]]:
     """Return the handler of the streams of one namespace and of all namespaces.
 
-    It answers 204 to a visitor who is not logged in, and for an invalid namespace. With the parameter `now`, it returns
-    the tip as JSON, for pages that poll.
+    It answers 204 for an invalid namespace. With the parameter `now`, it returns the tip as JSON, for pages that poll.
     """
 
     async def events(request: Request) -> Response:
-        visitor = access.visitor(request.cookies.get(access.cookie))
-        if visitor is None or not access.allows(visitor):
-            return Response(status_code=204)  # tells an EventSource not to reconnect
         if "component" not in request.path_params:
             return await _answer_for_all(site, request, stream_limit)
         try:
             namespace = Namespace.from_component(request.path_params["component"])
         except InvalidName:
-            return Response(status_code=204)
+            return Response(status_code=204)  # tells an EventSource not to reconnect
         if "now" in request.query_params:
             return SafeJSONResponse(await run_in_threadpool(_read_tip, site, namespace))
         since = request.headers.get("last-event-id") or request.query_params.get("since")

@@ -62,7 +62,7 @@ def log_out(request: PageRequest) -> Response:
 
 
 PAGES = {
-    "/login": PageRoute(show_login, log_in, is_open=True),
-    "/logout": PageRoute(show_login, log_out, is_open=True, needs_csrf_token=False),
+    "/login": PageRoute(show_login, log_in),
+    "/logout": PageRoute(show_login, log_out, needs_csrf_token=False),
 }
 """The handlers by path."""

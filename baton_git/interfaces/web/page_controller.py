@@ -199,7 +199,6 @@ class PageRoute(NamedTuple):
     """The handlers of an address.
 
     Attributes:
-        is_open: whether the page is visible without a login.
         needs_csrf_token: whether its form must contain the CSRF token.
         ask_again: renders the form again, with a field for the page's token, if a request contains neither that token
             nor the CSRF token.
@@ -207,7 +206,6 @@ class PageRoute(NamedTuple):
 
     get: Handler
     post: Handler | None = None
-    is_open: bool = False
     needs_csrf_token: bool = True
     ask_again: Handler | None = None
 
@@ -219,6 +217,12 @@ def build_frame(ws: Workspace, revision: Revision | None = None) -> Frame:
     waiting = sum(remote.commits for remote in count_waiting_commits(ws))
     name = ws.branch.namespace
     return Frame(str(name), name.component, revision.commit, revision.number, conflicts, waiting, revision.state)
+
+
+def address_of(http_request: Request) -> str:
+    """Return the path and the query of a request, quoted."""
+    query = f"?{http_request.url.query}" if http_request.url.query else ""
+    return quote_value(http_request.url.path).replace("%2F", "/") + query
 
 
 @dataclass(frozen=True)
@@ -253,8 +257,7 @@ class PageController:
         return response
 
     def build_request(self, http_request: Request, visitor: Visitor) -> PageRequest:
-        query = f"?{http_request.url.query}" if http_request.url.query else ""
-        here = quote_value(http_request.url.path).replace("%2F", "/") + query
+        here = address_of(http_request)
         names = {name: str(value) for name, value in http_request.path_params.items()}
         names["client"] = http_request.client.host if http_request.client else ""
         is_safe = "https" in (http_request.url.scheme, http_request.headers.get("x-forwarded-proto"))
@@ -269,8 +272,6 @@ class PageController:
         body: bytes | None,
         content_type: str,
     ) -> Response:
-        if not page.is_open and not self.access.allows(request.visitor):
-            return RedirectResponse(f"/login?next={quote_value(request.address)}", 303)
         if body is None or page.post is None:
             return page.get(request)
         if content_type.partition(";")[0].strip().lower() != FORM:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Scope
 
 from baton_git.core.errors import NotFound
-from baton_git.interfaces.http.problems import of_error
+from baton_git.interfaces.http.problems import of_error, refusal
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.web import events, login
@@ -22,7 +23,7 @@ from baton_git.interfaces.web.actions import (
     trust_remote,
     verb_forms,
 )
-from baton_git.interfaces.web.page_controller import PageController, PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageController, PageRequest, PageRoute, address_of
 from baton_git.interfaces.web.pages import (
     board,
     doctor,
@@ -36,7 +37,7 @@ from baton_git.interfaces.web.pages import (
 )
 from baton_git.interfaces.web.session_cookie import PageAccess
 from baton_git.interfaces.web.templating import static_files
-from baton_git.interfaces.web.texts import REPOSITORY_PAGES
+from baton_git.interfaces.web.texts import REPOSITORY_PAGES, quote_value
 
 FOREVER = "public, max-age=31536000, immutable"
 """Browsers may cache a file forever, because its address contains its version."""
@@ -49,25 +50,55 @@ PAGES = {
 }  # fmt: skip
 
 
-def is_page(path: str) -> bool:
-    """Return whether a path belongs to the pages, which check the browser's cookie themselves."""
-    return path in (*REPOSITORY_PAGES, "/login", "/logout", "/n", "/events") or path.startswith(("/n/", "/static/"))
+class LoginGate:
+    """Refuses every request for a page, its files and its events by somebody who has not logged in, but must.
+
+    It decides by the path alone, before a route is chosen, so a new page, a wrong method or an unknown path below the
+    pages is refused too. Only the login itself is open, with the files that it loads.
+    """
+
+    def __init__(self, access: PageAccess) -> None:
+        self._access = access
+        self._open = {"/login", "/logout", *(f"/login/{name}" for name in static_files())}
+
+    @property
+    def requires_token(self) -> bool:
+        return self._access.requires_token
+
+    def is_page(self, path: str) -> bool:
+        return (
+            path in self._open
+            or path in (*REPOSITORY_PAGES, "/n", "/events")
+            or path.startswith(("/n/", "/static/", "/login/"))
+        )
+
+    def find_refusal(self, scope: Scope) -> Response | None:
+        path, request = scope["path"], Request(scope)
+        if path in self._open or not self.requires_token:
+            return None
+        visitor = self._access.visitor(request.cookies.get(self._access.cookie))
+        if visitor is not None and self._access.allows(visitor):
+            return None
+        is_navigation = not (path.endswith("/events") or path.startswith(("/static/", "/login/")))
+        if is_navigation and scope["method"] in ("GET", "HEAD", "POST"):
+            return RedirectResponse(f"/login?next={quote_value(address_of(request))}", 303)
+        return refusal(path, 401, "access_denied", "this page needs a login", hint="log in at /login")
 
 
-def router(site: Site, stream_limit: StreamLimit | None = None, page_token: str | None = None) -> APIRouter:
+def router(site: Site, access: PageAccess, stream_limit: StreamLimit | None = None) -> APIRouter:
     """Return the routes of all pages, their files, and the events that keep open pages up to date.
 
     Args:
+        access: decides who is logged in.
         stream_limit: the limit on streams; None creates a new one.
-        page_token: the token that the login accepts; None: the site's token.
     """
-    access = PageAccess(site, page_token)
     controller = PageController(site, access)
     routes = APIRouter()
     stream_limit = stream_limit or StreamLimit()
-    routes.add_route("/static/{name}", _serve_static_file, include_in_schema=False)
-    routes.add_route("/events", events.endpoint(site, access, stream_limit), include_in_schema=False)
-    routes.add_route("/n/{component}/events", events.endpoint(site, access, stream_limit), include_in_schema=False)
+    for folder in ("static", "login"):
+        routes.add_route(f"/{folder}/{{name}}", _serve_static_file, include_in_schema=False)
+    routes.add_route("/events", events.endpoint(site, stream_limit), include_in_schema=False)
+    routes.add_route("/n/{component}/events", events.endpoint(site, stream_limit), include_in_schema=False)
     for path, page in {
         **PAGES,
         **login.PAGES,

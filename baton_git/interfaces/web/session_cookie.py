@@ -45,10 +45,10 @@ class PageAccess:
             valid for the page too.
     """
 
-    def __init__(self, site: Site, page_token: str | None = None, attempts: Attempts | None = None) -> None:
+    def __init__(self, site: Site, attempts: Attempts | None = None) -> None:
         self._site = site
-        self._token = page_token or site.token or ""
-        self.is_apart = bool(page_token)
+        self._token = site.page_token or site.token or ""
+        self.is_apart = bool(site.page_token)
         # Only in this process: another process on this repository, or a later one, accepts the ticket until it expires.
         self._refused: dict[str, int] = {}
         self._lock = Lock()

@@ -60,8 +60,9 @@ def environment() -> Environment:
     return jinja
 
 
-def _file_address(name: str) -> str:
-    return f"/static/{name}?v={static_files()[name].version}"
+def _file_address(name: str, *, is_in: bool) -> str:
+    """Return the address of a file; a visitor who has not logged in gets it as a part of the login."""
+    return f"/{'static' if is_in else 'login'}/{name}?v={static_files()[name].version}"
 
 
 def render_template(template: str, data: Mapping[str, Any]) -> str:

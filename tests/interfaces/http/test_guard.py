@@ -15,7 +15,7 @@ import pytest
 from looped_cases import for_each
 
 from baton_git.interfaces.http import connection
-from baton_git.interfaces.http.guard import CALLER, FREE_WRONG, Guard, is_token, name_of
+from baton_git.interfaces.http.guard import CALLER, FREE_WRONG, Guard, NoPages, is_token, name_of
 from baton_git.interfaces.http.problems import refusal
 from baton_git.interfaces.http.timing import MAX_BODY, TimeLimits
 
@@ -193,8 +193,13 @@ def test_every_response_forbids_caching():
         assert b"access-control-allow-origin" not in headers
 
 
+class OnePage(NoPages):
+    def is_page(self, path: str) -> bool:
+        return path == "/"
+
+
 def test_a_page_loads_nothing_from_elsewhere():
-    _, headers, _ = asked(Guard(inner, is_page=lambda path: path == "/"), HOST, path="/", method="GET")
+    _, headers, _ = asked(Guard(inner, pages=OnePage()), HOST, path="/", method="GET")
     assert b"default-src 'none'" in headers[b"content-security-policy"]
 
 

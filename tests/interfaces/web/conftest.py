@@ -32,10 +32,10 @@ def serve(top: Path) -> Iterator[Serve]:
             page_token: str | None = None,
             agent: str | None = None,
         ) -> Served:
-            site = Site(CommonOptions(str(repo), namespace, None, None, create=True), token, agent)
+            site = Site(CommonOptions(str(repo), namespace, None, None, create=True), token, agent, page_token)
             with site.work() as ws:
                 begin(ws.branch)
-            served = Served(stack.enter_context(Running(site, whole=whole, page_token=page_token)), site, namespace)
+            served = Served(stack.enter_context(Running(site, whole=whole)), site, namespace)
             stack.callback(site.close)
             stack.callback(served.client.close)
             return served

@@ -32,4 +32,4 @@ def test_a_page_without_a_stream_can_request_the_newest_revision(baton: Any, ser
     assert found["commit"] == served.site.tip("shop")
     assert found["revision"] > 5
     locked = serve(token="secret")
-    locked.get("events?now", code=204)
+    locked.get("events?now", code=401)

@@ -241,4 +241,4 @@ def test_changes_are_sent_as_they_happen(baton: Any, serve: Any) -> None:
 
 def test_events_need_a_login(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
-    assert serve(token="secret").get("events", code=204).text == ""
+    assert "log in at /login" in serve(token="secret").get("events", code=401).text

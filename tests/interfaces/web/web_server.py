@@ -21,6 +21,7 @@ from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.guard import Guard
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.web import routes
+from baton_git.interfaces.web.session_cookie import PageAccess
 
 TOKEN = "an-öpen-sesame of the tests"
 
@@ -77,19 +78,19 @@ def hidden(page: str, fields: dict[str, str]) -> dict[str, str]:
     return {name: unescape(value) for name, value in inputs}
 
 
-def pages_of(site: Site, page_token: str | None = None) -> ASGIApp:
+def pages_of(site: Site) -> ASGIApp:
     """Return the application with the pages but without the APIs, which saves each test a quarter of a second."""
-    app = FastAPI()
-    app.include_router(routes.router(site, page_token=page_token))
-    return Guard(app, site.token, is_page=routes.is_page)
+    app, access = FastAPI(), PageAccess(site)
+    app.include_router(routes.router(site, access))
+    return Guard(app, site.token, pages=routes.LoginGate(access))
 
 
 class Running:
     """A running site: the pages behind the guard or, with `whole`, everything that `baton serve` has."""
 
-    def __init__(self, site: Site, *, whole: bool = False, page_token: str | None = None) -> None:
+    def __init__(self, site: Site, *, whole: bool = False) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
-        app = application(site, page_token=page_token) if whole else pages_of(site, page_token)
+        app = application(site) if whole else pages_of(site)
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listener]}, daemon=True)

@@ -70,7 +70,8 @@ def _serve(app: App, host: str, port: int, token: str | None) -> None:
 
     with http.open_listener(host, port, anywhere=token is not None) as listener:
         app.say(f"serving MCP at {http.url_of(listener)}; stop with Ctrl-C")
-        http.serve(http.make_guarded_app(make_mcp_server(app, over_http=True), listener, token), listener)
+        server = make_mcp_server(app, over_http=True, is_open=token is None)
+        http.serve(http.make_guarded_app(server, listener, token), listener)
 
 
 COMMANDS = {"mcp": mcp_command}

@@ -45,7 +45,7 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
     reach, and all requests need that token, except GET /health and the login of the page.
 
     If BATON_PAGE_TOKEN is set, the login of the web page accepts only that token. So people can use the page, and
-    agents, which have BATON_API_TOKEN, cannot.
+    agents, which have BATON_API_TOKEN, cannot. Without BATON_API_TOKEN, the APIs then refuse every request.
 
     This needs packages: pip install 'baton-git[http]'
 
@@ -74,22 +74,23 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
             f"without a token baton serves only this machine, not {listen_host}",
             hint="set BATON_API_TOKEN to a long secret, or do not set --host and BATON_HOST",
         )
-    site = _open_site(app, token)
+    site = _open_site(app, token, page_token)
     if os.environ.get(DATABASE):
         app.say(f"{DATABASE} names session-baton's database; baton stores its state in git. To import the database:")
         app.say(shell_line(["baton", "import", "session-baton", os.environ[DATABASE], "--all"]))
     with _listen(listen_host, addresses[0], listen_port) as listener:
-        _serve(app, site, listener, _allowed_names(listen_host, addresses[0], allow_host, token), page_token)
+        _serve(app, site, listener, _allowed_names(listen_host, addresses[0], allow_host, token))
 
 
-def _open_site(app: App, token: str | None) -> Site:
+def _open_site(app: App, token: str | None, page_token: str | None) -> Site:
     """Open the repository to serve, so that an invalid option or repository fails now, not at the first request."""
     from baton_git.interfaces.context.person import find_agent  # slow to import
     from baton_git.interfaces.http.site import Site  # takes a quarter of a second, and needs an extra
 
     is_new = app.settings.options.create and app.settings.found_repository is None
     repository = app.settings.repository
-    site = Site(app.settings.options._replace(create=False), token, find_agent(os.environ, app.settings.agent))
+    agent = find_agent(os.environ, app.settings.agent)
+    site = Site(app.settings.options._replace(create=False), token, agent, page_token)
     with site.work() as ws:
         ws.branch.read()
     if is_new:
@@ -102,7 +103,7 @@ def _open_site(app: App, token: str | None) -> Site:
     return site
 
 
-def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] | None, page_token: str | None) -> None:
+def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] | None) -> None:
     import uvicorn  # slow to import, and needs an extra
 
     from baton_git.interfaces.http.app import application
@@ -113,7 +114,7 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
     address, port = listener.getsockname()[:2]
     url = f"http://{f'[{address}]' if ':' in address else address}:{port}"
     config = uvicorn.Config(
-        application(site, hosts=names, page_token=page_token), http=Connection, ws="none", lifespan="on",
+        application(site, hosts=names), http=Connection, ws="none", lifespan="on",
         log_level="error", access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=30,
         limit_concurrency=500, timeout_graceful_shutdown=LEAVE_SECONDS,
     )  # fmt: skip
