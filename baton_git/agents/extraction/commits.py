@@ -77,7 +77,7 @@ def find_git_work(command: str, folder: str | None) -> GitWork:
     repositories: list[str | None] = []
     for command_ in script.commands:
         if command_.words[0].rpartition("/")[2] == "git":
-            verb, rest, git_folder = _parse_git_words(command_)
+            verb, rest, git_folder = parse_git_words(command_)
             if verb in _COMMITTING and not {"--dry-run", "--abort", "--quit", "-n" if verb != "commit" else ""} & set(
                 rest
             ):
@@ -89,7 +89,7 @@ def find_git_work(command: str, folder: str | None) -> GitWork:
     return GitWork(tuple(commit_commands), tuple(repositories))
 
 
-def _parse_git_words(command: SimpleCommand) -> tuple[str, tuple[str, ...], str | None]:
+def parse_git_words(command: SimpleCommand) -> tuple[str, tuple[str, ...], str | None]:
     """Return git's subcommand, its arguments, and the folder in which it works, or None if that is unknown."""
     words, folder, at = command.words, command.folder, 1
     while at < len(words) and words[at].startswith("-"):

@@ -40,6 +40,9 @@ class HookSession(NamedTuple):
         recalled: digests of the sentences already added to its prompts.
         spawn_record: the id of the session's spawn record, if baton started the session.
         saves_later: whether the facts of a turn may be saved shortly after its end, because nothing else is due then.
+        doubt: why its transcript probably belongs to another project, so that its facts are not saved; see
+            `mining.weighing`.
+        is_weighed: whether that was decided.
         saved_turn: the id of the last turn whose facts were saved after its hook had ended.
     """
 
@@ -66,6 +69,8 @@ class HookSession(NamedTuple):
     spawn_record: str = ""
     saves_later: bool = False
     saved_turn: str = ""
+    doubt: str = ""
+    is_weighed: bool = False
 
 
 _STORED_NAMES = {

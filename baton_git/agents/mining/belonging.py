@@ -8,37 +8,41 @@ A folder that no longer exists belongs to the repository in these cases: it is a
 git still lists); it is inside a former work tree, and a commit has files in it; or the transcripts of its sessions name
 commits, a remote or a branch of the repository (see `find_proven`). In all other cases it is unknown whether a missing
 folder belongs to the repository, and its sessions are not imported.
+
+Where a folder belongs to the repository, the transcript may still contradict that: see `weighing`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from baton_git.agents.extraction.repository import find_subjects
+from baton_git.agents.mining.addresses import list_remotes, normalise_address
 from baton_git.agents.mining.evidence import MAX_SUBJECT, Evidence
+from baton_git.agents.mining.weighing import COMMON_BRANCHES
 from baton_git.core.errors import BatonError
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 from baton_git.git.store import Repository
 from baton_git.git.store.checkouts import list_work_trees
 
-_COMMON_BRANCHES = frozenset(
-    ("main", "master", "trunk", "develop", "development", "dev", "staging", "production", "HEAD")
-)
 Verdict = Literal["ours", "elsewhere", "unclear"]
-
-_ADDRESS = re.compile(r"\A(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)(?::[0-9]+)?[:/]+(.*?)(?:\.git)?/*\Z")
 
 
 class Belonging(NamedTuple):
-    """Whether a folder belongs to a repository; and if it does, the top of its work tree."""
+    """Whether a folder belongs to a repository.
+
+    Attributes:
+        work_tree: the top of its work tree, if it belongs to the repository.
+        clone: the repository that contains the folder, if it is another clone of the project.
+    """
 
     verdict: Verdict
     work_tree: str | None = None
+    clone: Repository | None = None
 
 
 ELSEWHERE = Belonging("elsewhere")
@@ -97,12 +101,12 @@ class ProjectFolders:
         top = str(enclosing.work_tree) if enclosing.work_tree is not None else None
         if os.path.realpath(enclosing.common_dir) == os.path.realpath(self._repository.common_dir):
             return Belonging("ours", top)
-        return Belonging("ours", top) if self._shares_remote(enclosing) else ELSEWHERE
+        return Belonging("ours", top, enclosing) if self._shares_remote(enclosing) else ELSEWHERE
 
     def _shares_remote(self, other: Repository) -> bool:
         """Whether another repository is a clone of the same project: whether the two have a remote in common."""
         try:
-            return bool(_list_remotes(other) & _list_remotes(self._repository))
+            return bool(list_remotes(other) & list_remotes(self._repository))
         except (BatonError, OSError):
             return False
 
@@ -136,7 +140,7 @@ class ProjectFolders:
         Args:
             evidence: for each transcript, the folder in which its session started, and its evidence.
         """
-        own_remotes, branches = _list_remotes(self._repository), self._list_branches()
+        own_remotes, branches = list_remotes(self._repository), self._list_branches()
         subjects = self._find_subjects({commit.hash for _, piece in evidence for commit in piece.commits})
         return [
             bool(_list_addresses(piece) & own_remotes)
@@ -154,7 +158,7 @@ class ProjectFolders:
             names = self._git().run_git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").splitlines()
         except GitUnavailable:
             return set()
-        return {name for name in names if not name.startswith("baton/")} - _COMMON_BRANCHES
+        return {name for name in names if not name.startswith("baton/")} - COMMON_BRANCHES
 
     def _find_subjects(self, hashes: set[str]) -> dict[str, str]:
         try:
@@ -186,21 +190,8 @@ def _is_known(hash_: str, subject: str, subjects: Mapping[str, str]) -> bool:
     return text.startswith(subject) if subject else len(hash_) >= 40
 
 
-def _list_remotes(repository: Repository) -> set[str]:
-    """Return the normalised addresses of a repository's remotes."""
-    config = repository.config()
-    names = (name for name in config.keys("remote") if name.endswith(".url"))
-    return {_normalise_address(address) for name in names if (address := config.get(f"remote.{name}"))}
-
-
 def _list_addresses(piece: Evidence) -> set[str]:
-    return {_normalise_address(address) for address in piece.remotes}
-
-
-def _normalise_address(address: str) -> str:
-    """Return an address without scheme, user and suffix: `git@host:a/b.git` and `https://host/a/b` are the same."""
-    match = None if address.startswith(("/", ".", "file:")) else _ADDRESS.match(address.lower())
-    return f"{match[1]}/{match[2]}" if match else address
+    return {normalise_address(address) for address in piece.remotes}
 
 
 def _is_within(path: str, folder: str) -> bool:

@@ -13,6 +13,7 @@ from baton_git.core.errors import BatonError, NotFound
 from baton_git.interfaces.context.handoff import read_handoff_options
 from baton_git.interfaces.context.invocation import Call
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.doubtful_sessions import find_session_doubt
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff, ExtractHandoff, extract_handoff
 from baton_git.systems.gobby.mining import Mine, keep_local_turns
 from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, recall
@@ -21,8 +22,10 @@ READING_SECONDS = 3.0
 """Time limit in seconds for reading new transcripts before a question is answered."""
 
 
-def find_newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
+def find_newest_transcript(agent: str | None, ws: Workspace) -> tuple[Path, str, str | None]:
     """Find the newest transcript of a session in the current folder, or in one above or below it; else of any session.
+
+    Sessions in this folder that probably worked in another project are skipped.
 
     Args:
         agent: the agent CLI; None for any.
@@ -38,6 +41,8 @@ def find_newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
     for name in [agent] if agent else AGENTS:
         for number, transcript in enumerate(AGENTS[name].transcripts.sessions(Path.home(), dict(os.environ))):
             is_here = transcript.cwd is not None and _is_around(here, os.path.realpath(transcript.cwd))
+            if is_here and find_session_doubt(ws, name, transcript.session or "", transcript.path, transcript.cwd):
+                continue
             if number == 0 or is_here:
                 newest.append((is_here, transcript.path.stat().st_mtime, transcript, name))
             if is_here:
@@ -76,7 +81,7 @@ def extract_with_settings(
     """
     newest: dict[str, Any] = {}
     if verb_input.transcript is None:
-        path, cli, cwd = find_newest_transcript(agent)
+        path, cli, cwd = find_newest_transcript(agent, ws)
         folder = verb_input.folder or (Path(cwd).absolute() if cwd else None)
         newest = {"transcript": path, "cli": cli, "folder": folder}
     settings = {"options": read_handoff_options(call, file), "session": call.settings.session}

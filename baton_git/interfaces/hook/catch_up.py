@@ -10,6 +10,7 @@ from pathlib import Path
 from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSessionStore
 from baton_git.agents.hook_events.live_sessions import is_running
+from baton_git.agents.mining.addresses import store_addresses
 from baton_git.core.errors import BatonError
 from baton_git.core.times import iso
 from baton_git.interfaces.hook.inputs import HookInputs
@@ -28,6 +29,7 @@ def catch_up(
 ) -> None:  # fmt: skip
     """Save unsaved facts of other sessions of this work tree, and end all sessions whose process is gone."""
     memory = settings.memory
+    attempt(lambda: store_addresses(ws.branch.store.repository), "catch-up", problems)
     own = (current.cli, current.session)
     others = [other for other in memory.all() if not other.ended and (other.cli, other.session) != own]
     gone = [other for other in others if not is_running(other) or _end_unwatched(ws, now, other)]
@@ -70,7 +72,7 @@ def _save_unsaved(
         session = session._replace(transcript=(turn and turn.transcript) or session.transcript)
         facts = SessionFacts(ws, now, settings, session, problems, turn=turn)
         saved = attempt(lambda: facts.save("catch_up" if is_gone else "stop"), "catch-up", problems)
-        session = saved[1] if saved is not None else session
+        session = saved[1] if saved is not None else facts.session
     is_over = is_gone and len(problems) == known_problems
     settings.memory.save(session._replace(ended=GONE) if is_over else session)
 

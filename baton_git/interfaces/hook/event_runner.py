@@ -153,6 +153,7 @@ class EventRunner:
 
     def _save_facts(self, trigger: str, force: bool) -> None:
         saved = self.attempt(lambda: self._facts.save(trigger, force=force))
+        self._remember(doubt=self._facts.session.doubt, is_weighed=self._facts.session.is_weighed)
         if saved is not None:
             extraction, session = saved
             self._remember(size=session.size, transcript=session.transcript, saved_turn=session.saved_turn)

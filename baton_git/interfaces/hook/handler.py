@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import datetime
 
@@ -42,4 +43,6 @@ def _new_session(ws: Workspace, event: Payload, settings: HookInputs) -> HookSes
     git_dir = str(ws.branch.store.repository.git_dir)
     spawned = settings.environment.get(SPAWNED, "")
     session = HookSession(event.agent, event.session, git_dir, event.cwd, event.transcript, settings.pid)
-    return session._replace(spawn_record=spawned)
+    # A session without a transcript begins here; one with a past may have worked in another project at the same place.
+    begins = event.kind == START and bool(event.transcript) and not os.path.lexists(event.transcript)
+    return session._replace(spawn_record=spawned, is_weighed=begins)

@@ -66,6 +66,11 @@ class SessionFacts:
         self._ws, self._now, self._settings, self._session = ws, now, settings, session
         self._is_starting, self._response, self._turn, self._problems = is_starting, response, turn, problems
 
+    @property
+    def session(self) -> HookSession:
+        """The session with what was found out about it."""
+        return self._session
+
     @cached_property
     def transcript(self) -> Path | None:
         """The session's transcript: the one that the agent named, else the one with the session's id."""
@@ -131,7 +136,7 @@ class SessionFacts:
         """Save the facts if there are new ones.
 
         Returns:
-            The facts, and the state of the session to store; None if there is no transcript.
+            The facts, and the state of the session to store; None without a transcript, or if the session is doubtful.
         """
         from baton_git.systems.gobby.handoffs import store_handoff  # slow to import, and often not needed
         from baton_git.systems.gobby.session_turns import store_turns
@@ -140,6 +145,15 @@ class SessionFacts:
         if path is None:
             return None
         size = path.stat().st_size
+        if not self._session.is_weighed:
+            self._session = self._weigh(path)
+        if self._session.doubt:
+            self._problems.append(
+                f"{self._session.cli}/{self._session.session}: its facts are not saved, because the session probably"
+                f" worked in another project: it {self._session.doubt}"
+                f" (if it belongs here: baton mine --take {self._session.cli}/{self._session.session})"
+            )
+            return None
         extraction = self.extract()
         if extraction.unread:
             self._problems.append(f"{extraction.unread} lines of {one_line(str(path), 300)} could not be read")
@@ -152,6 +166,18 @@ class SessionFacts:
             attempt(lambda: store_turns(self._ws, extraction, folder), "turns", self._problems)
         session = self._session._replace(size=size, transcript=str(path))
         return extraction, session._replace(saved_turn=self._turn.id) if self._turn is not None else session
+
+    def _weigh(self, path: Path) -> HookSession:
+        """Return the session with the decision whether its transcript contradicts this repository.
+
+        A session that began here is not in doubt: only the hooks of a resumed session, or hooks that were installed
+        later, find a transcript with a past.
+        """
+        from baton_git.systems.gobby.doubtful_sessions import find_session_doubt  # needed once in a session
+
+        session = self._session
+        doubt = find_session_doubt(self._ws, session.cli, session.session, path, session.cwd or None)
+        return session._replace(doubt=str(doubt or ""), is_weighed=doubt is None)
 
 
 def find_transcript(agent: str, session: str, home: Path, environment: Mapping[str, str]) -> Path | None:

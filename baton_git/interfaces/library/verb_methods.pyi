@@ -463,6 +463,7 @@ class VerbMethods:
         dry_run: bool = False,
         project: str | None = None,
         all_projects: bool = False,
+        take: tuple[str, Ellipsis] = ...,
         home: str = "",
         variables: dict[str, str] = ...,
     ) -> MineResult: ...

@@ -14,12 +14,15 @@ from typing import ClassVar, NamedTuple
 from pydantic import Field, model_validator
 
 from baton_git.agents.extraction.extracting import check_agent_name
+from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.mining.addresses import store_addresses
 from baton_git.agents.mining.belonging import Belonging, ProjectFolders, is_folder, is_moved
 from baton_git.agents.mining.candidates import Candidate, list_candidates
 from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidence
 from baton_git.agents.mining.expiry import find_expiring
 from baton_git.agents.mining.progress import MiningProgress
 from baton_git.agents.mining.running import make_running_check
+from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotFound
 from baton_git.core.natural_times import TimeField, parse_moment
@@ -33,6 +36,7 @@ from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.doubtful_sessions import open_repository_evidence, weigh_transcript
 from baton_git.systems.gobby.mined_sessions import (
     MinedSession,
     has_news,
@@ -47,6 +51,10 @@ LOOK_AGAIN = timedelta(minutes=1)
 """After a complete run of `keep_local_turns`, runs are skipped for this time: listing the transcripts takes longer than
 a search."""
 
+MAX_WEIGHED = 64 << 20
+"""Maximum number of bytes of transcripts that `count_new` searches for evidence of another project."""
+ALL = "all"
+
 
 class Mine(Input):
     """The transcripts to import."""
@@ -60,6 +68,9 @@ class Mine(Input):
         None, description="Import the sessions of this folder: an earlier folder of the repository, or another clone."
     )
     all_projects: bool = Field(False, description="Import the sessions of all projects into this namespace.")
+    take: tuple[str, ...] = Field(
+        (), description="Also import these doubtful sessions (AGENT/SESSION), or `all` of them.", examples=[["all"]]
+    )
     home: str = Field(
         "", description="The home directory in which the agent CLIs store transcripts. Default: your home directory."
     )
@@ -80,6 +91,17 @@ class MinedTranscript(ResultPart):
     id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
     ended: str = Field(description="The time of the session's last event.", examples=["2026-06-17T12:30:00Z"])
     goal: str = Field(description="The goal of the session.")
+    path: str = Field(description="The path of its transcript.")
+
+
+class DoubtfulTranscript(ResultPart):
+    """A session that started in a folder of this repository, but whose transcript names another project."""
+
+    id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
+    folder: str = Field(description="The folder in which it started.")
+    reasons: list[str] = Field(
+        description="What contradicts the folder.", examples=[["used the remote git.example/globex/payroll"]]
+    )
     path: str = Field(description="The path of its transcript.")
 
 
@@ -107,6 +129,9 @@ class MineResult(AtNamespace):
     )
     unclear_folders: list[str] = Field(description="The deleted folders, as far as the transcripts name them.")
     elsewhere: int = Field(description="The number of transcripts of other projects.")
+    doubtful: list[DoubtfulTranscript] = Field(
+        description="The sessions that were not imported because they probably worked in another project."
+    )
     problems: list[str] = Field(description="Messages about files that could not be read or parsed.")
     expiring: list[ExpiringTranscripts] = Field(
         description="The transcripts that agent CLIs will delete within a week."
@@ -123,7 +148,7 @@ class MineResult(AtNamespace):
     options={
         "agent": Option(hidden=True), "home": Option(hidden=True), "variables": Option(hidden=True),
         "since": Option(metavar="TIME"),
-        "project": Option(metavar="PATH"), "all_projects": Option(names=("--all",)),
+        "project": Option(metavar="PATH"), "all_projects": Option(names=("--all",)), "take": Option(metavar="SESSION"),
     },
     examples=("baton mine --dry-run", "baton mine", "baton mine --agent codex --since 2026-06-01"),
 )  # fmt: skip
@@ -132,7 +157,9 @@ def mine(ws: Workspace, now: datetime, verb_input: Mine) -> MineResult:
 
     Each session becomes a handoff like those that the hooks store, without secrets. All handoffs are stored in one
     commit. A session that is already stored is updated only if its transcript has newer facts. A session in a folder
-    that no longer exists is imported only if git or the transcript shows that it worked in this repository.
+    that no longer exists is imported only if git or the transcript shows that it worked in this repository. A session
+    in a folder of this repository is not imported if its transcript names another project, for example because two
+    projects were mounted at the same place; it is listed as doubtful.
 
     Raises:
         InvalidArgument: there is no such agent, or a time cannot be parsed.
@@ -158,7 +185,7 @@ def count_new(ws: Workspace, now: datetime, verb_input: Mine) -> int:
     """
     run = _MiningRun(ws, now, verb_input.model_copy(update={"dry_run": True}), looks_inside=False)
     run.select_transcripts(None)
-    return len(run.to_read)
+    return run.count_undoubted()
 
 
 def keep_local_turns(ws: Workspace, now: datetime, verb_input: Mine, seconds: float) -> int:
@@ -216,10 +243,11 @@ def _hold_lock(ws: Workspace, *, needed: bool) -> Iterator[None]:
 
 
 class _SelectedTranscript(NamedTuple):
-    """A transcript to read, and the work tree of its session."""
+    """A transcript to read, and the folder in which its session started, with the work tree."""
 
     candidate: Candidate
-    work_tree: str | None
+    belonging: Belonging
+    cwd: str | None
 
 
 class _MiningRun:
@@ -234,6 +262,11 @@ class _MiningRun:
         self._count: Counter[str] = Counter()
         self._unclear_folders: set[str] = set()
         self._problems: list[str] = []
+        self._proven: set[Path] = set()
+        self._cwds: dict[Path, str | None] = {}
+        self._doubtful: list[DoubtfulTranscript] = []
+        self._repositories: dict[str, RepositoryEvidence] = {}
+        self._memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
         self._ours: list[Candidate] = []
         self._sessions: dict[str, tuple[Candidate, MinedSession]] = {}
         self._bytes = 0
@@ -267,10 +300,11 @@ class _MiningRun:
                 continue
             if outcome is None and is_being_written(candidate):
                 outcome = "active"
+            item = _SelectedTranscript(candidate, belonging, self._cwds.get(candidate.path))
             if outcome is not None:
                 self._count[outcome] += 1
-            else:
-                self.to_read.append(_SelectedTranscript(candidate, belonging.work_tree))
+            elif not self._looks_inside or not self._is_doubtful(item, ids):
+                self.to_read.append(item)
         if self._verb_input.project is not None and not self._ours:
             self._problems.append(f"{show_path(Path(self._verb_input.project))}: no session worked in this folder")
 
@@ -292,13 +326,13 @@ class _MiningRun:
         if self._verb_input.all_projects:
             return {candidate.path: Belonging("ours") for candidate in candidates}
         folders = self._open_project_folders()
-        cwds = {item.path: item.cwd or folders.resolve_digest(item.cwd_digest) for item in candidates}
+        cwds = self._cwds = {item.path: item.cwd or folders.resolve_digest(item.cwd_digest) for item in candidates}
         judged = {path: folders.judge(cwd) for path, cwd in cwds.items()}
         unclear = [item for item in candidates if self._looks_inside and judged[item.path].verdict == "unclear"]
-        proven = self._find_proven(folders, unclear)
+        self._proven = self._find_proven(folders, unclear)
         for item in unclear:
             cwd = cwds[item.path]
-            if item.path in proven:
+            if item.path in self._proven:
                 judged[item.path] = Belonging("ours", cwd)
             elif cwd is not None:
                 judged[item.path] = folders.judge(cwd)
@@ -332,7 +366,10 @@ class _MiningRun:
         note = self._progress.note(candidate)
         if "commits" in note:
             commits = tuple(NamedCommit(*commit) for commit in note["commits"])
-            return Evidence(commits, tuple(note["remotes"]), tuple(note["branches"]))
+            remotes, branches, namespaces = (
+                tuple(note.get(name, ())) for name in ("remotes", "branches", "namespaces")
+            )
+            return Evidence(commits, remotes, branches, namespaces, bool(note.get("has_remotes")))
         try:
             evidence = find_evidence(candidate.path)
         except BatonError as error:
@@ -341,6 +378,46 @@ class _MiningRun:
         if self._writes:
             self._progress.add(candidate, **evidence._asdict())
         return evidence
+
+    # --- sessions of another project in a folder of this one
+
+    def _is_doubtful(self, item: _SelectedTranscript, ids: set[str]) -> bool:
+        """Whether a session is left out because its transcript contradicts its folder; if so, it is listed."""
+        candidate, id_ = item.candidate, f"{item.candidate.agent}/{item.candidate.session}"
+        is_taken = self._verb_input.all_projects or not {id_, ALL}.isdisjoint(self._verb_input.take)
+        if is_taken or id_ in ids or candidate.path in self._proven:
+            return False
+        hooked = self._memory.get(candidate.agent, candidate.session)
+        if hooked is not None and not hooked.doubt:
+            return False
+        doubt = self._find_doubt(item)
+        if doubt is not None:
+            self._doubtful.append(DoubtfulTranscript(
+                id=id_, folder=item.cwd or "", reasons=list(doubt.reasons), path=str(candidate.path)
+            ))  # fmt: skip
+        return doubt is not None
+
+    def _find_doubt(self, item: _SelectedTranscript) -> Doubt | None:
+        candidate, clone = item.candidate, item.belonging.clone
+        repository = clone or self._ws.branch.store.repository
+        key = str(repository.common_dir)
+        if key not in self._repositories:
+            self._repositories[key] = open_repository_evidence(self._ws, clone)
+        named, changed = self._read_evidence(candidate), candidate.mtime_ns / 1e9
+        try:
+            evidence = self._repositories[key]
+            return weigh_transcript(evidence, candidate.agent, candidate.path, item.cwd, named, changed)
+        except (BatonError, OSError) as error:
+            self._problems.append(str(error))
+            return None
+
+    def count_undoubted(self) -> int:
+        """Return the number of transcripts to read without the doubtful ones, as far as `MAX_WEIGHED` bytes show."""
+        ids, weighed, number = self._stored_ids(), 0, 0
+        for item in self.to_read:
+            weighed += item.candidate.size
+            number += weighed > MAX_WEIGHED or not self._is_doubtful(item, ids)
+        return number
 
     def _follow_move(self, belonging: Belonging) -> Belonging:
         """Return `belonging` with the current folder as the work tree if the repository was moved here, otherwise
@@ -385,7 +462,8 @@ class _MiningRun:
         if session is not None and (not self._writes or has_turns(self._ws, candidate)):
             return session
         try:
-            session = read_session(self._ws, self._now, candidate, item.work_tree, keep_turns=self._writes)
+            work_tree = item.belonging.work_tree
+            session = read_session(self._ws, self._now, candidate, work_tree, keep_turns=self._writes)
         except (BatonError, OSError) as error:
             self._problems.append(str(error))
             return None
@@ -402,10 +480,11 @@ class _MiningRun:
 
     def keep_turns(self, end: float) -> int:
         """Store the turns of the transcripts until `end` (monotonic clock); return the number of unread transcripts."""
+        ids = self._stored_ids()
         for number, item in enumerate(self.to_read):
             if time.monotonic() > end:
                 return len(self.to_read) - number
-            if not has_turns(self._ws, item.candidate):
+            if not has_turns(self._ws, item.candidate) and not self._is_doubtful(item, ids):
                 self._read(item)
         return 0
 
@@ -416,12 +495,14 @@ class _MiningRun:
         sessions = sorted(self._sessions.values(), key=lambda pair: (pair[1].ended, pair[1].id), reverse=True)
         if self._writes:
             self._store(sessions)
+            store_addresses(self._ws.branch.store.repository)
         expiring = find_expiring(self._ours, self._now, self._home, self._verb_input.variables)
         return MineResult(
             **full_position(self._ws.branch.read()),
             dry_run=self._verb_input.dry_run,
             imported=[_describe(candidate, session) for candidate, session in sessions],
             **{name: self._count[name] for name in ("known", "active", "empty", "unclear", "elsewhere")},
+            doubtful=self._doubtful,
             unclear_folders=sorted(self._unclear_folders),
             problems=self._problems,
             expiring=[ExpiringTranscripts(**{**item._asdict(), "settings": str(item.settings)}) for item in expiring],

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, PrivateAttr
 
+from baton_git.agents.mining.addresses import store_addresses
 from baton_git.core.brief import BUDGET, MIN_BUDGET
 from baton_git.core.names import Namespace
 from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
@@ -70,6 +71,7 @@ def init(ws: Workspace, now: datetime, verb_input: NewNamespace) -> InitResult:
         branch.check_chosen_name()
     created = branch.read().commit is None
     revision = branch.create(ws.stamp("init", now))
+    store_addresses(branch.store.repository)
     repository = str(branch.store.repository.common_dir)
     return InitResult(**full_position(revision), created=created, ref=branch.ref, repository=repository)
 

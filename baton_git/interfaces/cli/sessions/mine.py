@@ -23,6 +23,7 @@ from baton_git.systems.gobby.mining import Mine, MineResult, count_new, mine
 
 PROBLEMS_SHOWN = 10
 FOLDERS_SHOWN = 5
+DOUBTFUL_SHOWN = 10
 
 
 def _fill(app: App, values: Values) -> Values:
@@ -42,6 +43,13 @@ def _run(app: App, ws: Workspace, verb_input: Mine, values: Values) -> MineResul
     is_new = ws.branch.read().commit is None
     with progress_line("reading transcripts (bytes)") as line:
         result = mine(replace(ws, progress=line.advance), app.now, verb_input)
+    if result.doubtful and not verb_input.dry_run and not app.json and at_terminal():
+        app.say(*_describe_doubtful(result))
+        if agrees(f"Import {count_noun(len(result.doubtful), 'doubtful session')}, too?"):
+            taken = tuple(item.id for item in result.doubtful)
+            with progress_line("reading transcripts (bytes)") as line:
+                more = mine(replace(ws, progress=line.advance), app.now, verb_input.model_copy(update={"take": taken}))
+            result = more.model_copy(update={"imported": [*more.imported, *result.imported]})
     if is_new and result.commit is not None:
         app.tell_new_namespace(result.namespace)
     return result
@@ -90,6 +98,7 @@ def _describe(result: MineResult) -> Iterator[str]:
     yield from (f"    {flat(folder)}" for folder in folders[:FOLDERS_SHOWN])
     if len(folders) > FOLDERS_SHOWN:
         yield f"    and {count_noun(len(folders) - FOLDERS_SHOWN, 'more folder')} (--json has all)"
+    yield from _describe_doubtful(result)
     if result.secrets:
         yield f"  {count_noun(result.secrets, 'secret was', 'secrets were')} removed"
     yield from (f"  {flat(problem)}" for problem in result.problems[:PROBLEMS_SHOWN])
@@ -99,6 +108,18 @@ def _describe(result: MineResult) -> Iterator[str]:
         count = count_noun(item.number, "transcript")
         title, days = AGENTS[item.agent].title, f"{item.kept_days:g} days"
         yield flat(f"{count} will be deleted within 7 days: {title} keeps them for {days} ({item.settings})")
+
+
+def _describe_doubtful(result: MineResult) -> Iterator[str]:
+    if not result.doubtful:
+        return
+    sessions = count_noun(len(result.doubtful), "session")
+    yield f"  {sessions} started in a folder of this repository, but probably worked in another project:"
+    for item in result.doubtful[:DOUBTFUL_SHOWN]:
+        yield f"    {flat(item.id)}: {flat('; '.join(item.reasons))}"
+    if len(result.doubtful) > DOUBTFUL_SHOWN:
+        yield f"    and {count_noun(len(result.doubtful) - DOUBTFUL_SHOWN, 'more session')} (--json has all)"
+    yield "    to import one: baton mine --take SESSION; all: baton mine --take all"
 
 
 ADDITIONS = {

@@ -1,0 +1,236 @@
+"""Weigh the evidence in a transcript against a repository: did its session work in another project?
+
+The folder alone proves little: containers mount every project at one place, and a folder can be replaced. So a session
+that started in a folder of the repository is doubtful if its transcript contradicts that and nothing supports it.
+
+Proof that it worked here is a current or former remote that git named in the session, or a commit of the session that
+the repository has, by its id, its subject (a rebase changes only the id) or the map of rewritten commits. Without
+proof, another remote contradicts, unless a file, a branch or the name of the repository is the same; commits that are
+not here contradict, unless a file or a branch is here. A branch, files and a namespace that are not here, and a time
+before the repository was made, are weak: branches are deleted, files are renamed. Two of them contradict.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from baton_git.agents.extraction.repository import find_subjects
+from baton_git.agents.mining.addresses import list_own_addresses, normalise_address, share_name
+from baton_git.agents.mining.evidence import MAX_SUBJECT, Evidence, NamedCommit
+from baton_git.agents.mining.git_use import GitUse
+from baton_git.core.output import one_line
+from baton_git.git.rewritten import load_rewritten
+from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.store import Repository
+
+COMMON_BRANCHES = frozenset(
+    ("main", "master", "trunk", "develop", "development", "dev", "staging", "production", "HEAD")
+)
+"""Names of branches that many repositories use."""
+_COMMON_FILES = frozenset(
+    (
+        "readme.md", "readme", "license", "license.md", "changelog.md", "contributing.md", "claude.md", "agents.md",
+        "gemini.md", ".gitignore", ".env", ".env.example", "package.json", "package-lock.json", "tsconfig.json",
+        "pyproject.toml", "setup.py", "requirements.txt", "cargo.toml", "go.mod", "makefile", "dockerfile",
+        "docker-compose.yml", "compose.yaml", "main.py", "app.py", "main.go", "main.rs", "lib.rs", "mod.rs",
+        "index.html", "index.js", "index.ts", "main.ts", "main.js", "app.tsx", "page.tsx", "layout.tsx", "__init__.py",
+        "conftest.py", "manage.py", "settings.json", "vite.config.ts",
+    )
+)  # fmt: skip
+"""Names of files that many projects have."""
+_GENERIC = re.compile(
+    r"(?:wip|tmp|test|tests|init|initial|initial commit|initial import|first commit|root|fix|fixes|fix typo|typo|update"
+    r"|updates|update readme(?:\.md)?|cleanup|clean up|changes|more|refactor|format|lint|x|a|b|\.)[.!]?\Z",
+    re.IGNORECASE,
+)
+"""Subjects that many projects have; such a commit is recognised by its id only."""
+_MAX_SUBJECTS = 200_000
+_MARGIN = 60.0
+"""Seconds by which the clocks of a container and its host may differ."""
+
+
+class Doubt(NamedTuple):
+    """Why a session probably worked in another project; each reason completes "the session …"."""
+
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(self.reasons)
+
+
+class Weighed(NamedTuple):
+    """The evidence of one transcript.
+
+    Attributes:
+        named: what a search for patterns finds in it.
+        changed: when it was last changed, in seconds since 1970.
+        read_use: reads what the session did in its folder; called only if that decides.
+    """
+
+    named: Evidence
+    changed: float
+    read_use: Callable[[], GitUse]
+
+
+class RepositoryEvidence:
+    """What a repository shows of itself: remotes, commits, branches, files, namespaces, and when it was made.
+
+    Each is looked up when it is first needed.
+
+    Args:
+        work_tree: the top of the work tree, to look for files that are not committed.
+        namespaces: the names of the repository's namespaces.
+    """
+
+    def __init__(
+        self, repository: Repository, work_tree: Path | None, environment: Mapping[str, str], namespaces: Iterable[str]
+    ) -> None:
+        self._repository, self._work_tree = repository, work_tree
+        self._environment, self._namespaces = dict(environment), set(namespaces)
+        self._git = SessionRepository(Path(repository.common_dir), self._environment)
+
+    @cached_property
+    def addresses(self) -> set[str]:
+        return list_own_addresses(self._repository, self._environment) | self._list_merged()
+
+    @cached_property
+    def branches(self) -> set[str]:
+        """The branches and remote branches, and those that the reflog of HEAD names."""
+        names = {name.partition("/")[2] for name in self._run_git("for-each-ref", "--format=%(refname:lstrip=2)",
+                                                                 "refs/remotes").splitlines()}  # fmt: skip
+        names |= set(self._run_git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").splitlines())
+        moves = self._run_git("log", "--walk-reflogs", "--format=%gs", "--max-count=2000", "HEAD", "--").splitlines()
+        for move in moves:
+            if move.startswith("checkout: moving from "):
+                names |= set(move.removeprefix("checkout: moving from ").split(" to "))
+        return names - COMMON_BRANCHES
+
+    @cached_property
+    def made(self) -> float | None:
+        """When the repository was put into its folder (seconds since 1970): the oldest time in its git directory."""
+        common = Path(self._repository.common_dir)
+        times = [path.lstat().st_mtime for pattern in ("*", "*/*") for path in common.glob(pattern) if _exists(path)]
+        return min(times, default=None)
+
+    @cached_property
+    def _subjects(self) -> set[str]:
+        lines = self._run_git("log", "--all", "--reflog", "--format=%s", f"--max-count={_MAX_SUBJECTS}").splitlines()
+        return {_shorten(line) for line in lines}
+
+    def _list_merged(self) -> set[str]:
+        """Return the addresses in the subjects of merges of pulled branches: `Merge branch 'main' of HOST:PATH`."""
+        texts = self._run_git("log", "--all", "--merges", "--format=%s", "--max-count=1000").splitlines()
+        merged = (text.partition("' of ")[2].partition(" into ")[0] for text in texts if text.startswith("Merge "))
+        return {normalise_address(address) for address in merged if address}
+
+    def find_known(self, commits: Sequence[NamedCommit]) -> list[NamedCommit]:
+        """Return those commits that the repository has, or had under another id."""
+        try:
+            found = find_subjects(self._git, sorted({commit.hash for commit in commits}))
+        except GitUnavailable:
+            found = {}
+        rewritten = load_rewritten(Path(self._repository.common_dir))
+        return [
+            commit for commit in commits
+            if _is_same(commit, found) or any(old.startswith(commit.hash) for old in rewritten)
+            or (not _GENERIC.match(commit.subject or "x") and _shorten(commit.subject) in self._subjects)
+        ]  # fmt: skip
+
+    def find_files(self, names: Sequence[str]) -> list[str]:
+        """Return those files that the work tree has, or that a commit of any branch has or had."""
+        top = self._work_tree
+        here = {name for name in names if top is not None and os.path.lexists(os.path.join(top, name))}  # noqa: PTH118
+        missing = [name for name in names if name not in here]
+        if missing:
+            output = self._run_git(
+                "log", "--all", "--exclude=baton/*", "--branches", "--format=", "--name-only", "-z", "--no-renames",
+                "--diff-filter=A", "--", *(f":(top,literal){name}" for name in missing),
+            )  # fmt: skip
+            here |= {name.strip("\n") for name in output.split("\0")} & set(missing)
+        return [name for name in names if name in here]
+
+    def has_namespace(self, names: Iterable[str]) -> bool:
+        return not self._namespaces.isdisjoint(names)
+
+    def _run_git(self, *arguments: str) -> str:
+        try:
+            return self._git.run_git(*arguments)
+        except GitUnavailable:
+            return ""
+
+
+def find_doubt(evidence: Weighed, repository: RepositoryEvidence) -> Doubt | None:
+    """Return why a session that started in a folder of the repository probably worked elsewhere, or None."""
+    named = evidence.named
+    branches = {branch for branch in named.branches if branch not in COMMON_BRANCHES and branch != ""}
+    strange_branch = bool(branches) and branches.isdisjoint(repository.branches)
+    is_older = repository.made is not None and evidence.changed + _MARGIN < repository.made
+    strange_namespace = bool(named.namespaces) and not repository.has_namespace(named.namespaces)
+    if not (named.remotes or named.commits or named.has_remotes or strange_branch or is_older or strange_namespace):
+        return None
+    return _weigh(
+        named, evidence.read_use(), repository, strange_branch=strange_branch, is_older=is_older,
+        strange_namespace=strange_namespace,
+    )  # fmt: skip
+
+
+def _weigh(
+    named: Evidence, use: GitUse, repository: RepositoryEvidence, *, strange_branch: bool, is_older: bool,
+    strange_namespace: bool,
+) -> Doubt | None:  # fmt: skip
+    remotes = sorted({normalise_address(address) for address in (*named.remotes, *use.remotes)})
+    heads = [commit for commit in named.commits if not commit.subject and len(commit.hash) >= 40]
+    commits = [*use.commits, *heads]
+    if not repository.addresses.isdisjoint(remotes) or repository.find_known(commits):
+        return None
+    branches = {*named.branches, *use.branches} - COMMON_BRANCHES
+    has_files = _are_known([*use.files], repository)
+    is_supported = has_files is True or not branches.isdisjoint(repository.branches)
+    is_related = any(share_name(first, second) for first in remotes for second in repository.addresses)
+    other_remote = bool(remotes) and not is_related
+    weak = {
+        f"was on the branch {_quote(branches)}, which is not in this repository": strange_branch,
+        "used no file that is or was in this repository": has_files is False,
+        "ended before this repository was put into its folder": is_older,
+        f"received the state of the namespace {_quote(named.namespaces)}": strange_namespace,
+    }
+    weak_reasons = [reason for reason, applies in weak.items() if applies]
+    ids = _quote(commit.hash[:12] for commit in commits)
+    strong = {
+        f"used the remote {_quote(remotes)}": other_remote,
+        f"made commits that are not in this repository ({ids})": bool(commits),
+    }
+    strong_reasons = [reason for reason, applies in strong.items() if applies]
+    has_doubt = len(strong_reasons) > is_supported if strong_reasons else len(weak_reasons) > 1 and not is_supported
+    return Doubt((*strong_reasons, *weak_reasons)) if has_doubt else None
+
+
+def _are_known(files: Sequence[str], repository: RepositoryEvidence) -> bool | None:
+    """Whether the repository has one of the files; None if they are none, or if many projects have such files."""
+    telling = [name for name in files if PurePosixPath(name).name.lower() not in _COMMON_FILES]
+    return bool(repository.find_files(telling)) if telling else None
+
+
+def _is_same(commit: NamedCommit, found: Mapping[str, str]) -> bool:
+    """Whether the repository has the commit; a short id counts only together with its subject."""
+    if commit.hash not in found:
+        return False
+    return _shorten(found[commit.hash]).startswith(commit.subject) if commit.subject else len(commit.hash) >= 40
+
+
+def _shorten(subject: str) -> str:
+    return subject.encode("utf-8", "replace")[:MAX_SUBJECT].decode("utf-8", "ignore")
+
+
+def _quote(names: Iterable[str]) -> str:
+    first, *rest = sorted(set(names)) or [""]
+    return one_line(first, 100) + (f" and {len(rest)} more" if rest else "")
+
+
+def _exists(path: Path) -> bool:
+    return os.path.lexists(path)
