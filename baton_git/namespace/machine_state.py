@@ -75,11 +75,15 @@ class HookMarkers:
         due: a loop of the namespace waits for a commit to the source code.
         synced: the namespace was synced with a remote.
         unsent: the namespace was synced, but no remote is known to have its newest commit.
+        published: git pushed the namespace before baton ever synced it. The hook pre-push writes the version 1 and the
+            name of the remote into the file.
     """
 
     def __init__(self, common_dir: Path) -> None:
         folder = f"{common_dir}{os.sep}baton{os.sep}"
-        self.due, self.synced, self.unsent = (HookMarker(folder + name) for name in ("due", "synced", "unsent"))
+        self.due, self.synced, self.unsent, self.published = (
+            HookMarker(folder + name) for name in ("due", "synced", "unsent", "published")
+        )
 
 
 class HookMarker:
@@ -98,6 +102,13 @@ class HookMarker:
 
     def has(self, component: str) -> bool:
         return os.path.exists(self._file(component))
+
+    def read(self, component: str) -> str:
+        """Return the text of the marker's file; empty if there is none, or it cannot be read."""
+        try:
+            return Path(self._file(component)).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return ""
 
     def clear(self, component: str) -> None:
         with contextlib.suppress(OSError):

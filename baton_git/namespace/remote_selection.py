@@ -65,12 +65,12 @@ def select_automatic_remote(ws: Workspace) -> str | None:
     if ws.remote_settings.remote:
         return ws.remote_settings.remote
     name = select_remote(ws)
-    is_known = name is None or _is_tracked(ws, name) or ws.branch.store.tip(tracking_refs_of(ws.branch, name).seen)
+    is_known = name is None or is_tracked(ws, name) or ws.branch.store.tip(tracking_refs_of(ws.branch, name).seen)
     return name if is_known or ws.branch.store.tip(ws.branch.ref) is None else None
 
 
-def _is_tracked(ws: Workspace, remote: str) -> bool:
-    """Return whether the remote had the branch at the last `git fetch`."""
+def is_tracked(ws: Workspace, remote: str) -> bool:
+    """Return whether the remote had the branch at the last `git fetch` or `git push`."""
     tail = ws.branch.ref.removeprefix("refs/heads/")
     return ws.branch.store.tip(f"refs/remotes/{remote}/{tail}") is not None
 

@@ -101,6 +101,7 @@ class SyncOptions:
         everything: include the namespaces that only the remote has.
         dry_run: only fetch and plan; change no branch.
         receive_only: push nothing.
+        existing_only: push only to branches that the remote has.
         budget: the limits for fetched data.
         retry: fetch commits again that were rejected before, and read every file of the newest local revision to find
             damage.
@@ -110,6 +111,7 @@ class SyncOptions:
     everything: bool = False
     dry_run: bool = False
     receive_only: bool = False
+    existing_only: bool = False
     budget: Budget = SYNC
     retry: bool = True
 
@@ -148,7 +150,7 @@ def synchronise(
         jobs = [_note_repair(job, damaged) for job in jobs]
         with branches[0].store.limit_reads(end + _GRACE, f"merging the commits of {remote.name}"):
             jobs = [_merge_and_plan_push(job, fetched, terms, stamp, options) for job in jobs]
-        moves = [] if options.dry_run or options.receive_only else [job.push for job in jobs if job.push is not None]
+        moves = _select_pushes(jobs, options)
         answers = remote.push(moves, seconds=_seconds_left(end)) if moves else {}
         jobs = [_apply_answer(job, answers.get(job.branch.ref), stamp) for job in jobs]
         finished += [job for job in jobs if not isinstance(answers.get(job.branch.ref), PushOvertaken)]
@@ -160,6 +162,13 @@ def synchronise(
     busy = Busy(why, hint="their commits are merged here; run baton sync again")
     finished += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
     return [_finish_job(job) for job in finished]
+
+
+def _select_pushes(jobs: Iterable[_Job], options: SyncOptions) -> list[Push]:
+    if options.dry_run or options.receive_only:
+        return []
+    planned = (job.push for job in jobs)
+    return [push for push in planned if push is not None and not (options.existing_only and push.expected is None)]
 
 
 def _seconds_left(end: float) -> float:
@@ -352,6 +361,7 @@ def _finish_job(job: _Job) -> SyncOutcome:
         return replace(job.outcome, error=job.outcome.error or error)
     marks = HookMarkers(store.repository.common_dir)
     marks.synced.set(component)
+    marks.published.clear(component)
     marks.unsent.clear(component)
     if pending or store.tip(job.branch.ref) != store.tip(job.refs.seen):  # a writer may have been faster
         marks.unsent.set(component)

@@ -40,10 +40,10 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
             "baton hooks install", _install_git_hooks(location, ours),
         )  # fmt: skip
     for severity, group in _split_stale(stale):
-        events = ", ".join(state.event for state in group)
+        names = ", ".join(state.event for state in group)
         kept_out = ", and keep the hooks of Git LFS out: a push may leave out its files" if severity == "error" else ""
         yield Diagnostic(
-            severity, f"{events}: not up to date{kept_out}", "baton was updated since",
+            severity, f"{names}: not up to date{kept_out}", "baton was updated since",
             "baton hooks install", _install_git_hooks(location, ours),
         )  # fmt: skip
     for state in blind:

@@ -22,7 +22,7 @@ from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
 from baton_git.namespace.machine_state import HookMarker, HookMarkers
-from baton_git.namespace.remote_selection import select_automatic_remote
+from baton_git.namespace.remote_selection import is_tracked
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
@@ -111,8 +111,9 @@ def list_due_namespaces(repository: Repository) -> list[Namespace]:
 
 
 def list_unsent_namespaces(repository: Repository) -> list[Namespace]:
-    """List the namespaces with commits that no remote has acknowledged."""
-    return _list_marked(HookMarkers(repository.common_dir).unsent)
+    """List the namespaces with commits that no remote has acknowledged, and those that only git has pushed so far."""
+    marks = HookMarkers(repository.common_dir)
+    return sorted({*_list_marked(marks.unsent), *_list_marked(marks.published)}, key=str)
 
 
 def _list_marked(mark: HookMarker) -> list[Namespace]:
@@ -148,22 +149,34 @@ def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str
     """Sync the namespace with `remote` within `seconds`; return one line about the result, or an empty string.
 
     If sync is automatic, a remote that already has the branch, and the remote of automatic sync, receive it; no other
-    does. A namespace with an unreadable record is not pushed.
+    does. It makes no difference whether baton or git pushed the branch first. A namespace with an unreadable record is
+    not pushed.
 
     Raises:
         BatonError: as for `sync`.
     """
-    if not _is_synced_with(ws, remote):
+    was_synced = _is_synced_with(ws, remote)
+    if ws.branch.store.tip(ws.branch.ref) is None or not (was_synced or _was_pushed_to(ws, remote)):
         return ""
     damaged = next(iter(ws.branch.read().state.unreadable((*SINGLETONS, *KINDS))), None)
     if damaged is not None:
         return f"{ws.branch.namespace} was not pushed: {damaged.path}: {damaged.why}"
-    text = "; ".join(describe_sync(sync(ws, now, remote, SyncOptions(seconds)), waiting=False))
+    options = SyncOptions(seconds, existing_only=not was_synced)  # git's push may have been refused
+    text = "; ".join(describe_sync(sync(ws, now, remote, options), waiting=False))
     return f"{ws.branch.namespace}: {text}" if text else ""
 
 
 def _is_synced_with(ws: Workspace, remote: str) -> bool:
+    """Return whether baton synced the branch with this remote, or was told to."""
     if not ws.remote_settings.automatic:
         return False
     has_it = ws.branch.store.tip(tracking_refs_of(ws.branch, remote).seen) is not None
-    return has_it or select_automatic_remote(ws) == remote
+    return has_it or ws.remote_settings.remote == remote
+
+
+def _was_pushed_to(ws: Workspace, remote: str) -> bool:
+    """Return whether the user pushed the branch to this remote with git, as far as the hook or git's refs show."""
+    if not ws.remote_settings.automatic:
+        return False
+    noted = HookMarkers(ws.branch.store.repository.common_dir).published.read(ws.branch.namespace.component)
+    return noted == f"1 {remote}" or is_tracked(ws, remote)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from dulwich.repo import Repo as DulwichRepo
-from hook_world import eventually, everything, hook, quiet
+from hook_world import eventually, everything, hook, pre_commit, quiet
 
 from baton_git.git.hooks.script import HookScript
 
@@ -374,6 +374,69 @@ def test_the_push_hook_pushes_only_with_autosync_and_to_remotes_that_have_the_br
     commit(git, hooked)
     assert pushed() == ""
     assert git(hooked, "rev-parse", "baton/work") not in git(hooked.parent / "r.git", "for-each-ref")
+
+
+@pytest.fixture
+def write_and_push(baton, git, hooked, pushed):
+    """Return a function that adds a commit to the namespace, pushes code, and tells whether the remote got it."""
+
+    def check(remote: str = "origin") -> bool:
+        baton("followup", "add", "Later")
+        commit(git, hooked)
+        assert len(pushed(remote, "main").splitlines()) <= 1
+        return git(hooked, "rev-parse", "baton/work") in git(hooked.parent / "r.git", "for-each-ref")
+
+    return check
+
+
+@pytest.mark.parametrize("tool", ["", "pre-commit-first", "pre-commit-last"])
+def test_a_namespace_that_git_pushed_counts_as_shared(baton, git, hooked, write_and_push, tool):
+    assert not write_and_push()
+    baton("hooks", "uninstall")
+    git(hooked, "push", "-q", "origin", "baton/work")
+    if tool == "pre-commit-first":
+        pre_commit(hooked / ".git/hooks", "pre-push")
+    baton("hooks", "install")
+    if tool == "pre-commit-last":
+        pre_commit(hooked / ".git/hooks", "pre-push")
+    assert write_and_push()
+    assert write_and_push()
+
+
+@pytest.mark.parametrize("words", [("baton/work",), ("-q", "baton/work:refs/heads/baton/work"), ("--all",)], ids=str)
+def test_a_push_that_leaves_no_remote_tracking_branch_counts_too(git, hooked, pushed, write_and_push, words):
+    git(hooked, "config", "remote.origin.fetch", "+refs/heads/main:refs/remotes/origin/main")  # clone --single-branch
+    assert pushed("origin", *words) == ""
+    assert git(hooked, "for-each-ref", "refs/remotes/origin/baton") == ""
+    assert write_and_push()
+
+
+def test_a_push_to_another_remote_counts_for_that_remote(git, hooked, write_and_push):
+    git(hooked, "remote", "rename", "origin", "backup")
+    git(hooked, "init", "-q", "--bare", "../o.git")
+    git(hooked, "remote", "add", "origin", "../o.git")
+    git(hooked, "push", "-q", "backup", "baton/work")
+    assert not write_and_push("origin")
+    assert git(hooked.parent / "o.git", "for-each-ref", "refs/heads/baton") == ""
+    assert write_and_push("backup")
+
+
+@pytest.mark.parametrize("how", ["refused", "deleted", "off"])
+def test_a_branch_that_the_remote_lacks_or_that_is_not_synced_stays_here(git, hooked, pushed, write_and_push, how):
+    server = hooked.parent / "r.git"
+    if how == "refused":
+        refusing = hook(server / "hooks", "pre-receive", "#!/bin/sh\n! grep -q refs/heads/baton/\n")
+        subprocess.run(["git", "push", "-q", "origin", "baton/work"], cwd=hooked, capture_output=True)
+        refusing.unlink()
+    else:
+        assert pushed("origin", "baton/work") == ""
+    if how == "deleted":
+        git(server, "update-ref", "-d", "refs/heads/baton/work")
+    if how == "off":
+        git(hooked, "config", "baton.autosync", "false")
+    for _ in range(2):
+        assert not write_and_push()
+    assert ("refs/heads/baton/work" in git(server, "for-each-ref")) == (how == "off")
 
 
 @pytest.mark.slow
