@@ -56,6 +56,8 @@ class Site:
         page_token: the token of the page's login; None if it is `token`, or if there is no login.
         agent: how baton knows that an agent started the server, such as `CLAUDECODE is set`. That agent knows the
             server's tokens. None if a person started the server.
+        may_create: whether clients of other systems create every namespace that they write to, also in a repository
+            that somebody works in (`baton serve --create`).
         ending: set when the server shuts down; streams then end.
     """
 
@@ -63,6 +65,7 @@ class Site:
     token: str | None = None
     agent: str | None = None
     page_token: str | None = None
+    may_create: bool = False
     ending: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
     _loaded: _LoadedSettings | None = None
@@ -167,7 +170,9 @@ class Site:
         """Yield a workspace for one request, in the server's own namespace if none is named.
 
         Args:
-            may_begin: whether the first write creates the namespace, as clients of other systems expect.
+            may_begin: whether the first write creates the namespace, as clients of other systems expect. In a
+                repository that somebody works in, it creates only a namespace that is known there: a misspelt one, or
+                one of another project, would otherwise become a branch of this project.
 
         Raises:
             InvalidName: a name is not valid.
@@ -178,12 +183,24 @@ class Site:
         branch = plain.branch
         branch = branch if namespace is None else self.settings.choose_branch(branch, Namespace(namespace))
         branch.check_name()
-        branch = replace(branch, may_begin=may_begin or branch.may_begin)
+        may_begin = branch.may_begin or (may_begin and (self._is_for_serving or self._is_named(branch.namespace)))
+        branch = replace(branch, may_begin=may_begin)
         acting = SessionId(session).text if session is not None else None
         by = AgentId(agent).text if agent is not None else None
         actor = Actor(plain.actor.author, acting, by, plain.actor.machine, is_agent_named=by is not None)
         ws = replace(plain, branch=branch, actor=actor)
         yield ws.unauthenticated if self.is_open else ws
+
+    @property
+    def _is_for_serving(self) -> bool:
+        """Whether the repository is a store that nobody works in, such as a bare one, or may be treated like one."""
+        repository = self.repository
+        is_bare = repository.work_tree is None and repository.common_dir.name != ".git"
+        return is_bare or self.may_create or self.options.create
+
+    def _is_named(self, namespace: Namespace) -> bool:
+        """Return whether the person who started the server named the namespace."""
+        return self.options.namespace is not None and namespace == self.settings.namespace
 
     def namespaces(self) -> list[Namespace]:
         return list_namespaces(self.store, self.settings.prefix)

@@ -16,7 +16,8 @@ import uvicorn
 from mcp.server import MCPServer
 from starlette.types import ASGIApp
 
-from baton_git.core.errors import InvalidArgument, StoreError
+from baton_git.core.errors import InvalidArgument
+from baton_git.interfaces.context.running_servers import make_listen_error
 from baton_git.interfaces.http.body import JsonOnly
 from baton_git.interfaces.http.guard import LOOPBACK, Guard
 from baton_git.interfaces.http.timing import TimeLimits
@@ -60,8 +61,7 @@ def open_listener(host: str, port: int, *, anywhere: bool) -> socket.socket:
             )
         return _open_socket(family, address)
     except (OSError, UnicodeError) as error:
-        hint = "choose another with --port" if port else ""
-        raise StoreError(f"{host}:{port}: {getattr(error, 'strerror', None) or error}", hint=hint) from error
+        raise make_listen_error(host, port, error) from error
 
 
 def _open_socket(family: int, address: Any) -> socket.socket:

@@ -182,7 +182,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         _run_git(folder, "remote", "add", name, str(here / address))
     _run_git(folder, "config", "remote.reviewed.batonPolicy", "review")
     (folder / "readme").write_text("hello\n")
-    site = Site(CommonOptions(str(folder), NAMESPACE, None, None))
+    site = Site(CommonOptions(str(folder), NAMESPACE, None, None), may_create=True)
     with running(site) as url, closing(Client(url, site)) as client:
         yield client
 

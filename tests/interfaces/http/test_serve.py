@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -19,7 +20,9 @@ from looped_cases import for_each
 
 from baton_git.core.errors import StoreError
 from baton_git.interfaces.cli.machine.serve import is_this_machine, resolve_addresses
+from baton_git.interfaces.context.running_servers import RunningServer, find_server, recorded_server
 from baton_git.interfaces.context.settings import CommonOptions
+from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.site import Site
 
 ARGV = [sys.executable, "-m", "baton_git", "serve"]
@@ -31,6 +34,23 @@ def request_json(url: str, path: str, body: Any = None, **headers: str) -> Any:
     request = Request(url + path, data, {"Content-Type": "application/json", **headers})
     with build_opener(ProxyHandler({})).open(request, timeout=20) as answer:
         return json.loads(answer.read())
+
+
+def asked(app: Any, path: str, body: bytes) -> tuple[int, bytes]:
+    """Return the status and the body of the response of an application to a POST."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+    path, _, query = path.partition("?")
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": query.encode(), "headers": headers}
+    asyncio.run(app({**scope, "client": ("127.0.0.1", 1)}, receive, send))
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
 @contextmanager
@@ -140,7 +160,73 @@ def test_a_port_in_use_is_reported_in_one_line(top):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        assert f"127.0.0.1:{port}: Address already in use" in refused("--port", port, cwd=top, code=1)
+        said = refused("--port", port, cwd=top, code=1)
+        assert f"127.0.0.1:{port}: Address already in use, by " in said
+        assert f"(process {os.getpid()})" in said
+
+
+def test_a_port_in_use_is_said_to_be_taken_by_which_repository(top, git, tmp_path):
+    git(tmp_path, "init", "-q", "other")
+    other, data = tmp_path / "other", tmp_path / "data"
+    with serving("--port", "0", cwd=top, XDG_DATA_HOME=str(data)) as (started, url):
+        port = url.rpartition(":")[2]
+        said = refused("--port", port, cwd=other, code=1, XDG_DATA_HOME=str(data))
+        assert f"Address already in use, by baton for {top}/.git (process {started.pid})" in said
+        said = refused("--port", port, cwd=other, code=1, XDG_DATA_HOME=str(tmp_path / "another"))
+        assert "by a server with session-baton's API, whose repository is not known here" in said
+        assert f"(process {started.pid})" in said
+
+
+@for_each(
+    "text",
+    ["{", "[]", '{"version": 2}', f'{{"version": 1, "pid": {os.getpid()}, "started": 1.0, "repository": "/wrong"}}',
+     '{"version": 1, "pid": "x", "started": 1.0, "repository": "/wrong"}', "\0"],
+)  # fmt: skip
+def test_a_damaged_or_outdated_record_of_a_server_is_ignored(text, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    record = tmp_path / "baton" / "servers" / "9101.json"
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(text)
+    assert find_server(9101) is None
+
+
+def test_a_server_that_stops_leaves_no_record(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with recorded_server(9101, tmp_path / "shop.git"):
+        assert find_server(9101) == RunningServer(os.getpid(), str(tmp_path / "shop.git"))
+        assert find_server(9102) is None
+    assert find_server(9101) is None
+    assert list(tmp_path.rglob("*.json")) == []
+
+
+def create_in(site: Site) -> list[int]:
+    """Return the statuses of writes of other systems' clients to two namespaces that do not exist."""
+    app = application(site)
+    document = b'{"namespace": "shpo", "baton": {"session_id": "s-1"}}'
+    answers = [asked(app, "/v1/baton/write", document), asked(app, "/checkpoint/zero?namespace=shop2", b"{}")]
+    for (status, body), name in zip(answers, ("shpo", "shop2"), strict=True):
+        assert status != 404 or f"to create it: baton init --namespace {name}" in body.decode()
+    assert asked(app, "/v1/baton/read", b'{"namespace": "unknown"}')[0] == 200
+    site.close()
+    return [status for status, _ in answers]
+
+
+def test_in_a_project_clients_of_other_systems_create_no_namespace_that_nobody_knows(top, baton, git):
+    baton("init", "--namespace", "shop")
+    before = git(top, "for-each-ref")
+    for repo in (top, top / ".git"):
+        assert create_in(Site(CommonOptions(str(repo), "shop"))) == [404, 404]
+    assert git(top, "for-each-ref") == before
+    assert create_in(Site(CommonOptions(str(top), "shop2"))) == [404, 201]  # named by whoever started the server
+    git(top, "config", "baton.namespace", "shpo")
+    assert create_in(Site(CommonOptions(str(top))))[0] == 200
+    git(top, "branch", "-D", "baton/shpo", "baton/shop2")
+    assert create_in(Site(CommonOptions(str(top), "shop"), may_create=True)) == [200, 201]
+
+
+def test_a_store_that_is_made_for_serving_creates_the_namespaces_that_clients_write_to(tmp_path, git):
+    git(tmp_path, "init", "-q", "--bare", "state.git")
+    assert create_in(Site(CommonOptions(str(tmp_path / "state.git")))) == [200, 201]
 
 
 def test_invalid_options_are_rejected_before_serving(baton):

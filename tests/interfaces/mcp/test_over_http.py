@@ -172,11 +172,11 @@ def test_the_session_is_that_of_the_connection_and_never_the_servers(baton, top)
 
 def test_a_port_in_use_is_reported(baton, top):
     baton("init")
-    with running(top) as (_, url):
+    with running(top) as (process, url):
         port = url.rpartition(":")[2].partition("/")[0]
         done = baton("mcp", "--http", "--port", port, code=1)
     assert done.err.splitlines() == [
-        f"baton: 127.0.0.1:{port}: Address already in use",
+        f"baton: 127.0.0.1:{port}: Address already in use, by baton for {top}/.git (process {process.pid})",
         "       choose another with --port",
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from contextlib import nullcontext
 
 import click
 
@@ -10,6 +11,7 @@ from baton_git.agents.registry import session_variables
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.interfaces.cli.app import App, WholeNumber, command
 from baton_git.interfaces.context.process import read_server_token, take_variable
+from baton_git.interfaces.context.running_servers import recorded_server
 
 HOST, PORT = "127.0.0.1", 9102
 
@@ -69,9 +71,12 @@ def _serve(app: App, host: str, port: int, token: str | None) -> None:
     from baton_git.interfaces.mcp.server import make_mcp_server
 
     with http.open_listener(host, port, anywhere=token is not None) as listener:
-        app.say(f"serving MCP at {http.url_of(listener)}; stop with Ctrl-C")
         server = make_mcp_server(app, over_http=True, is_open=token is None)
-        http.serve(http.make_guarded_app(server, listener, token), listener)
+        repository = app.settings.found_repository
+        port = listener.getsockname()[1]
+        with recorded_server(port, repository.common_dir) if repository is not None else nullcontext():
+            app.say(f"serving MCP at {http.url_of(listener)}; stop with Ctrl-C")
+            http.serve(http.make_guarded_app(server, listener, token), listener)
 
 
 COMMANDS = {"mcp": mcp_command}

@@ -18,6 +18,7 @@ from baton_git.core.output import json_text, shell_line
 from baton_git.interfaces.cli.app import App, WholeNumber, command
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.context.process import PAGE_TOKEN, TOKEN, interrupt_on_sigterm, read_server_token
+from baton_git.interfaces.context.running_servers import make_listen_error, recorded_server
 
 if TYPE_CHECKING:
     from baton_git.interfaces.http.site import Site
@@ -46,6 +47,9 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
 
     If BATON_PAGE_TOKEN is set, the login of the web page accepts only that token. So people can use the page, and
     agents, which have BATON_API_TOKEN, cannot. Without BATON_API_TOKEN, the APIs then refuse every request.
+
+    In the repository of a project, clients of session-baton and PAIF can write only to namespaces that exist there,
+    unless --create is given. In a bare repository and in your own store, they create those that they write to.
 
     This needs packages: pip install 'baton-git[http]'
 
@@ -90,7 +94,8 @@ def _open_site(app: App, token: str | None, page_token: str | None) -> Site:
     is_new = app.settings.options.create and app.settings.found_repository is None
     repository = app.settings.repository
     agent = find_agent(os.environ, app.settings.agent)
-    site = Site(app.settings.options._replace(create=False), token, agent, page_token)
+    options = app.settings.options
+    site = Site(options._replace(create=False), token, agent, page_token, may_create=options.create)
     with site.work() as ws:
         ws.branch.read()
     if is_new:
@@ -120,7 +125,7 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
     )  # fmt: skip
     server = Server(config, site)
     ready = {"url": url, "repository": str(site.repository.common_dir)}
-    with suppress(KeyboardInterrupt):  # uvicorn shuts down, and then raises the interrupt again
+    with recorded_server(port, site.repository.common_dir), suppress(KeyboardInterrupt):  # uvicorn raises it again
         interrupt_on_sigterm()
         log_to_stderr()
         write(json_text(ready, None) if app.json else url)  # on one line, so that a program can read it with readline
@@ -162,7 +167,7 @@ def _listen(host: str, address: str, port: int) -> socket.socket:
     """Open a listening socket.
 
     Raises:
-        StoreError: the address is in use or cannot be bound.
+        StoreError: the address is in use or cannot be bound (see `make_listen_error`).
     """
     listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:
@@ -171,8 +176,7 @@ def _listen(host: str, address: str, port: int) -> socket.socket:
         listener.listen(512)
     except OSError as error:
         listener.close()
-        hint = "choose another with --port" if port else ""
-        raise StoreError(f"{host}:{port}: {error.strerror or error}", hint=hint) from error
+        raise make_listen_error(host, port, error) from error
     return listener
 
 
