@@ -6,6 +6,7 @@ All of it may be deleted without losing records.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace
 from baton_git.git.files import durable_files
+from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store.housekeeping import is_running
 
 
@@ -164,6 +166,81 @@ class GoneNamespaces:
 
     def _file(self, namespace: Namespace) -> Path:
         return Path(self.folder, namespace.component)
+
+
+class PendingRename(NamedTuple):
+    """A rename that has begun and not ended; `remote`: the remote that must be changed too."""
+
+    old: Namespace
+    new: Namespace
+    remote: str | None = None
+
+
+class PendingRenames:
+    """The renames of namespaces that run now or were interrupted: a file for each, in `baton/renaming/`.
+
+    The file is written before the first step and removed after the last one. An older version of baton ignores it.
+    """
+
+    FORMAT = 1
+
+    def __init__(self, common_dir: Path) -> None:
+        self.folder = common_dir / "baton" / "renaming"
+
+    def find(self, old: Namespace) -> PendingRename | None:
+        """Return the rename of a namespace; None if there is none, or its file is damaged or of a newer version."""
+        try:
+            data = json.loads(self.path(old).read_bytes())
+            if data["format"] != self.FORMAT:
+                return None
+            remote = data["remote"]
+            return PendingRename(old, Namespace(data["new"]), None if remote is None else str(remote))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, InvalidName):
+            return None
+
+    def all(self) -> list[PendingRename]:
+        """Return all renames, sorted by the old name."""
+        names = []
+        with contextlib.suppress(OSError):
+            names = sorted(path.stem for path in self.folder.iterdir() if path.suffix == ".json")
+        found = []
+        for name in names:
+            with contextlib.suppress(InvalidName):
+                found.append(self.find(Namespace.from_component(name)))
+        return [rename for rename in found if rename is not None]
+
+    def note(self, rename: PendingRename) -> None:
+        """Record a rename durably, before its first step.
+
+        Raises:
+            WriteFailed: writing to disk failed.
+        """
+        file = self.path(rename.old)
+        data = {"format": self.FORMAT, "new": str(rename.new), "remote": rename.remote}
+        with durable_files.writing(str(file)):
+            durable_files.make_folder(file.parent)
+            fresh = file.with_name(f"{durable_files.random_name()}.tmp")
+            durable_files.write_new(fresh, json.dumps(data).encode() + b"\n", mode=0o644, sync=True)
+            fresh.replace(file)
+            durable_files.sync_folder(file.parent)
+
+    def forget(self, *namespaces: Namespace) -> None:
+        """Remove the renames from or to one of these namespaces."""
+        for rename in self.all():
+            if rename.old in namespaces or rename.new in namespaces:
+                self.end(rename.old)
+
+    def end(self, old: Namespace) -> None:
+        """Remove the record of a rename that is complete."""
+        with contextlib.suppress(OSError):
+            self.path(old).unlink()
+
+    def hold(self, seconds: float) -> contextlib.AbstractContextManager[bool | None]:
+        """Hold the lock of renames inside the `with` block; see `hold_flock`."""
+        return hold_flock(self.folder.parent / "renaming.lock", seconds)
+
+    def path(self, old: Namespace) -> Path:
+        return self.folder / f"{old.component}.json"
 
 
 def move_namespace_files(common_dir: Path, old: Namespace, new: Namespace) -> None:

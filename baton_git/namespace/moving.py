@@ -2,27 +2,32 @@
 
 A rename brings the new branch up to date with the old one, records the new name for later commands, and deletes the old
 branch if its tip has not moved; otherwise it starts over. A concurrent write is therefore either included, or refused
-with the new name. Repeating the command completes an interrupted rename.
+with the new name. Repeating the command completes an interrupted rename, and the opposite command takes it back.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
 from baton_git.core.errors import Busy, NotAllowed, NotFound
 from baton_git.core.names import Namespace, Oid
+from baton_git.git.files import durable_files
 from baton_git.git.local_git import LocalGit
 from baton_git.git.refs.kept_refs import kept_name
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.machine_state import GoneNamespaces, move_namespace_files
+from baton_git.namespace.machine_state import GoneNamespaces, PendingRename, PendingRenames, move_namespace_files
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import create_backup
 
 _ATTEMPTS = 50
 """Maximum number of attempts of a rename or deletion; a concurrent write makes an attempt fail."""
+
+LOCK_SECONDS = 10.0
+"""Seconds to wait for another rename in the repository."""
 
 
 def check_rename(branch: Branch, new: Namespace) -> Branch:
@@ -35,8 +40,13 @@ def check_rename(branch: Branch, new: Namespace) -> Branch:
     """
     target = replace(branch, namespace=new, may_begin=True)
     target.check_chosen_name()
-    gone_to = GoneNamespaces(branch.store.repository.common_dir).find(branch.namespace)
+    common_dir = branch.store.repository.common_dir
+    gone_to = GoneNamespaces(common_dir).find(branch.namespace)
+    pending = PendingRenames(common_dir)
     is_interrupted = gone_to is not None and gone_to.renamed_to == new
+    is_interrupted = is_interrupted or any(
+        {rename.old, rename.new} == {branch.namespace, new} for rename in pending.all()
+    )
     if new == branch.namespace or (branch.store.tip(target.ref) is not None and not is_interrupted):
         raise NotAllowed(
             f"the namespace {new} exists already",
@@ -44,11 +54,34 @@ def check_rename(branch: Branch, new: Namespace) -> Branch:
         )
     if not is_interrupted:
         branch.check_exists()
+        _check_pending(pending, branch.namespace, new)
     return target
 
 
-def rename_branch(branch: Branch, new: Namespace, stamp: CommitStamp, environment: Mapping[str, str]) -> Oid:
+def _check_pending(pending: PendingRenames, *names: Namespace) -> None:
+    """Raises NotAllowed if another rename of one of the namespaces was interrupted."""
+    for rename in pending.all():
+        if rename.old in names or rename.new in names:
+            raise NotAllowed(
+                f"a rename of {rename.old} to {rename.new} was interrupted",
+                hint=f"to finish it: {describe_rename(rename)}; to take it back: {describe_rename(rename, back=True)}",
+            )
+
+
+def describe_rename(rename: PendingRename, *, back: bool = False) -> str:
+    """Return the command that finishes an interrupted rename, or takes it back."""
+    names = (rename.new, rename.old) if back else (rename.old, rename.new)
+    remote = f" --remote {shlex.quote(rename.remote)}" if rename.remote is not None else ""
+    return f"baton namespace rename {' '.join(shlex.quote(str(name)) for name in names)}{remote}"
+
+
+def rename_branch(
+    branch: Branch, new: Namespace, stamp: CommitStamp, environment: Mapping[str, str], remote: str | None = None
+) -> Oid:
     """Rename a namespace; return the tip of the new branch.
+
+    Args:
+        remote: a remote that the caller renames it on afterwards; then the caller must call `PendingRenames.end`.
 
     Raises:
         NotFound, NotAllowed, InvalidDocument: under the same conditions as `check_rename`; NotFound also if the renamed
@@ -57,6 +90,26 @@ def rename_branch(branch: Branch, new: Namespace, stamp: CommitStamp, environmen
         Corrupt, StoreError, WriteFailed: a branch cannot be read or written.
     """
     target = check_rename(branch, new)
+    common_dir = branch.store.repository.common_dir
+    pending = PendingRenames(common_dir)
+    with pending.hold(LOCK_SECONDS) as is_alone:
+        if is_alone is False:
+            raise Busy("another process renames a namespace", hint="wait until it has ended, then try again")
+        pending.note(PendingRename(branch.namespace, new, remote))
+        pending.end(new)  # a rename that is taken back
+        _move(branch, target, stamp, environment)
+        move_namespace_files(common_dir, branch.namespace, new)
+        moved = branch.store.tip(target.ref)
+        if moved is None:
+            raise NotFound("namespace", str(new), hint="another process has just deleted it")
+        if remote is None:
+            pending.end(branch.namespace)
+        return moved
+
+
+def _move(branch: Branch, target: Branch, stamp: CommitStamp, environment: Mapping[str, str]) -> None:
+    """Bring the new branch up to date with the old one, and delete the old one."""
+    new = target.namespace
     gone = GoneNamespaces(branch.store.repository.common_dir)
     gone.clear(new)
     for _ in range(_ATTEMPTS):
@@ -69,12 +122,9 @@ def rename_branch(branch: Branch, new: Namespace, stamp: CommitStamp, environmen
                 break
     else:
         raise _busy(branch)
+    with durable_files.writing(f"the kept ref of {target.ref}"):
+        target.store.kept_refs.follow(target.ref)  # a killed rename may have created the branch only
     forget_kept(branch, environment)
-    move_namespace_files(branch.store.repository.common_dir, branch.namespace, new)
-    moved = branch.store.tip(target.ref)
-    if moved is None:
-        raise NotFound("namespace", str(new), hint="another process has just deleted it")
-    return moved
 
 
 def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, str]) -> str:
@@ -95,6 +145,7 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
         gone.note(branch.namespace, None)
         if delete_ref(branch, branch.ref, tip, environment):
             forget_kept(branch, environment)
+            PendingRenames(branch.store.repository.common_dir).forget(branch.namespace)
             return backup
     gone.clear(branch.namespace)
     raise _busy(branch)

@@ -463,7 +463,7 @@ class VerbMethods:
         dry_run: bool = False,
         project: str | None = None,
         all_projects: bool = False,
-        take: tuple[str, Ellipsis] = ...,
+        take: list[str] = ...,
         home: str = "",
         variables: dict[str, str] = ...,
     ) -> MineResult: ...

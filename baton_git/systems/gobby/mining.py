@@ -68,8 +68,8 @@ class Mine(Input):
         None, description="Import the sessions of this folder: an earlier folder of the repository, or another clone."
     )
     all_projects: bool = Field(False, description="Import the sessions of all projects into this namespace.")
-    take: tuple[str, ...] = Field(
-        (), description="Also import these doubtful sessions (AGENT/SESSION), or `all` of them.", examples=[["all"]]
+    take: list[str] = Field(
+        [], description="Also import these doubtful sessions (AGENT/SESSION), or `all` of them.", examples=[["all"]]
     )
     home: str = Field(
         "", description="The home directory in which the agent CLIs store transcripts. Default: your home directory."

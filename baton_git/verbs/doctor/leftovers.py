@@ -11,7 +11,12 @@ from baton_git.core.output import count_noun
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import identity_of, is_ownerless
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
+from baton_git.git.refs.kept_refs import kept_name
 from baton_git.git.store.housekeeping import is_running
+from baton_git.namespace.branch import ROOT_AUTHOR, Branch
+from baton_git.namespace.machine_state import PendingRename, PendingRenames
+from baton_git.namespace.moving import describe_rename, rename_branch
+from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair
 from baton_git.verbs.doctor.examination import Examination
@@ -27,7 +32,11 @@ NAMED = 5
 
 
 def check_leftovers(examination: Examination) -> Iterator[Diagnostic]:
-    """Find leftovers of killed processes. Baton's own files can be removed; git's locks are only reported."""
+    """Find leftovers of killed processes.
+
+    Baton's own files can be removed, and a rename of a namespace can be finished; git's locks are only reported.
+    """
+    yield from _find_pending_renames(examination)
     leftovers = sorted(_list_leftovers(examination))
     if leftovers:
         shown = ", ".join(_name(examination, path) for path in leftovers[:NAMED])
@@ -43,6 +52,35 @@ def check_leftovers(examination: Examination) -> Iterator[Diagnostic]:
                 "warning", f"{path} is {examination.age(path) / 60:,.0f} minutes old",
                 "a git process was killed, or still runs", f"if no git is running here: rm {path}",
             )  # fmt: skip
+
+
+def _find_pending_renames(examination: Examination) -> Iterator[Diagnostic]:
+    """Find renames of namespaces that were interrupted between their steps."""
+    pending = PendingRenames(examination.common_dir)
+    if not pending.all():
+        return
+    with pending.hold(0) as is_alone:
+        if is_alone is False:  # it runs now
+            return
+    for rename in pending.all():
+        yield Diagnostic(
+            "warning", f"the rename of {rename.old} to {rename.new} was not finished",
+            f"the command was killed; to take it back: {describe_rename(rename, back=True)}", describe_rename(rename),
+            _finish_rename(examination, rename) if rename.remote is None else None,
+        )  # fmt: skip
+
+
+def _finish_rename(examination: Examination, rename: PendingRename) -> Repair:
+    def run() -> None:
+        branch = Branch(examination.required_store, rename.old, examination.prefix, may_begin=False)
+        stamp = CommitStamp("doctor", examination.now, ROOT_AUTHOR)
+        rename_branch(branch, rename.new, stamp, examination.local.environment)
+
+    names, common_dir = (rename.old.component, rename.new.component), examination.common_dir
+    refs = [ref for name in names for ref in (examination.prefix + name, kept_name(examination.prefix + name))]
+    files = [*(common_dir / ref for ref in refs), *(common_dir / "baton" / "gone" / name for name in names)]
+    files.append(PendingRenames(common_dir).path(rename.old))
+    return Repair(f"Finish the rename of {rename.old} to {rename.new}", run, lambda: files)
 
 
 def _name(examination: Examination, path: Path) -> str:

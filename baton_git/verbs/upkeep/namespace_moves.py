@@ -13,6 +13,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.verb import REPLACES, Input, Option, Result, verb
 from baton_git.git.remotes import open_remote
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.machine_state import PendingRenames
 from baton_git.namespace.moving import check_rename, delete_branch, rename_branch
 from baton_git.namespace.remote_selection import check_configured
 from baton_git.namespace.results import COMMIT
@@ -82,7 +83,8 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
     """Rename a namespace.
 
     After the rename, commands and hooks of this repository use the new name. A concurrent write is either included, or
-    fails with an error that gives the new name. Run the same command on other machines.
+    fails with an error that gives the new name. Run the same command on other machines. If the command was interrupted,
+    the same command finishes the rename, and the opposite one takes it back.
 
     Raises:
         NotFound: the namespace or the remote does not exist.
@@ -99,9 +101,10 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
         for branch in (old, new):
             check_remote(remote.remote, branch, here.store.tip(here.ref))
     if not verb_input.dry_run:
-        rename_branch(old, new_name, stamp, ws.environment)
+        rename_branch(old, new_name, stamp, ws.environment, verb_input.remote)
         if remote is not None:
             rename_on_remote(remote, old, new, stamp)
+            PendingRenames(ws.branch.store.repository.common_dir).end(old.namespace)
     return RenamedNamespace(**about, remote=verb_input.remote, dry_run=verb_input.dry_run)
 
 

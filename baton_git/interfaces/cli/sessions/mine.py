@@ -46,7 +46,7 @@ def _run(app: App, ws: Workspace, verb_input: Mine, values: Values) -> MineResul
     if result.doubtful and not verb_input.dry_run and not app.json and at_terminal():
         app.say(*_describe_doubtful(result))
         if agrees(f"Import {count_noun(len(result.doubtful), 'doubtful session')}, too?"):
-            taken = tuple(item.id for item in result.doubtful)
+            taken = [item.id for item in result.doubtful]
             with progress_line("reading transcripts (bytes)") as line:
                 more = mine(replace(ws, progress=line.advance), app.now, verb_input.model_copy(update={"take": taken}))
             result = more.model_copy(update={"imported": [*more.imported, *result.imported]})
