@@ -23,6 +23,7 @@ _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",  # for versions of git that ignore GIT_NO_LAZY_FETCH: no transport is allowed
     "GIT_PAGER": "cat",
     "BATON_HOOK": "1",
 }

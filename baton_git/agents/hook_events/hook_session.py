@@ -44,6 +44,7 @@ class HookSession(NamedTuple):
             `mining.weighing`.
         is_weighed: whether that was decided.
         saved_turn: the id of the last turn whose facts were saved after its hook had ended.
+        unreadable: the line about an unreadable state that it received last; empty once the state could be read.
     """
 
     cli: str
@@ -71,6 +72,7 @@ class HookSession(NamedTuple):
     saved_turn: str = ""
     doubt: str = ""
     is_weighed: bool = False
+    unreadable: str = ""
 
 
 _STORED_NAMES = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Final
+from typing import Final, Protocol
 
 from dulwich.object_format import ObjectFormat
 
@@ -23,7 +23,22 @@ _CACHED_BYTES: Final = 16 << 20
 _CACHED_SIZE: Final = 1 << 18
 _ALTERNATES_DEEP: Final = 5
 _ATTEMPTS: Final = 5
-_REPAIR: Final = "baton sync fetches it again from the remote; without a remote, git fsck shows what is lost"
+_REPAIR: Final = (
+    "baton sync fetches it again from the remote (for an older revision: baton doctor --fix); without a remote, git "
+    "fsck shows what is lost"
+)
+
+
+class ObjectSupplier(Protocol):
+    """Fetches objects that a partial clone left out, when they are needed."""
+
+    def supply(self, oid: Oid) -> str:
+        """Store a missing object in the repository; return why this failed, or an empty text."""
+        ...
+
+    def limit(self, seconds: float) -> None:
+        """Reduce the time that is left for all further fetches."""
+        ...
 
 
 class ObjectFolder:
@@ -129,7 +144,8 @@ class ObjectFolder:
 class Objects:
     """All objects that the repository can read, including those of alternates. Safe for use by several threads.
 
-    `memory` is a cache for values that callers derive from objects.
+    `memory` is a cache for values that callers derive from objects. `supplier` fetches missing objects; None if the
+    reader must not wait for a remote.
     """
 
     def __init__(self, folder: Path, form: ObjectFormat, more: Sequence[Path] = ()) -> None:
@@ -139,6 +155,7 @@ class Objects:
         self.folders = [ObjectFolder(path, form) for path in dict.fromkeys(paths)]
         self.memory = ValueCache()
         self.limit = TimeLimit()
+        self.supplier: ObjectSupplier | None = None
         self._unstored: tuple[Mapping[Oid, Raw], ...] = ()
         self._cache = ValueCache(_CACHED_BYTES)
         self._lock = RLock()
@@ -159,11 +176,21 @@ class Objects:
             for objects in self._unstored:  # not stored yet, so it must not be cached
                 if oid in objects:
                     return objects[oid]
-            raw = self._find(oid)
-            if raw is None:
-                raise Corrupt(f"object {oid}", "is missing", hint=_REPAIR)
+            raw = self._find(oid) or self._find_supplied(oid)
             self.add(oid, raw)
             return raw
+
+    def _find_supplied(self, oid: Oid) -> Raw:
+        """Return a missing object after fetching it.
+
+        Raises:
+            Corrupt: there is no supplier, or it failed; the message says why.
+        """
+        why = self.supplier.supply(oid) if self.supplier is not None else ""
+        raw = self._find(oid) if self.supplier is not None and not why else None
+        if raw is None:
+            raise Corrupt(f"object {oid}", f"is missing{why and f' ({why})'}", hint=_REPAIR)
+        return raw
 
     def read(self, oid: Oid, kind: int) -> bytes:
         """Return the content of an object like `get`; also raises Corrupt if it has another type than `kind`."""

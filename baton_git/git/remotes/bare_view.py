@@ -22,12 +22,6 @@ _PREFIX: Final = "view-"
 _ABANDONED: Final = 86_400.0  # age in seconds at which a directory is a leftover of a killed process
 
 
-def is_partial(repository: Repository) -> bool:
-    """Return whether objects may be missing because only a promisor remote has them (a partial clone)."""
-    promised = (repository.common_dir / "objects" / "pack").glob("pack-*.promisor")
-    return bool(repository.config().get("extensions.partialClone")) or any(promised)
-
-
 @contextmanager
 def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
     """Yield a `RemoteGit` for a temporary git directory that has only these refs and uses the repository's objects.
@@ -38,7 +32,7 @@ def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
         WriteFailed: writing to disk failed.
     """
     repository = git.repository
-    if (repository.common_dir / "shallow").exists() or is_partial(repository):
+    if (repository.common_dir / "shallow").exists() or repository.is_partial:
         yield git
         return
     with _folder(git, refs) as folder:

@@ -70,6 +70,7 @@ class RemoteGit:
         seconds: float,
         progress: Progress | None,
         stop: Callable[[], bool] | None = None,
+        stdin: bytes = b"",
     ) -> child_process.ChildResult | None:
         """Run a command that contacts a remote; return None if it was killed after `seconds` or by `stop`.
 
@@ -80,7 +81,9 @@ class RemoteGit:
         environment = for_git(self.environment) | {"GIT_SSH_COMMAND": line}
         own = _SETTINGS if self.view is None else _SETTINGS | _IN_A_VIEW
         options = [part for name, value in {**own, **settings}.items() for part in ("-c", f"{name}={value}")]
-        return self._run((*options, *words), environment, seconds, progress and _by_line(progress), stop=stop)
+        return self._run(
+            (*options, *words), environment, seconds, progress and _by_line(progress), stdin=stdin, stop=stop
+        )
 
     def run_local(self, words: tuple[str, ...], stdin: bytes, seconds: float) -> child_process.ChildResult | None:
         """Run a command on local objects with the input `stdin`; return None if it was killed after `seconds`.

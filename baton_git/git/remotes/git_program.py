@@ -12,7 +12,7 @@ from typing import Final, cast
 from baton_git.core.errors import Rejected, StoreError
 from baton_git.core.names import Oid, parse_oid
 from baton_git.git.remotes import push_outcome, refspecs
-from baton_git.git.remotes.bare_view import is_partial, quarantine, view
+from baton_git.git.remotes.bare_view import quarantine, view
 from baton_git.git.remotes.child_process import ChildResult
 from baton_git.git.remotes.error_messages import mask_logins, remote_error, timeout_error
 from baton_git.git.remotes.git_command import Progress, RemoteGit
@@ -63,7 +63,7 @@ class GitProgram:
         """See `Remote.fetch`."""
         refspecs.check(wants)
         deadline = time.monotonic() + seconds
-        fetches_all = everything or is_partial(self._git.repository)
+        fetches_all = everything or self._git.repository.is_partial
         with Store(self._git.repository) as store:
             known = {} if fetches_all else _known_tips(store, wants)
             same = self._find_unchanged(store, wants, seconds) if fetches_all and not everything else {}
@@ -79,6 +79,20 @@ class GitProgram:
             tips |= {remote: tip for remote, (_, tip) in same.items()}
             announced = frozenset((*known.values(), *(tip for _, tip in same.values())))
             yield Quarantine(tips, refs, objects, announced, git)
+
+    @contextmanager
+    def fetch_objects(self, oids: Sequence[Oid], *, seconds: float, limits: FetchLimits) -> Iterator[Path]:
+        """See `Remote.fetch_objects`."""
+        deadline = time.monotonic() + seconds
+        with quarantine(self._git, {}, limits.environment, hide_objects=True) as git:
+            objects = cast(Path, git.view) / "objects"
+            watch = SizeWatch(objects, limits.total_bytes)
+            stdin = "".join(f"{oid}\n" for oid in oids).encode()
+            done = self._run(git, (*_FETCH, "--no-progress", "--stdin"), (), seconds, deadline, watch, stdin)
+            if done.code != 0:
+                _check_size(self.name, done.err)
+                raise remote_error(self.name, done.err)
+            yield objects
 
     def _find_unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
         """Return the remote refs that need no fetch, because their private refs have the same tip.
@@ -141,12 +155,12 @@ class GitProgram:
 
     def _run(
         self, git: RemoteGit, words: Iterable[str], rest: Iterable[str], seconds: float, deadline: float,
-        watch: SizeWatch | None = None,
+        watch: SizeWatch | None = None, stdin: bytes = b"",
     ) -> ChildResult:  # fmt: skip
         seconds_left = max(0.0, deadline - time.monotonic())
         settings = {**self._settings, **(SETTINGS if git.is_quarantine else {})}
         done = git.run_remote(
-            (*words, "--", self._address, *rest), settings, self._ssh, seconds_left, self._progress, watch
+            (*words, "--", self._address, *rest), settings, self._ssh, seconds_left, self._progress, watch, stdin
         )
         if watch is not None:
             watch.check(self.name)

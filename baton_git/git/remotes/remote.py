@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from baton_git.core.names import Oid
@@ -60,6 +61,19 @@ class Remote(Protocol):
             Rejected: the fetched objects exceed the limits.
             RemoteError: the remote reported another error.
             StoreError: the fetched objects cannot be stored.
+        """
+        ...
+
+    def fetch_objects(
+        self, oids: Sequence[Oid], *, seconds: float, limits: FetchLimits
+    ) -> AbstractContextManager[Path]:
+        """Fetch single objects, with all that trees and commits among them refer to.
+
+        Returns:
+            The object directory with them, which is deleted at the end of the `with` block.
+
+        Raises:
+            Unreachable, AccessDenied, Rejected, RemoteError: like `fetch`; also if the remote lacks one of them.
         """
         ...
 

@@ -2,6 +2,10 @@
 
 `baton/packs/` has a file ("note") `<name>.<number of objects>` for each pack that baton wrote and may merge. Packs
 without a note are not merged. If the folder is lost, the packs become ordinary packs, which `git gc` merges.
+
+In a partial clone, git's own repack (`git gc`, `git repack -ad`) drops every object that a promisor remote has, also
+the files of commits that were made here, and fetches them again one by one when it needs them. There the packs of baton
+are held: they have a `.keep` file besides the note, which git respects, and which a merge of baton replaces.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,11 +24,22 @@ from baton_git.core.progress import Progress, ignore_progress
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.objects.pack_reader import DAMAGE, OpenPack
-from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK, KeptPack, write_kept
+from baton_git.git.objects.pack_writer import (
+    KEEP_MARK,
+    TEMPORARY_INDEX,
+    TEMPORARY_PACK,
+    KeptPack,
+    temporary_path,
+    write_kept,
+)
+from baton_git.git.store.repository import Repository
 
 _ATTEMPTS: Final = 5
 _MERGED: Final = ".merged"
 """Suffix of a note whose pack can be removed, because its objects were copied to a newer pack."""
+HELD_MARK: Final = b"held by baton-git in a partial clone\n"
+"""Content of the `.keep` file of a held pack. It does not begin with `KEEP_MARK`, so that older versions of baton take
+it for a file of the user, and leave the pack alone."""
 
 
 class PackReport(NamedTuple):
@@ -53,9 +69,11 @@ class Housekeeping:
     process writes before `is_due` lists the folder again.
     """
 
-    def __init__(self, common_dir: Path, form: ObjectFormat, *, may_remove: bool) -> None:
+    def __init__(self, repository: Repository, form: ObjectFormat) -> None:
         self.form = form
-        self.may_remove = may_remove
+        self.may_remove = not repository.keeps_all_objects
+        self._repository = repository
+        common_dir = repository.common_dir
         self.packs = common_dir / "objects" / "pack"
         self.notes = common_dir / "baton" / "packs"
         self.lock = common_dir / "baton" / "pack.lock"
@@ -67,13 +85,53 @@ class Housekeeping:
         self.writes_until_look = 0
 
     def settle(self, pack: KeptPack) -> None:
-        """Remove the `.keep` of a pack that a ref now points into, and note the pack as baton's."""
+        """Note a pack that a ref now points into as baton's; remove its `.keep`, or hold it in a partial clone."""
         noted = NotedPack(pack.objects, pack.name)
+        if self.holds_packs:
+            self._note(noted)  # first: a held pack without a note would never be merged
+            self._hold(noted)
+            return
         try:
             os.replace(pack.keep_path, self._note_path(noted))  # atomic: the .keep file becomes the note
         except OSError:
             pack.release()
             self._note(noted)
+
+    @cached_property
+    def holds_packs(self) -> bool:
+        """Whether the packs of baton are held, because git's repack would drop objects of a partial clone."""
+        return self._repository.is_partial
+
+    def hold_packs(self) -> None:
+        """Hold the noted packs of a partial clone that are not held, such as those of an older version of baton."""
+        for noted in self.list_noted() if self.holds_packs else ():
+            if self._exists(noted) and not self._path(noted, ".keep").exists():
+                self._hold(noted)
+
+    def _release_needless(self) -> None:
+        """Release the packs of a clone that is not partial any more, and of packs that another program removed."""
+        for keep in self.packs.glob("pack-*.keep"):
+            noted = NotedPack(0, keep.stem.removeprefix("pack-"))
+            if not (self.holds_packs and keep.with_suffix(".idx").exists()):
+                self._release(noted)
+
+    def _hold(self, noted: NotedPack) -> None:
+        """Create or replace the `.keep` of a pack; without it, the next write tries again."""
+        temporary = temporary_path(self.packs, TEMPORARY_PACK)
+        with suppress(OSError):
+            durable_files.write_new(temporary, HELD_MARK, mode=0o644, sync=False)
+            os.replace(temporary, self._path(noted, ".keep"))
+
+    def _is_held(self, noted: NotedPack) -> bool:
+        try:
+            return self._path(noted, ".keep").read_bytes() == HELD_MARK
+        except OSError:
+            return False
+
+    def _release(self, noted: NotedPack) -> None:
+        """Remove the `.keep` of a held pack, so that git may repack its objects; leave any other `.keep` alone."""
+        if self._is_held(noted):
+            durable_files.remove(self._path(noted, ".keep"))
 
     def is_due(self) -> bool:
         """Return whether a merge is due. Cheap enough to be called after each write.
@@ -102,8 +160,7 @@ class Housekeeping:
             if not alone:
                 self.lock.touch()  # raises if the repository is read-only, where the lock fails, too
                 return None
-            self._adopt_orphans()
-            self.clear_leftovers()
+            self._clean_up()
             before = self.list_present()
             bytes_before = self._bytes(before)
             self._merge_with_retries(everything=everything, progress=progress)
@@ -116,9 +173,14 @@ class Housekeeping:
         """Merge the packs that are due, like `pack`, but without a report."""
         with hold_flock(self.lock, 0.0) as alone:
             if alone:
-                self._adopt_orphans()
-                self.clear_leftovers()
+                self._clean_up()
                 self._merge_with_retries(everything=False)
+
+    def _clean_up(self) -> None:
+        self._adopt_orphans()
+        self._release_needless()
+        self.hold_packs()
+        self.clear_leftovers()
 
     def _merge_with_retries(self, *, everything: bool, progress: Progress = ignore_progress) -> None:
         self._remove_merged()
@@ -171,7 +233,8 @@ class Housekeeping:
     def _remove_merged(self) -> None:
         """Remove the packs whose note has the suffix `_MERGED`, including those of killed processes.
 
-        If git's multi-pack-index lists such a pack, only the note is removed. Without `may_remove`, nothing is removed.
+        If git's multi-pack-index lists such a pack, the pack stays, without the note and not held any more. Without
+        `may_remove`, nothing is removed.
         """
         if not self.may_remove:
             return
@@ -183,6 +246,7 @@ class Housekeeping:
                 if name.encode() not in listed:
                     for suffix in (".idx", ".pack"):
                         durable_files.remove(self.packs / f"pack-{name}{suffix}")
+                self._release(NotedPack(0, name))
                 durable_files.remove(f"{self.notes}{os.sep}{note}")
 
     def _exclude_damaged(self, chosen: Iterable[NotedPack]) -> None:
@@ -209,14 +273,15 @@ class Housekeeping:
     def list_present(self) -> list[NotedPack]:
         """List the noted packs that baton may merge.
 
-        The notes of packs that git deleted or listed in a multi-pack-index are removed.
+        The notes of packs that git deleted are removed, and those of packs that git listed in a multi-pack-index, which
+        git repacks from then on. Git does not repack a held pack, so it is merged nevertheless.
         """
         present = []
         listed = self._listed_by_git()
         for noted in self.list_noted():
-            if not self._exists(noted) or noted.name.encode() in listed:
+            if not self._exists(noted) or (noted.name.encode() in listed and not self._is_held(noted)):
                 durable_files.remove(self._note_path(noted))
-            elif not self._path(noted, ".keep").exists():
+            elif not self._path(noted, ".keep").exists() or self._is_held(noted):
                 present.append(noted)
         return present
 
@@ -230,14 +295,18 @@ class Housekeeping:
         return b"".join(parts)
 
     def _adopt_orphans(self) -> None:
-        """Remove the `.keep` of packs whose writer died, and note these packs as baton's."""
+        """Settle the packs whose writer died: note them as baton's, and remove their `.keep`, or hold them."""
         for keep in list(self._dead_keeps()):
             index = keep.with_suffix(".idx")
             if not index.exists():  # the writer was killed before the pack was complete
                 durable_files.remove(keep.with_suffix(".pack"))
-            durable_files.remove(keep)
             with suppress(FileNotFoundError, Corrupt), closing(OpenPack(index, self.form)) as pack:
-                self._note(NotedPack(pack.index.count, index.stem.removeprefix("pack-")))
+                noted = NotedPack(pack.index.count, index.stem.removeprefix("pack-"))
+                self._note(noted)
+                if self.holds_packs:
+                    self._hold(noted)
+                    continue
+            durable_files.remove(keep)
 
     def clear_leftovers(self) -> None:
         """Remove incomplete files of killed baton processes; git's temporary files are left to git."""

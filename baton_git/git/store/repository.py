@@ -111,6 +111,24 @@ class Repository:
         return is_true(self.config().get("extensions.preciousObjects"))
 
     @property
+    def promisors(self) -> tuple[str, ...]:
+        """The remotes that promised to keep the objects which a partial clone left out, as in git's configuration.
+
+        Raises:
+            Corrupt, StoreError: the configuration cannot be read.
+        """
+        config = self.config()
+        named = (key.removesuffix(".promisor") for key in config.keys("remote") if key.endswith(".promisor"))
+        names = [name for name in named if is_true(config.get(f"remote.{name}.promisor"))]
+        first = config.get("extensions.partialClone")  # the only setting of git before 2.23
+        return tuple(dict.fromkeys([*([first] if first else []), *names]))
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether objects may be missing because only a promisor remote has them (a partial clone)."""
+        return bool(self.promisors) or any((self.common_dir / "objects" / "pack").glob("pack-*.promisor"))
+
+    @property
     def foreign_owner(self) -> int | None:
         """The user id of the owner; None if the current user owns the repository (compare git's `safe.directory`)."""
         if not hasattr(os, "geteuid"):

@@ -55,7 +55,7 @@ class Store:
     def __init__(self, repository: Repository, *, more_objects: Sequence[Path] = ()) -> None:
         form = repository.object_format
         self.repository = repository
-        self.housekeeping = Housekeeping(repository.common_dir, form, may_remove=not repository.keeps_all_objects)
+        self.housekeeping = Housekeeping(repository, form)
         self.objects = Objects(repository.common_dir / "objects", form, more_objects)
         self.ref_files = Refs(repository.common_dir, form.hex_length)
         self.kept_refs = KeptRefs(self.ref_files)
@@ -159,6 +159,11 @@ class Store:
         After `end` (monotonic clock), a read raises Rejected. `what` names the limited work in the error message.
         """
         return self.objects.limit.until(end, what)
+
+    def limit_fetches(self, seconds: float) -> None:
+        """Limit the time for fetching objects that a partial clone left out, if this store may fetch them at all."""
+        if self.objects.supplier is not None:
+            self.objects.supplier.limit(seconds)
 
     def has(self, oid: Oid) -> bool:
         """Return whether the object exists and is undamaged."""
@@ -447,6 +452,7 @@ class Store:
         if not self._is_swept:
             self._is_swept = True
             self.housekeeping.clear_leftovers()
+            self.housekeeping.hold_packs()
             self.locks.sweep()
 
     def tidy(self) -> None:

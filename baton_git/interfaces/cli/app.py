@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import click
 
@@ -71,6 +71,8 @@ class App(Call):
         fields: the fields named with `--json`; empty for all.
         known_fields: all field names that the result can have; empty if unknown.
     """
+
+    may_fetch: ClassVar[bool] = True
 
     json: bool
     fields: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import ClassVar, Self
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, InvalidName
@@ -27,10 +27,16 @@ class Call:
     """One call of an interface."""
 
     settings: Settings
+    may_fetch: ClassVar[bool] = False
+    """Whether reading may fetch objects that a partial clone left out; not in a server or a hook, which must not wait
+    for a remote."""
 
     @contextmanager
-    def workspace(self) -> Iterator[Workspace]:
+    def workspace(self, *, may_fetch: bool | None = None) -> Iterator[Workspace]:
         """Yield the namespace of the call, and who acts in it.
+
+        Args:
+            may_fetch: overrides the attribute of the same name.
 
         Raises:
             NotARepository: the repository does not exist, and the call may not create it.
@@ -41,9 +47,19 @@ class Call:
         with Store(settings.repository) as store:
             store.tidied_by = self._merge_packs_in_background
             ws = self.workspace_on(store, settings.namespace)
+            if self.may_fetch if may_fetch is None else may_fetch:
+                self._fetch_on_demand(ws)
             ws.branch.check_chosen_name()
             named = settings.options.agent is not None
             yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent, is_agent_named=named))
+
+    def _fetch_on_demand(self, ws: Workspace) -> None:
+        """Let the store fetch objects of the namespace that are missing, if this is a partial clone."""
+        store, ref = ws.branch.store, ws.branch.ref
+        if self.settings.repository.promisors:
+            from baton_git.namespace.ingest.promised import PromisedObjects  # slow to load; few clones are partial
+
+            store.objects.supplier = PromisedObjects(store, self.settings.environment, lambda: store.tip(ref))
 
     @contextmanager
     def workspace_anywhere(self) -> Iterator[Workspace]:

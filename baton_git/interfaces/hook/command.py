@@ -132,7 +132,7 @@ def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | 
 
     def give_up(*_: Any) -> None:
         _log_problems(log, payload, [f"the hook was stopped after {seconds:g} s; the next one saves the rest"])
-        os.write(1, make_empty_reply(payload.agent).encode())
+        os.write(1, _reply_to_failure(payload, seconds=seconds).encode("utf-8", "replace"))
         os._exit(0)
 
     seconds = (payload.kind == END and AGENTS[payload.agent].end_seconds) or SECONDS[payload.kind]
@@ -150,12 +150,26 @@ def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | 
         hook_reply = handle(payload)
         output, problems = reply(payload, hook_reply.context, hook_reply.block), hook_reply.problems
     except Exception as error:  # noqa: BLE001  no error may disturb the agent
-        output, problems = make_empty_reply(payload.agent), (_describe_error(error),)
+        output, problems = _reply_to_failure(payload, error=error), (_describe_error(error),)
     gc.set_threshold(*thresholds)
     signal.setitimer(signal.ITIMER_REAL, *timer)
     signal.signal(signal.SIGALRM, handler)
     _log_problems(log, payload, problems)
     return _print(output)
+
+
+def _reply_to_failure(payload: Payload, *, error: Exception | None = None, seconds: float = 0.0) -> str:
+    """Return the reply of a hook that failed, or was stopped after `seconds`: one line for the agent, if it can get it.
+
+    The reply is empty if not even the line can be made, as in a damaged installation.
+    """
+    try:
+        from baton_git.interfaces.hook.unreadable import can_tell, describe_timeout, describe_unreadable
+
+        line = describe_unreadable(error) if error is not None else describe_timeout(seconds)
+        return reply(payload, line if can_tell(payload) else "")
+    except Exception:  # noqa: BLE001  no error may disturb the agent
+        return make_empty_reply(payload.agent)
 
 
 def _describe_error(error: Exception) -> str:

@@ -78,6 +78,7 @@ class EventRunner:
             event=identify_event(event),
             recalls=settings.recalls,
             ended="" if known.ended == GONE else known.ended,
+            unreadable="",
         )
         self.problems: list[str] = []
         self._sections: list[Section] = []
@@ -90,7 +91,11 @@ class EventRunner:
         )  # fmt: skip
 
     def run(self) -> HookReply:
-        """Carry out the decisions for the event, store the session, and return the reply."""
+        """Carry out the decisions for the event, store the session, and return the reply.
+
+        Raises:
+            StoreError: the newest revision cannot be read, and a session starts.
+        """
         circumstances = self._circumstances()
         for decision in plan_event(self.event, self.session, circumstances):
             self._carry_out(decision)
@@ -121,7 +126,7 @@ class EventRunner:
             case Remember(fields):
                 self._remember(**fields)
             case FindParent(source):
-                self._remember(parent=self._find_parent(source))
+                self._remember(parent=self.attempt(lambda: self._find_parent(source)) or "")
             case SaveFacts(trigger, force):
                 self._save_facts(trigger, force)
             case RunWorkflows(event, data):
@@ -162,6 +167,8 @@ class EventRunner:
     def begin_session(self) -> None:
         parent = self.session.parent or None
         self._boot = start_session(self.ws, self.now, self.settings, parent, self.attempt)
+        if not self._boot.is_readable:
+            self.ws.branch.read()  # raises the error again: the agent gets one line instead of a brief without records
 
     # --- workflows, whose code is imported only at the start of a session and for events that they want
 

@@ -11,9 +11,11 @@ from baton_git.agents.hook_events.hook_session import HookSession
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import is_repeated
 from baton_git.agents.sessions.launchers import SPAWNED
+from baton_git.core.errors import StoreError
 from baton_git.interfaces.hook.event_runner import EventRunner, HookReply, idle_seconds
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import lock_session
+from baton_git.interfaces.hook.unreadable import can_tell, describe_unreadable
 from baton_git.namespace.workspace import Workspace
 
 LOCK_SECONDS = 5.0
@@ -36,7 +38,20 @@ def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInp
         unsaved = known is not None and find_unsaved_turn(settings.memory, known) is not None
         if known is not None and is_repeated(event, known, idle_seconds(known, now)) and not unsaved:
             return HookReply()
-        return EventRunner(ws, now, event, settings, known or _new_session(ws, event, settings)).run()
+        known = known or _new_session(ws, event, settings)
+        try:
+            return EventRunner(ws, now, event, settings, known).run()
+        except StoreError as error:
+            return _tell_unreadable(event, known, settings, error)
+
+
+def _tell_unreadable(event: Payload, known: HookSession, settings: HookInputs, error: StoreError) -> HookReply:
+    """Return one line about the unreadable state, unless the session has received the same line before."""
+    line = describe_unreadable(error)
+    if not can_tell(event) or known.unreadable == line:
+        return HookReply(problems=(str(error),))
+    settings.memory.save(known._replace(unreadable=line))
+    return HookReply(line, problems=(str(error),))
 
 
 def _new_session(ws: Workspace, event: Payload, settings: HookInputs) -> HookSession:

@@ -34,5 +34,7 @@ SYNC = Budget()
 """The limits for a sync that the user requested."""
 BOOT = Budget(total_bytes=32 << 20, entries=50_000, commits=5_000, changed=5_000, seconds=3.0)
 """The limits for the automatic sync at the start and the end of a session."""
+ON_DEMAND = Budget(total_bytes=64 << 20, seconds=20.0)
+"""The limits for objects of a partial clone that a command needs; the seconds are those of the whole command."""
 PUSHED = Budget(seconds=20.0)
 """The limits for a push to a server."""

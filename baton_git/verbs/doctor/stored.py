@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from baton_git.git.files import durable_files
 from baton_git.git.refs.packed_refs import packed_below
 from baton_git.git.store import Folder, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.fetch import fetch_and_check
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES, list_known_remotes, tracking_refs_of
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
@@ -212,16 +214,18 @@ def _describe_missing(examination: Examination, ref: str, missing: list[Missing]
     shown = ", ".join(f"{item.where} ({item.oid[:10]})" for item in missing[:NAMED])
     more = f", and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
     branch = branch_of(store, ref, examination.prefix)
-    remotes = list_known_remotes(branch) if branch is not None else []
+    remotes = _list_sources(examination, branch) if branch is not None else []
     advice = (
         f"fetch them again from {remotes[0]}" if remotes else "copy .git/objects of a clone or a backup into this one"
     )
     repair = None
     if branch is not None and remotes and examination.machine:
         repair = _make_fetch_repair(examination, branch, remotes)
+    cause = "git prune removed them while no ref led to them, or the disk is damaged"
+    if store.repository.is_partial:
+        cause = "this is a partial clone, and only a promisor remote has them"
     return Diagnostic(
-        "error", f"{ref}: {count_noun(len(missing), 'object')} missing or damaged: {shown}{more}",
-        "git prune removed them while no ref led to them, or the disk is damaged", advice, repair,
+        "error", f"{ref}: {count_noun(len(missing), 'object')} missing or damaged: {shown}{more}", cause, advice, repair
     )  # fmt: skip
 
 
@@ -233,6 +237,16 @@ def branch_of(store: Store, ref: str, prefix: str) -> Branch | None:
         return None
 
 
+def _list_sources(examination: Examination, branch: Branch) -> list[str]:
+    """Return the remotes that may have the objects of a branch: those it was synced with, else all."""
+    known = list_known_remotes(branch)
+    if known or examination.machine is None:
+        return known
+    from baton_git.git.remotes import remote_names  # slow to load, and rarely needed
+
+    return list(remote_names(branch.store.repository, examination.machine.environment))
+
+
 def _make_fetch_repair(examination: Examination, branch: Branch, remotes: list[str]) -> Repair:
     return Repair(
         f"Fetch the objects of {branch.namespace} again from {' and '.join(remotes)}",
@@ -242,18 +256,48 @@ def _make_fetch_repair(examination: Examination, branch: Branch, remotes: list[s
 
 
 def _fetch_again(examination: Examination, branch: Branch, remotes: list[str]) -> None:
+    """Fetch the objects of a branch again from each remote, until none is missing.
+
+    Raises:
+        StoreError: objects are still missing.
+    """
+    store, problems = branch.store, list[str]()
+    promised = [partial(_fetch_promised, examination, branch)] if store.repository.promisors else []
+    for fetch in (*promised, *(partial(_fetch_branch, examination, branch, name) for name in remotes)):
+        try:
+            fetch()
+        except BatonError as error:
+            problems.append(str(error))
+        store.memory.forget(lambda _: True)  # cached values may come from damaged objects
+        left = _list_missing(examination, branch)
+        if not left:
+            return
+    which = f"{left[0].where} ({left[0].oid[:10]})" + (f" and {len(left) - 1} more" if len(left) > 1 else "")
+    raise StoreError("; ".join(dict.fromkeys([f"no remote gave {which}", *problems])))
+
+
+def _fetch_promised(examination: Examination, branch: Branch) -> None:
+    from baton_git.namespace.ingest.promised import PromisedObjects  # slow to load; few clones are partial
+
+    budget = replace(SYNC, seconds=REFETCH_SECONDS)
+    environment = examination.local.environment
+    PromisedObjects(branch.store, environment, partial(branch.store.tip, branch.ref), budget).complete()
+
+
+def _fetch_branch(examination: Examination, branch: Branch, name: str) -> None:
     from baton_git.git.remotes import open_remote  # slow to load, and rarely needed
 
-    problems = []
-    for name in remotes:
-        try:
-            remote = open_remote(branch.store.repository, name, examination.local.environment)
-            wants = {branch.ref: tracking_refs_of(branch, name).incoming}
-            fetch_and_check(branch.store, remote, wants, seconds=REFETCH_SECONDS, everything=True)
-        except BatonError as error:
-            problems.append(f"{name}: {error}")
-    if len(problems) == len(remotes):
-        raise StoreError("; ".join(problems))
+    remote = open_remote(branch.store.repository, name, examination.local.environment)
+    wants = {branch.ref: tracking_refs_of(branch, name).incoming}
+    fetch_and_check(branch.store, remote, wants, seconds=REFETCH_SECONDS, everything=True)
+
+
+def _list_missing(examination: Examination, branch: Branch) -> list[Missing]:
+    tip = branch.store.tip(branch.ref)
+    if tip is None:
+        return []
+    walk = _Walk(branch.store, tip, time.monotonic() + examination.seconds)
+    return walk.check_tip() or ([] if _count_objects(examination, tip) is not None else walk.check_history())
 
 
 # --- packs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -133,7 +134,9 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     refuse_secret("session", session)
     ws = replace(ws, actor=replace(ws.actor, session=session))
     problems = list(options.problems)
+    end = time.monotonic() + options.sync_seconds
     synced = sync_at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
+    ws.branch.store.limit_fetches(max(0.0, end - time.monotonic()))
     tip = _read_tip(ws, problems)
     before = tip or _make_empty_revision(ws)
     problems += _describe_revert(ws, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Self
 
 from pydantic import Field, PrivateAttr
@@ -144,10 +145,38 @@ def sync(
         )
         repository, progress = ws.branch.store.repository, ws.remote_settings.progress
         reached = open_remote(repository, name, ws.environment, progress=progress, known=known)
+        notes = _complete_partial_clone(ws, branches, options)
         outcomes = synchronise(branches, reached, name, terms, ws.stamp("sync", now), options)
     except Unreachable as error:
         return Synced(mask_logins(name), tuple(_make_offline_outcome(branch, name) for branch in branches), str(error))
+    outcomes = [replace(outcome, notes=(*notes.get(outcome.namespace, ()), *outcome.notes)) for outcome in outcomes]
     return Synced(mask_logins(name), tuple(outcomes), waiting=_describe_waiting(ws, name, outcomes))
+
+
+def _complete_partial_clone(
+    ws: Workspace, branches: Sequence[Branch], options: SyncOptions
+) -> dict[str, tuple[str, ...]]:
+    """Fetch the objects of all revisions that a partial clone lacks; return notes about it, by namespace.
+
+    An automatic sync leaves them out, because a session's start waits for it.
+    """
+    if not options.retry or options.dry_run or not ws.branch.store.repository.promisors:
+        return {}
+    from baton_git.namespace.ingest.promised import PromisedObjects  # slow to load; few clones are partial
+
+    notes: dict[str, tuple[str, ...]] = {}
+    for branch in branches:
+        budget = replace(options.budget, seconds=options.seconds)
+        promised = PromisedObjects(branch.store, ws.environment, partial(branch.store.tip, branch.ref), budget)
+        try:
+            count = promised.complete()
+        except BatonError as error:
+            notes[str(branch.namespace)] = (f"objects that the promisor remote has are still missing here: {error}",)
+        else:
+            if count:
+                text = f"{count_noun(count, 'object')} that only the promisor remote had came here, and stay"
+                notes[str(branch.namespace)] = (text,)
+    return notes
 
 
 def _describe_waiting(ws: Workspace, remote: str, outcomes: Sequence[SyncOutcome]) -> dict[str, str]:

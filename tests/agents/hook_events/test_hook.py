@@ -827,3 +827,94 @@ def test_a_start_runs_git_at_most_twice_and_loads_no_heavy_module(hook, session,
     assert "Add a greet module" in done.stdout
     assert done.stderr == "set()\n"
     assert len((tmp_path / "calls").read_text().splitlines()) <= 2, (tmp_path / "calls").read_text()
+
+
+# --- a state that cannot be read
+
+
+def lose_format(repo: Path) -> None:
+    """Remove the object of a file that every read needs, as a partial clone's repack does."""
+    oid = run_git(repo, "rev-parse", "baton/work:format.toml")
+    remove_object(repo, oid)
+
+
+def run_git(repo: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(repo), *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def remove_object(repo: Path, oid: str) -> None:
+    """Unpack all objects into loose files, and remove one."""
+    for pack in list((repo / ".git/objects/pack").glob("*.pack")):
+        data = pack.read_bytes()
+        for suffix in (".pack", ".idx", ".rev", ".keep"):
+            pack.with_suffix(suffix).unlink(missing_ok=True)
+        subprocess.run(["git", "-C", str(repo), "unpack-objects", "-q"], input=data, check=True)
+    (repo / ".git/objects" / oid[:2] / oid[2:]).unlink()
+
+
+def lose_tip(repo: Path) -> None:
+    remove_object(repo, run_git(repo, "rev-parse", "baton/work"))
+
+
+def damage_ref(repo: Path) -> None:
+    (repo / ".git/refs/heads/baton/work").write_text("no commit\n")
+
+
+def damage_packs(repo: Path) -> None:
+    for pack in (repo / ".git/objects/pack").glob("*.pack"):
+        pack.chmod(0o644)
+        pack.write_bytes(pack.read_bytes()[:12])
+
+
+def replace_pack_folder(repo: Path) -> None:
+    shutil.rmtree(repo / ".git/objects/pack")
+    (repo / ".git/objects/pack").write_text("not a folder")
+
+
+@pytest.mark.parametrize("damage", [lose_format, lose_tip, damage_ref, damage_packs, replace_pack_folder])
+@pytest.mark.parametrize(
+    ("agent", "events"),
+    [
+        ("claude", ("SessionStart", "UserPromptSubmit")), ("codex", ("SessionStart", "UserPromptSubmit")),
+        ("gemini", ("SessionStart", "BeforeAgent", "BeforeAgent")),
+    ],
+)  # fmt: skip
+def test_the_agent_is_told_once_in_one_line_that_the_state_cannot_be_read(
+    hook: Hook, repo: Path, baton: Baton, damage: Callable[[Path], None], agent: str, events: tuple[str, ...]
+) -> None:
+    baton("followup", "add", "Check the deployment")
+    damage(repo)
+    replies = [hook(event, agent=agent, source="startup", prompt=f"go {number}") for number, event in enumerate(events)]
+    told = [context(reply) for reply in replies if reply]
+    lines = [text for text in told if text]
+    assert len(lines) == 1
+    [line] = lines[0].splitlines()
+    assert line.startswith("baton: the state of this project cannot be read: ")
+    assert "unknown here, not empty" in line
+    assert "baton doctor --fix" in line or "check" in line
+
+
+def test_the_brief_comes_with_the_next_prompt_once_the_state_can_be_read(hook: Hook, repo: Path, baton: Baton) -> None:
+    baton("followup", "add", "Check the deployment")
+    ref = repo / ".git/refs/heads/baton/work"
+    tip = ref.read_text()
+    damage_ref(repo)
+    assert "cannot be read" in context(hook("SessionStart", source="startup"))
+    ref.write_text(tip)
+    assert "Check the deployment" in context(hook("UserPromptSubmit", prompt="go"))
+
+
+def test_an_end_says_nothing_about_an_unreadable_state(hook: Hook, repo: Path) -> None:
+    damage_ref(repo)
+    assert hook("SessionEnd") is None
+    assert hook("Stop") is None
+
+
+def test_a_record_that_cannot_be_read_leaves_the_rest_of_the_brief(hook: Hook, repo: Path, baton: Baton) -> None:
+    baton("followup", "add", "Check the deployment", "--id", "FU-1")
+    baton("decision", "add", "Use git", "--why", "history", "--id", "DEC-1")
+    remove_object(repo, run_git(repo, "rev-parse", "baton/work:follow_ups/FU-1.toml"))
+    text = context(hook("SessionStart", source="startup"))
+    assert "Use git" in text
+    assert "FU-1" in text
+    assert "is missing" in text

@@ -74,7 +74,8 @@ def doctor_command(
     Only --fix and --undo change anything. Each repair is recorded in a journal, and --undo reverts the last one
     that can be reverted.
 
-    Exit status: 1 if there is an error, else 5 if a check could not be run, else 0, even if there are warnings.
+    Exit status: 1 if there is an error, else 5 if a check could not be run, else 0, even if there are warnings. With
+    --fix, also 1 if a problem that has a repair was not repaired.
 
     \b
     baton doctor
@@ -90,6 +91,7 @@ def doctor_command(
             [{"check": check.name, "about": check.about} for check in chosen], render_table(chosen, CHECK_COLUMNS)
         )
         return None
+    is_left = False
     with open_examination(app) as examination:
         if undoes:
             return _undo(app, examination, yes=yes)
@@ -98,11 +100,12 @@ def doctor_command(
             write(write_report(examination, diagnosis, _list_private_texts(app, examination)))
             return STATUS[diagnosis.verdict]
         if fix:
-            _fix_each(app, examination, chosen, yes=yes)
+            is_left = not _fix_each(app, examination, chosen, yes=yes)
     with open_examination(app) as examination:  # reopened, to read the repaired state
         result = Diagnosis.of(examine(examination, chosen))
     app.answer(result.as_data(), format_diagnosis(result, shows_all=shows_all or bool(checks)))
-    return STATUS[result.verdict]
+    is_left = is_left or (fix and any(part.repair for part in result.findings))
+    return FAILED if is_left else STATUS[result.verdict]
 
 
 def _check_options(*, fix: bool, yes: bool, undoes: bool, report: bool) -> None:
@@ -130,7 +133,7 @@ def open_examination(app: App) -> Iterator[Examination]:
         if store is not None:
             try:
                 prefix = app.settings.prefix
-                opened = stack.enter_context(app.workspace())
+                opened = stack.enter_context(app.workspace(may_fetch=False))
             except BatonError as error:
                 opened = error
         is_broken = repository is None and opened is not None
@@ -182,8 +185,11 @@ def _journal(examination: Examination) -> RepairJournal:
     return RepairJournal(examination.local.data / "doctor")
 
 
-def _fix_each(app: App, examination: Examination, checks: list[Check], *, yes: bool) -> None:
+def _fix_each(app: App, examination: Examination, checks: list[Check], *, yes: bool) -> bool:
     """Carry out each repair once, in the order of the checks; ask before each one unless `yes`.
+
+    Returns:
+        False if a repair failed.
 
     Raises:
         UsageError: there is a repair, but neither `yes` nor a terminal to ask at.
@@ -194,20 +200,24 @@ def _fix_each(app: App, examination: Examination, checks: list[Check], *, yes: b
         app.say("no problem has an automatic repair")
     elif not yes:
         require_terminal()
+    are_done = []
     for item, repair in repairs.values():
         if not yes:
             app.say(f"{item.check}: {item.finding.summary}")
         if yes or agrees(f"{repair.about}?"):
-            _carry_out(app, examination, item.check, repair)
+            are_done.append(_carry_out(app, examination, item.check, repair))
+    return all(are_done)
 
 
-def _carry_out(app: App, examination: Examination, check: str, repair: Repair) -> None:
+def _carry_out(app: App, examination: Examination, check: str, repair: Repair) -> bool:
+    """Carry out a repair and print what was done; return False if it failed."""
     try:
         entry = _journal(examination).carry_out(check, repair, examination.now, _workspace(examination))
     except BatonError as error:
         app.say(f"{check}: not repaired: {error}", *([error.hint] if error.hint else []))
-        return
+        return False
     app.say(f"{check}: done: {repair.about}", *_describe_entry(entry))
+    return True
 
 
 def _describe_entry(entry: JournalEntry) -> Iterator[str]:

@@ -64,7 +64,7 @@ def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
     with _limit_time(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as is_needed:
         end = time.monotonic() + SECONDS
         for namespace in list_due_namespaces(repository) if is_needed else ():
-            with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace() as ws:
+            with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace(may_fetch=False) as ws:
                 written = verify_due(ws, app.now, count_seconds_left(end), methods, agent=agent)
                 if written is not None and written.changes:
                     subject = flat(commit_subject(list(written.changes)))
@@ -82,7 +82,7 @@ def _push_namespaces(app: App, _: str, arguments: tuple[str, ...]) -> None:
         pushed_by_user = parse_pushed_components(lines, app.lenient.settings.prefix)
         for namespace in list_unsent_namespaces(app.settings.repository):
             if namespace.component not in pushed_by_user:
-                with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace() as ws:
+                with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace(may_fetch=False) as ws:
                     problem = push_along(ws, app.now, arguments[0] if arguments else "origin", count_seconds_left(end))
                     app.say(*([f"baton: {flat(problem)}"] if problem else []))
 
