@@ -1,6 +1,7 @@
 """Look up the new ids of commits that were rebased or amended, as recorded by the post-rewrite hook.
 
-The hook appends lines `<old> <new>` to a file on this machine, and shortens the file when it is large.
+The hook appends lines `<old> <new>` to a file on this machine, and shortens the file when it is large. If the hook got
+no input, because the tool that runs it passes none on, baton derives the lines from the reflog.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+
+from baton_git.git.files import durable_files
 
 MAX_STEPS = 100
 """Maximum number of successive rewrites of a commit that are followed."""
@@ -22,6 +25,25 @@ def load_rewritten(common_dir: Path) -> Mapping[str, str]:
     except OSError:
         return {}
     return {match[1]: match[2] for line in text.splitlines() if (match := _LINE.fullmatch(line))}
+
+
+def got_no_input(common_dir: Path) -> bool:
+    """Return whether the post-rewrite hook got no input when it ran last, although git always passes some."""
+    return (common_dir / "baton" / "hook-input" / "post-rewrite").exists()
+
+
+def add_rewritten(common_dir: Path, pairs: Mapping[str, str]) -> None:
+    """Append the pairs that the file lacks.
+
+    Raises:
+        WriteFailed: writing to disk failed.
+    """
+    known = load_rewritten(common_dir)
+    lines = [f"{old} {new}\n" for old, new in pairs.items() if known.get(old) != new]
+    if lines:
+        path = common_dir / "baton" / "rewritten"
+        with durable_files.writing(str(path)), path.open("a", encoding="ascii") as file:
+            file.write("".join(lines))
 
 
 def find_newest(rewritten: Mapping[str, str], commit: str) -> str:

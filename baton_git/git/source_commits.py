@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 
-from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.errors import BatonError, Corrupt, NotFound
 from baton_git.core.names import Oid
+from baton_git.git.derived_rewrites import derive_rewritten, find_replacement
+from baton_git.git.objects.values import CommitInfo
 from baton_git.git.rewritten import find_newest, load_rewritten
 from baton_git.git.store import Store
 
@@ -53,17 +57,36 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
     if named is not None:
         store.commit(named)  # raises for a tag object, which is never on a branch
     wanted = {named or text} if named or _ABBREVIATED.fullmatch(text) else set()
-    wanted |= {find_newest(load_rewritten(store.repository.common_dir), commit) for commit in wanted}
-    looked_at = 0
+    rewritten = load_rewritten(store.repository.common_dir)
+    wanted |= {find_newest(rewritten, commit) for commit in wanted}
+    searched: list[CommitInfo] = []
     for info in islice(store.log(start), MAX_SEARCHED):
-        looked_at += 1
+        searched.append(info)
         if info.oid.startswith(tuple(wanted)) or info.message.partition("\n")[0].strip() == text.strip():
             return info.oid
-    if looked_at == MAX_SEARCHED:
+    found = _find_rewritten(store, searched, wanted, rewritten)
+    if found is not None:
+        return found
+    if len(searched) == MAX_SEARCHED:
         raise BatonError(f"the commit is not among the newest {MAX_SEARCHED:,} commits of the branch")
     if store.is_shallow:
         raise BatonError("the clone is shallow; older commits are not here", hint="run `git fetch --unshallow`")
     return None
+
+
+def _find_rewritten(
+    store: Store, searched: Sequence[CommitInfo], wanted: Collection[str], rewritten: Mapping[str, str]
+) -> str | None:
+    """Return what replaced a wanted commit, if the hook did not record it: from the reflog, or by its patch."""
+    if not wanted:
+        return None
+    derived = {**derive_rewritten(store), **rewritten}
+    ids = tuple({find_newest(derived, commit) for commit in wanted} - set(wanted))
+    found = next((info.oid for info in searched if info.oid.startswith(ids)), None)
+    for commit in () if found else wanted:
+        with suppress(Corrupt, ValueError):  # an abbreviated id, or a commit that is gone
+            found = found or find_replacement(store, store.commit(Oid(commit)), searched)
+    return found
 
 
 def _start(store: Store, branch: str | None) -> Oid | None:

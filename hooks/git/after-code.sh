@@ -26,6 +26,7 @@ else
 fi
 case $event in
   post-commit) [ ! -d "$dir/rebase-merge" ] || exit "$status" ;; # post-rewrite runs when the rebase is finished
+  post-rewrite) [ "$1" != amend ] || [ ! -d "$dir/rebase-merge" ] || exit "$status" ;; # of a step, as in a fixup
   post-checkout) [ "$1" != "$2" ] || exit "$status" ;; # a checkout of a new branch or of single files
 esac
 [ -z "$blind" ] && none_in "$common/baton/due" || later

@@ -12,6 +12,7 @@ from dulwich.repo import Repo as DulwichRepo
 from hook_world import eventually, everything, hook, pre_commit, quiet
 
 from baton_git.git.hooks.script import HookScript
+from baton_git.git.rewritten import load_rewritten
 
 
 @pytest.fixture
@@ -266,6 +267,58 @@ def test_modules_of_the_project_that_have_the_names_of_imported_modules_are_not_
     loop(1, "--verify-file", "click.py")
     commit(git, hooked)
     eventually(lambda: "OL-1 verified" in subjects()[0])
+
+
+# --- post-rewrite without its input
+
+
+def hand_over_without_input(folder):
+    """Run the moved script with empty input, as tools other than pre-commit may do."""
+    (folder / "post-rewrite").rename(folder / "post-rewrite.legacy")
+    hook(folder, "post-rewrite", '#!/bin/sh\n"$0.legacy" "$@" </dev/null\n')
+
+
+@pytest.mark.parametrize("tool", ["pre-commit-last", "pre-commit-first", "another"])
+@pytest.mark.parametrize("how", ["amend", "rebase"])
+def test_a_rewritten_commit_is_known_although_the_hook_got_no_input(baton, git, hooked, loop, subjects, tool, how):
+    """pre-commit 4.7.0 runs a moved post-rewrite hook with empty input (commands/hook_impl.py, _run_legacy)."""
+    folder = hooked / ".git/hooks"
+    if tool == "pre-commit-first":
+        baton("hooks", "uninstall")
+        pre_commit(folder, "post-rewrite")
+        baton("hooks", "install")
+    elif tool == "pre-commit-last":
+        pre_commit(folder, "post-rewrite")
+    else:
+        hand_over_without_input(folder)
+    git(hooked, "branch", "before")
+    commit(git, hooked, "work")
+    old = git(hooked, "rev-parse", "HEAD")
+    if how == "amend":
+        commit(git, hooked, "work, done", "--amend")
+    else:
+        git(hooked, "checkout", "-q", "before")
+        commit(git, hooked, "of others")
+        git(hooked, "rebase", "-q", "--empty=keep", "before", "main")
+    eventually(lambda: load_rewritten(hooked / ".git").get(old) == git(hooked, "rev-parse", "HEAD"))
+    loop(1, "--verify-commit", old)
+    baton("verify")
+    assert "OL-1 verified" in subjects()[0]
+    if tool != "another":
+        (state,) = (one for one in baton("hooks", "status", "--json").json["events"] if one["event"] == "post-rewrite")
+        assert (state["runs"], state["gets_input"]) == (True, False)
+        assert "without its input" in baton("hooks", "status").out
+        assert "warning  hooks: post-rewrite: without its input" in baton("doctor", "hooks").out
+
+
+def test_a_hook_that_gets_its_input_again_is_no_longer_reported(baton, git, hooked):
+    (hooked / ".git/baton/hook-input").mkdir(parents=True)
+    (hooked / ".git/baton/hook-input/post-rewrite").write_text("1\n")
+    assert "it had none when it ran last" in baton("hooks", "status").out
+    commit(git, hooked, "work")
+    commit(git, hooked, "done", "--amend")
+    quiet(hooked)
+    assert "without its input" not in baton("hooks", "status").out
 
 
 # --- pre-push

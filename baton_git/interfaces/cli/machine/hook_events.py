@@ -19,7 +19,9 @@ from baton_git.core.diff import commit_subject
 from baton_git.core.errors import BatonError
 from baton_git.core.lifecycle import CODE_METHODS
 from baton_git.core.names import Namespace
+from baton_git.git.derived_rewrites import derive_rewritten
 from baton_git.git.hooks.location import EVENTS
+from baton_git.git.rewritten import add_rewritten, got_no_input
 from baton_git.git.store import Store
 from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED
@@ -63,6 +65,9 @@ def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
     methods, agent = (BY_COMMITS, "server") if event == "post-receive" else (CODE_METHODS, "git-hook")
     with _limit_time(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as is_needed:
         end = time.monotonic() + SECONDS
+        if is_needed and got_no_input(repository.common_dir):
+            with Store(repository) as store:
+                add_rewritten(repository.common_dir, derive_rewritten(store))
         for namespace in list_due_namespaces(repository) if is_needed else ():
             with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace(may_fetch=False) as ws:
                 written = verify_due(ws, app.now, count_seconds_left(end), methods, agent=agent)
