@@ -24,6 +24,8 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import FollowUp
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import PATIENCE, Branch
+from baton_git.namespace.caller import ChangeCaller
+from baton_git.namespace.provenance.labels import Vouching
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.work_items.followups import add_follow_up
@@ -152,7 +154,7 @@ def make_repository(place: Path, name: str, *settings: tuple[str, str]) -> Path:
     path = place / name
     with Store(Repository.create_bare(path)) as store:
         branch = Branch(store, Namespace("bench"))
-        branch.create(CommitStamp("init", now(), "Bench <bench@localhost>"))
+        branch.create(CommitStamp("init", now(), "Bench <bench@localhost>", ChangeCaller(None, Vouching())))
     for key, value in settings:
         subprocess.run(["git", f"--git-dir={path}", "config", key, value], check=True)
     return path

@@ -19,9 +19,10 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, State
 from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome
-from baton_git.namespace.workspace import Actor, RemoteSettings, Vouched, Workspace
+from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 from baton_git.verbs.sharing.review import decide, load_review
 from baton_git.verbs.sharing.sync import Synced, sync
@@ -118,7 +119,7 @@ class Machine:
         confirmed = Confirmed("Ada", "terminal", id_, rule)
         graduate_pattern(replace(self.ws, confirmed=confirmed), self.clock(), id_)
 
-    def change(self, kind: str, id_: str, **fields: Any) -> None:
+    def change(self, kind: str, id_: str, vouched: Vouched | None = None, **fields: Any) -> None:
         """Change fields of a live record without applying any rules."""
         key = Key(kind, id_)
 
@@ -126,7 +127,7 @@ class Machine:
             one = tip.state.entry(key)
             return tip.state.put(parse(KINDS[kind].model, {**one.as_data(), **fields}), key)
 
-        self.ws.update("edit", self.clock(), change)
+        replace(self.ws, confirmed=vouched).update("edit", self.clock(), change)
 
     # --- by hand
 

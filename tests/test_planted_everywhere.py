@@ -21,6 +21,7 @@ import pytest
 from command_tree import all_commands
 from mcp_client import talk
 from planting import ID, PLANTED, SESSION, UNSAFE, planted_states
+from world import ANYBODY
 
 from baton_git.core.names import Namespace
 from baton_git.core.state import State
@@ -60,9 +61,9 @@ def plant(top: Path) -> None:
     """Create a record of every kind, live and archived, unreadable files, and commits with planted texts."""
     with Store(Repository.open(top)) as store:
         branch = Branch(store, Namespace("work"))
-        branch.create(CommitStamp("init", NOW, "Ada <ada@example.org>"))
+        branch.create(CommitStamp("init", NOW, "Ada <ada@example.org>", ANYBODY))
         for state in planted_states():
-            stamp = CommitStamp("plant", NOW, "Ada <ada@example.org>", SESSION)
+            stamp = CommitStamp("plant", NOW, "Ada <ada@example.org>", ANYBODY, SESSION)
             branch.update(partial(_add_all, state), stamp)
         for revision, files in ((7, FILES), (8, {"open_loops/OL-1.toml": f"still not {EVIL}".encode()})):
             tip = store.tip(branch.ref)

@@ -13,12 +13,16 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller
+from baton_git.namespace.provenance.labels import Vouching
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton.documents import read_document
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 WHO = "Ada <ada@example.org>"
+ANYBODY = ChangeCaller(None, Vouching())
+"""The caller of a change for which no person vouches."""
 
 
 def later(*, days: float = 0, minutes: float = 0) -> datetime:
@@ -32,7 +36,7 @@ def workspace(store: Store, session: str | None = "s1", *, namespace: str = "x",
 
 def begin(branch: Branch) -> None:
     """Create a namespace, as `baton init` does."""
-    branch.create(CommitStamp("init", NOW, WHO))
+    branch.create(CommitStamp("init", NOW, WHO, ANYBODY))
 
 
 def acting(ws: Workspace, session: str | None) -> Workspace:

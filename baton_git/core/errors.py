@@ -9,6 +9,7 @@
     ├── Ambiguous              several ids start with the given prefix
     ├── NotAllowed             a rule forbids this change
     │   ├── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
+    │   │   └── Protected      it would remove, replace or weaken what a person confirmed
     │   └── Rejected           fetched or pushed data exceeds a limit or is malformed; none of it was stored
     ├── Unsettled              a person must decide: histories disagree, or the data changed since it was shown
     ├── Stale                  the write is based on a revision that is no longer the newest
@@ -140,6 +141,13 @@ class NotAllowed(BatonError):
 
 class NeedsHuman(NotAllowed):
     code = "needs_human"
+
+
+class Protected(NeedsHuman):
+    """A change would remove, replace or weaken records that a person confirmed; `records` are their ids."""
+
+    def __init__(self, message: str, records: Sequence[str], *, hint: str = "") -> None:
+        super().__init__(message, hint=hint, records=list(records))
 
 
 class Rejected(NotAllowed):

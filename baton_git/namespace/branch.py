@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.errors import (
@@ -33,7 +33,7 @@ from baton_git.core.redaction.changes import is_secret_name, redact_edits, refus
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import parse_local_time
 from baton_git.git.store import ObjectDraft, Store
-from baton_git.namespace import write_queue
+from baton_git.namespace import guard, write_queue
 from baton_git.namespace.commit_log import (
     CLIENT,
     LogEntry,
@@ -57,6 +57,9 @@ from baton_git.namespace.revision import (
     WriteResult,
 )
 from baton_git.namespace.write_queue import Prepared
+
+Decider = Literal["caller", "sync"]
+"""Who decides about the content of commits to which a branch advances."""
 
 PREFIX = "refs/heads/baton/"
 ROOT_AUTHOR = "baton-git <baton-git@localhost>"
@@ -347,6 +350,7 @@ class Branch:
             InvalidDocument: an id, or the name of the session, agent or machine, contains a secret. Names cannot be
                 redacted.
             NotAllowed: an immutable field would change.
+            Protected: only a person may make the change (see `guard`), and the caller of the stamp is none.
             WriteFailed: writing to disk failed; nothing was changed.
             BatonError: a setting is invalid, or `change` raised the error.
         """
@@ -368,16 +372,22 @@ class Branch:
         new: Oid,
         stamp: CommitStamp,
         *,
+        by: Decider,
         source: RemoteSource | None = None,
     ) -> bool:
         """Move the branch to a stored commit or one in `draft`; return False if the tip is not `expected`.
 
         Args:
+            by: who decides about the content: the caller of the stamp, or the policy of a sync that accepted it.
             source: the remote from which the content of the draft's commits came; None if baton created it here.
 
         Raises:
+            Protected: the caller decides, and only a person may make the change (see `guard`).
             Busy, Corrupt, WriteFailed: under the same conditions as `Store.publish`.
         """
+        if by == "caller" and expected is not None:
+            with self.store.expose(draft):
+                guard.refuse_losses(self, self.revision_at(expected), self.revision_at(new).state, stamp.caller)
         record_draft(self.ledger, draft, source)
         moved = self.store.publish(draft, self.ref, expected, new, stamp.reflog_entry(), keep=True)
         if moved:
@@ -434,7 +444,7 @@ class Branch:
         """Compute the commit of a change on top of `tip`, in memory.
 
         Raises:
-            NotFound, Stale, InvalidDocument, NotAllowed: under the same conditions as `update`.
+            NotFound, Stale, InvalidDocument, NotAllowed, Protected: under the same conditions as `update`.
         """
         if tip.commit is None and not self._begins:
             raise self._missing_namespace
@@ -450,6 +460,9 @@ class Branch:
         tree = draft.tree(base_tree, files)
         if tree == tip.tree and proposal.side is None:
             return Prepared(WriteResult(tip, tip))
+        # files are written byte by byte, so what they do to records is read from the tree
+        after = State(layout.TreeSource(draft.folder(tree))) if proposal.files else proposal.state
+        guard.refuse_losses(self, tip, after, stamp.caller, proposal.settled)
         summary = diff.commit_subject(list(outcome.changes))
         subject = f"{proposal.note}: {summary}" if proposal.note else summary
         commit = self.draft_commit(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)

@@ -13,11 +13,13 @@ from dataclasses import replace
 
 from baton_git.core.errors import Busy, NotAllowed, NotFound
 from baton_git.core.names import Namespace, Oid
+from baton_git.core.state import State
 from baton_git.git.files import durable_files
 from baton_git.git.local_git import LocalGit
 from baton_git.git.refs.kept_refs import kept_name
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.guard import refuse_losses
 from baton_git.namespace.machine_state import GoneNamespaces, PendingRename, PendingRenames, move_namespace_files
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.revision import CommitStamp
@@ -132,6 +134,7 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
 
     Raises:
         NotFound: the namespace does not exist.
+        Protected: it contains records that a person confirmed, and the caller is no person.
         Busy: other writers moved the branch at every attempt.
         StoreError, WriteFailed: the branch cannot be read or deleted.
     """
@@ -141,6 +144,8 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
         tip = branch.store.tip(branch.ref)
         if tip is None:
             raise NotFound("namespace", str(branch.namespace), hint="another process has just deleted it")
+        if stamp.caller.person is None:  # a person may also delete what cannot be read
+            refuse_losses(branch, branch.revision_at(tip), State(), stamp.caller)
         backup = create_backup(branch, tip, stamp)
         gone.note(branch.namespace, None)
         if delete_ref(branch, branch.ref, tip, environment):
@@ -161,7 +166,7 @@ def _include(target: Branch, tip: Oid, stamp: CommitStamp) -> bool:
     if target_tip is not None and not store.is_ancestor(target_tip, tip):
         merged = create_merge_commit(store, target_tip, tip)
         draft, commit = merged.draft, merged.commit
-    return target.advance(draft, target_tip, commit, stamp)
+    return target.advance(draft, target_tip, commit, stamp, by="caller")
 
 
 def delete_ref(branch: Branch, ref: str, tip: Oid, environment: Mapping[str, str]) -> bool:

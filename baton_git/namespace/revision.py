@@ -13,17 +13,20 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.redaction import Redaction
 from baton_git.core.state import Key, State
 from baton_git.git.store import Edit, ReflogEntry
+from baton_git.namespace.caller import ChangeCaller
 
 
 class CommitStamp(NamedTuple):
     """Who makes a commit, when, and with which verb (`op`). `now` is timezone-aware; `author` is `Name <mail>`.
 
     `client` is the value of the trailer `Baton-Client`, if the commit has one.
+    The caller decides what the commit may remove, replace or weaken (see `guard`). It is not written to the commit.
     """
 
     op: str
     now: datetime
     author: str
+    caller: ChangeCaller
     session: str | None = None
     agent: str | None = None
     machine: str | None = None
@@ -68,6 +71,8 @@ class ProposedState(NamedTuple):
         note: a prefix for the subject.
         trailers: additional trailers.
         redactions: the redactions made before `state` was computed.
+        settled: the loops and follow-ups that this archives because they are done. Anybody may settle them, but only a
+            person may remove them in another way if a person confirmed them.
     """
 
     state: State
@@ -76,6 +81,7 @@ class ProposedState(NamedTuple):
     note: str = ""
     trailers: tuple[tuple[str, str], ...] = ()
     redactions: tuple[tuple[Key, Redaction], ...] = ()
+    settled: frozenset[Key] = frozenset()
 
 
 Change = Callable[[Revision], State | ProposedState]

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, StoreError
@@ -19,10 +19,11 @@ from baton_git.core.progress import Progress, ignore_progress
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
-from baton_git.core.state import Key, State
+from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller, Vouched
 from baton_git.namespace.commit_log import UNAUTHENTICATED, UNAUTHENTICATED_AUTHOR
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels, Vouching
@@ -62,13 +63,6 @@ class Actor:
     def named_agent(self) -> str | None:
         """The agent, if the call names it; otherwise None."""
         return self.agent if self.is_agent_named else None
-
-
-class Vouched(NamedTuple):
-    """Evidence that a person on this machine vouches for the current command: who, and how it was confirmed."""
-
-    by: str
-    how: Literal["terminal", "typed", "page", "signature", "client"]
 
 
 class RemoteSettings(NamedTuple):
@@ -189,6 +183,11 @@ class Workspace:
         """The signature check and the trusted remotes whose confirmations count besides those made on this machine."""
         return Vouching(self.signature_check, self._trusts_remote)
 
+    @property
+    def caller(self) -> ChangeCaller:
+        """Who asks for the changes of the verb: the person who confirmed this call, or anybody else."""
+        return ChangeCaller(self.confirmed, self.vouching)
+
     def _trusts_remote(self, url: str) -> bool:
         """Return whether the user trusts the remote at `url`; False if the approvals cannot be read."""
         try:
@@ -199,7 +198,7 @@ class Workspace:
     def stamp(self, op: str, now: datetime) -> CommitStamp:
         actor = self.actor
         client = UNAUTHENTICATED if actor.is_unauthenticated else None
-        return CommitStamp(op, now, actor.author, actor.session, actor.agent, actor.machine, client)
+        return CommitStamp(op, now, actor.author, self.caller, actor.session, actor.agent, actor.machine, client)
 
     def update(
         self,
@@ -293,8 +292,10 @@ def check_not_empty(text: str, name: str) -> None:
 
 
 def archive_record(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> Changed:
-    """Archive a live record with a reason."""
-    return ws.edit(
-        op, now, model, id_,
-        lambda state, record: state.archive(record, at=iso(now), reason=reason, session=ws.actor.session),
-    )  # fmt: skip
+    """Archive a live work item that is settled, with a reason."""
+
+    def change(state: State, record: Model) -> ProposedState:
+        archived = state.archive(record, at=iso(now), reason=reason, session=ws.actor.session)
+        return ProposedState(archived, settled=frozenset({key_of(record)}))
+
+    return ws.edit(op, now, model, id_, change)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from strategies import item, loop
-from world import NOW, WHO, acting, all_bytes, by_hand, later, objects, workspace
+from world import ANYBODY, NOW, WHO, acting, all_bytes, by_hand, later, objects, workspace
 
 from baton_git.core.errors import Busy, InvalidArgument, InvalidDocument, NotFound, Stale
 from baton_git.core.names import Namespace
@@ -18,7 +18,7 @@ from baton_git.verbs.sessions.sessions import init
 from baton_git.verbs.work_items.followups import add_follow_up
 from baton_git.verbs.work_items.loops import add_loop
 
-STAMP = CommitStamp("test", NOW, WHO, "s1", "claude", "laptop")
+STAMP = CommitStamp("test", NOW, WHO, ANYBODY, "s1", "claude", "laptop")
 TOKEN = "ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"
 
 
@@ -37,7 +37,7 @@ def put(*records):
 def make_commits(ws, count):
     """Make `count` changes, a minute apart; return their commits in order."""
     return [
-        ws.branch.update(put(item(id=f"FU-{n}")), CommitStamp("test", later(minutes=n), WHO)).revision.commit
+        ws.branch.update(put(item(id=f"FU-{n}")), CommitStamp("test", later(minutes=n), WHO, ANYBODY)).revision.commit
         for n in range(count)
     ]
 
@@ -74,7 +74,7 @@ def test_a_commit_has_its_actor_and_verb_in_subject_and_trailers(ws):
 
 
 def test_a_session_name_with_a_line_break_cannot_forge_a_trailer(ws):
-    ws.branch.update(put(loop()), CommitStamp("test", NOW, WHO, session="a\nBaton-Revision: 99"))
+    ws.branch.update(put(loop()), CommitStamp("test", NOW, WHO, ANYBODY, session="a\nBaton-Revision: 99"))
     entry = next(ws.branch.history())
     assert entry.revision == 1
     assert "\n" not in (entry.session or "")
@@ -268,7 +268,7 @@ def test_a_secret_never_reaches_any_object(ws):
 @pytest.mark.parametrize("field", ["session", "agent", "machine"])
 def test_a_commit_stamp_with_a_secret_is_rejected(ws, field):
     with pytest.raises(InvalidDocument, match="holds a secret"):
-        ws.branch.update(put(loop()), CommitStamp("test", NOW, WHO, **{field: TOKEN}))
+        ws.branch.update(put(loop()), CommitStamp("test", NOW, WHO, ANYBODY, **{field: TOKEN}))
     assert ws.branch.read().commit is None
 
 

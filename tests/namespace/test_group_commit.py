@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 from strategies import item
 from waiting import until
-from world import NOW, WHO, acting, by_hand, document, stored, workspace
+from world import ANYBODY, NOW, WHO, acting, by_hand, document, stored, workspace
 
 from baton_git.core.errors import Busy, Corrupt, NotAllowed, Stale, WriteFailed
 from baton_git.core.names import Namespace
@@ -28,7 +28,7 @@ SECONDS = 20
 
 
 def stamp(session: str) -> CommitStamp:
-    return CommitStamp("test", NOW, WHO, session, "claude", "laptop")
+    return CommitStamp("test", NOW, WHO, ANYBODY, session, "claude", "laptop")
 
 
 def add_items(*ids: str):

@@ -39,7 +39,7 @@ def merged(one: Machine, other: Machine) -> dict[str, bytes]:
     new = merge_on_both_machines(one, other)
     done = create_merge_commit(one.store, one.tip, other.tip)
     assert done.commit == new
-    assert one.ws.branch.advance(done.draft, one.tip, new, one.ws.stamp("sync", one.clock()))
+    assert one.ws.branch.advance(done.draft, one.tip, new, one.ws.stamp("sync", one.clock()), by="sync")
     assert not one.git("fsck", "--strict", "--no-dangling")
     return one.files()
 
@@ -151,7 +151,7 @@ def test_criss_cross_merges_use_a_merge_of_all_bases(pair: Pair) -> None:
         draft = create_merge_commit(one.store, first, second).draft
         new = draft.commit(tree, parents, author=AUTHOR, time=one.store.commit(first).time, timezone=0, message=text)
         stamp = one.ws.stamp("sync", one.clock())
-        assert one.ws.branch.advance(draft, one.tip, new, stamp)
+        assert one.ws.branch.advance(draft, one.tip, new, stamp, by="sync")
         one.defer("FU-1")
     assert len(ada.store.merge_bases(first, second)) == 1
     merge_on_both_machines(ada, bob)

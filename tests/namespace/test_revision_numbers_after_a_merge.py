@@ -18,7 +18,7 @@ def merge_bob_into_ada(ada: Machine, bob: Machine) -> None:
     """Merge Bob's branch into Ada's branch."""
     ada.git("fetch", "-q", str(bob.top), f"+{REF}:refs/other")
     merged = create_merge_commit(ada.store, ada.tip, bob.tip)
-    assert ada.ws.branch.advance(merged.draft, ada.tip, merged.commit, ada.ws.stamp("sync", ada.clock()))
+    assert ada.ws.branch.advance(merged.draft, ada.tip, merged.commit, ada.ws.stamp("sync", ada.clock()), by="sync")
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_revision_numbers_after_a_manual_merge_continue_from_the_larger_number(p
     merged = create_merge_commit(ada.store, ada.tip, bob.tip)
     parents = (ada.tip, bob.tip)
     commit = merged.draft.commit(merged.tree, parents, author="A <a>", time=9, timezone=0, message="Merge by hand")
-    assert ada.ws.branch.advance(merged.draft, ada.tip, commit, ada.ws.stamp("sync", ada.clock()))
+    assert ada.ws.branch.advance(merged.draft, ada.tip, commit, ada.ws.stamp("sync", ada.clock()), by="sync")
     largest = bob.ws.branch.read().number
     assert ada.ws.branch.read().number == largest + 1
     assert ada.ws.branch.resolve(str(largest)) == bob.tip

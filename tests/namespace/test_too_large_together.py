@@ -23,7 +23,7 @@ def merge_texts(ada: Machine, bob: Machine, texts: tuple[bytes, bytes]) -> dict[
     sides = [one.files()[PATH] for one in (ada, bob)]
     ada.git("fetch", "-q", str(bob.top), f"+{REF}:refs/other")
     merged = create_merge_commit(ada.store, ada.tip, bob.tip)
-    assert ada.ws.branch.advance(merged.draft, ada.tip, merged.commit, ada.ws.stamp("sync", ada.clock()))
+    assert ada.ws.branch.advance(merged.draft, ada.tip, merged.commit, ada.ws.stamp("sync", ada.clock()), by="sync")
     files = ada.files()
     driven = merge_file(ada.store, PATH, base, *sides)
     assert {PATH: driven.text, **driven.other_files}.items() <= files.items()

@@ -24,7 +24,8 @@ from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
-from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.namespace.caller import Vouched
+from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index as index_module
 from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
 from baton_git.recall.index import FILE, RecallIndex

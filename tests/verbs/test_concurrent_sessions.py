@@ -175,7 +175,7 @@ def test_only_a_person_can_restore_an_undone_graduation(ws):
     propose_rule(ws, NOW, "PAT-1", "Do X")
     done = graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Do X")), NOW, "PAT-1")
     graduated = str(done.written.revision.number)
-    undo_revision(ws, NOW)
+    undo_revision(ws, NOW, person="Ada")
     for back in (lambda: rollback_to(ws, NOW, graduated), lambda: rollback_record(ws, NOW, "PAT-1", graduated),
                  lambda: redo(ws, NOW)):  # fmt: skip
         with pytest.raises(NeedsHuman):

@@ -9,7 +9,7 @@ from going_back import rollback_record, rollback_session, rollback_to, undo_revi
 from strategies import ITEM, LOOP
 from world import NOW, WHO, acting, by_hand, current, document, files, ids, later, stored, workspace
 
-from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
+from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound, Protected
 from baton_git.core.lifecycle import Confirmed, find_session
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton.document_writing import write_document
@@ -179,7 +179,9 @@ def test_rollback_of_a_graduation_removes_the_rule(ws):
     made = record_pattern(ws, NOW, what="w", rule="r")
     propose_rule(ws, NOW, made.id, "r")
     graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", made.id, "r")), NOW, made.id)
-    rollback_to(ws, NOW, "2")
+    with pytest.raises(Protected, match=f"a person confirmed {made.id}"):
+        rollback_to(ws, NOW, "2")
+    rollback_to(ws, NOW, "2", "Ada")
     assert stored(ws, "rule", made.id) is None
     assert stored(ws, "pattern", made.id).status == "rule_candidate"
 
@@ -524,7 +526,7 @@ def test_a_preview_names_the_rules_that_need_a_person(ws):
     made = record_pattern(ws, NOW, what="w", rule="r")
     propose_rule(ws, NOW, made.id, "r")
     graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", made.id, "r")), NOW, made.id)
-    undo(ws, NOW)
+    undo_revision(ws, NOW, person="Ada")
     dry = rollback(ws, NOW, revision="~1", dry_run=True)
     assert dry.rules == [made.id]
     assert "only a person may do" in dry.notes[0]

@@ -17,7 +17,7 @@ from baton_git.core.errors import (
     NotFound,
 )
 from baton_git.core.lifecycle import Confirmed
-from baton_git.namespace.workspace import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.verbs.work_items.decisions import add_decision, monitor_decision, supersede_decision
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.work_items.loops import add_loop, close_loop, settle_loop
@@ -188,7 +188,7 @@ def test_only_a_decision_derived_by_a_model_cannot_supersede_another_of_that_tie
             supersede_decision(ws, NOW, one, two)
         assert stored(ws, "active_decision", one).status == "active"
     else:
-        supersede_decision(ws, NOW, one, two)
+        supersede_decision(replace(ws, confirmed=BY_ADA), NOW, one, two)
         assert stored(ws, "active_decision", one).superseded_by == two
 
 

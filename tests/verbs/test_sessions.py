@@ -16,7 +16,7 @@ from baton_git.core.lifecycle import Policy
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop
 from baton_git.git.store import Repository, Store
-from baton_git.namespace.workspace import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session, compose_brief, make_session_id

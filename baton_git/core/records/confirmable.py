@@ -8,8 +8,12 @@ from typing import Any, Literal, NamedTuple
 
 from baton_git.core.records.base import Part
 
-Facet = Literal["text", "closing", "check"]
-"""A part of a record that has a provenance of its own: the text, the closing (the supersession), or the check."""
+Facet = Literal["text", "statement", "closing", "check"]
+"""A part of a record that has a provenance of its own.
+
+The text is all that a confirmation covers. The statement is the part of it that says what the record is about: who adds
+a reason or proposes a rule later changes the text, but not the statement. The closing is the supersession.
+"""
 
 
 class Covered:

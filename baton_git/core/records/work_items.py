@@ -84,8 +84,10 @@ class OpenLoop(Record):
     kind: ClassVar[str] = "open_loop"
     dated: ClassVar[str] = "created_at"
 
-    action: Annotated[Text, Covered()] = Field(description="What was done.")
-    expected_outcome: Annotated[Text, Covered()] = Field(description="What must be true if the action worked.")
+    action: Annotated[Text, Covered(), Covered("statement")] = Field(description="What was done.")
+    expected_outcome: Annotated[Text, Covered(), Covered("statement")] = Field(
+        description="What must be true if the action worked."
+    )
     verify: Annotated[VerifySpec | None, Covered(), Covered("check")] = Field(
         None, description="How to check the outcome; if absent, a person or an agent checks it."
     )
@@ -108,7 +110,7 @@ class FollowUp(Record):
     dated: ClassVar[str] = "first_seen"
     recording = RecordingRule(begins="first_seen", last="last_deferred")
 
-    item: Annotated[Text, Covered()] = Field(description="What is to be done.")
+    item: Annotated[Text, Covered(), Covered("statement")] = Field(description="What is to be done.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it first came up, an ISO date or date and time.")
     reason: Annotated[Text | None, Covered()] = Field(None, description="Why it was deferred.")
     defer_count: Annotated[Whole, Counter()] = Field(0, description="How many times it was deferred.")
@@ -134,7 +136,7 @@ class Pattern(Record):
     dated: ClassVar[str] = "first_seen"
     recording = RecordingRule(begins="first_seen", last="last_seen", entries="recent_occurrences")
 
-    what: Annotated[Text, Covered()] = Field(description="The recurring failure.")
+    what: Annotated[Text, Covered(), Covered("statement")] = Field(description="The recurring failure.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it was first seen, an ISO date or date and time.")
     last_seen: Annotated[Text, Latest()] = Field(description="When it was last seen.")
     count: Annotated[Whole, Counter()] = Field(1, description="How many times it was seen in all (no upper limit).")
@@ -161,8 +163,8 @@ class ActiveDecision(Record):
     kind: ClassVar[str] = "active_decision"
     dated: ClassVar[str] = "created_at"
 
-    what: Annotated[Text, Covered()] = Field(description="What was decided.")
-    why: Annotated[Text, Covered()] = Field(description="The reason.")
+    what: Annotated[Text, Covered(), Covered("statement")] = Field(description="What was decided.")
+    why: Annotated[Text, Covered(), Covered("statement")] = Field(description="The reason.")
     created_at: Annotated[Text, Earliest()] = Field(description="When it was made, an ISO date or date and time.")
     evidence: Annotated[tuple[Text, ...], Union(), Covered()] = Field((), description="The evidence for it.")
     rejected: Annotated[tuple[Text, ...], Union(), Covered()] = Field((), description="The rejected alternatives.")

@@ -15,15 +15,16 @@ from typing import Any, ClassVar, cast
 
 import click
 
-from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded
+from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, NeedsHuman, Protected
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun, one_line
 from baton_git.core.suggestions import find_near_names
 from baton_git.git.files.atomic_files import reading
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
-from baton_git.interfaces.cli.printing import tell, write, write_json
+from baton_git.interfaces.cli.printing import ask, tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.results import WrittenResult, summarise
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
@@ -123,6 +124,24 @@ class App(Call):
         from baton_git.interfaces.context.typing_person import is_person_typing  # slow to import
 
         return is_person_typing(self.settings.agent)
+
+    def identify_person(self, error: NeedsHuman) -> Vouched:
+        """Return the person at this terminal, who may do what was refused.
+
+        Whoever types the command changes what they confirmed without a further question; at a terminal in which agents
+        type too, and before a rule is made, the person is asked.
+
+        Raises:
+            NeedsHuman: `error`, if nobody confirms; or an agent is known to be acting.
+        """
+        if isinstance(error, Protected) and self.is_person_typing():
+            return Vouched(self.person, "typed")
+        if not self.can_ask_person():
+            raise error
+        self.say(f"{error}.")
+        if ask("Type yes to confirm").strip().lower() != "yes":
+            raise error
+        return Vouched(self.person, "terminal")
 
     def answer_json(self, data: Any) -> None:
         """Print data to stdout as JSON, even without --json; only the fields named with --json, if any.

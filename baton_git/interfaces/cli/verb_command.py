@@ -15,7 +15,7 @@ import annotated_types
 import click
 from pydantic.fields import FieldInfo
 
-from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, NotFound
+from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, NotFound, Protected
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import (
@@ -30,8 +30,9 @@ from baton_git.interfaces.cli.app import (
 )
 from baton_git.interfaces.cli.common_command import CommonCommand, Completer, find_completer
 from baton_git.interfaces.cli.printing import progress_line
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.results import Changed, Preview, WrittenResult
-from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.namespace.workspace import Workspace
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Values = dict[str, Any]
@@ -94,8 +95,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
             ws = _with_typing_person(app, verb, ws)
             with progress_line(addition.progress) as line:
                 ws = replace(ws, progress=line.advance) if addition.progress else ws
-                run = addition.run
-                result = run(app, ws, verb_input, fields) if run is not None else verb.run(ws, app.now, verb_input)
+                result = _run(app, ws, verb, addition, verb_input, fields)
         _remember_session(app, verb, result)
         if isinstance(result, Preview) and result.dry_run:
             _render_preview(app, result)
@@ -123,6 +123,28 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     ):
         click_command.answer = verb.result_model
     return click_command
+
+
+def _run(app: App, ws: Any, verb: Verb[Any, Any], addition: Addition, verb_input: Any, fields: Values) -> Result | None:
+    """Run a verb; if it is refused because a person confirmed what it changes, run it for the person who asks for it.
+
+    Raises:
+        Protected: nobody at this terminal is known to be a person.
+    """
+
+    def run(acting: Any) -> Any:
+        return (
+            addition.run(app, acting, verb_input, fields)
+            if addition.run is not None
+            else verb.run(acting, app.now, verb_input)
+        )
+
+    try:
+        return run(ws)  # type: ignore[no-any-return]  # the verb has the type Any
+    except Protected as error:
+        if ws.confirmed is not None:
+            raise
+        return run(replace(ws, confirmed=app.identify_person(error)))  # type: ignore[no-any-return]
 
 
 def _add_known_fields(app: App, verb: Verb[Any, Any]) -> App:

@@ -172,13 +172,18 @@ class _Step:
 
     def _mark(self, key: Key, was: Key) -> None:
         """Mark the facets of a record whose values the commit changed; `was` is the key of the record before."""
+        statement = Slot(key, "statement")
+        unchanged = self.marks.of(statement)
         for facet in facets_of(key):
             new = self.view.mark(key, facet)
             slot, values = Slot(key, facet), values_at(self.after, key, facet)
-            if self.marks.of(slot) == new and values is not None:
+            old = unchanged if facet == "statement" else self.marks.of(slot)
+            if old == new and values is not None:
                 continue
             if values_at(self.before, was, facet) != values:
                 self.marks.mark_removed(slot, new) if values is None else self.marks.set(slot, new)
+            elif facet == "statement":
+                self.marks.set(statement, unchanged)  # a new mark of the text does not pass to it
 
     def _moved_from(self, key: Key) -> Key | None:
         """Return the previous key of a record that this commit moved into or out of the archive."""

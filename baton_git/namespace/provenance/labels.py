@@ -93,6 +93,18 @@ class Labels:
             self._known[mark] = min(map(self._label, mark), key=lambda label: label.rank, default=_AGENT)
         return self._known[mark]
 
+    @property
+    def can_be_confirmed(self) -> bool:
+        """Whether any record can be confirmed here. If not, no history has to be read to know that none is.
+
+        Raises:
+            Corrupt, StoreError, WriteFailed: the ledger cannot be read or created.
+        """
+        ledger, vouching = self._history.ledger, self._vouching
+        if vouching.signed is not None or ledger.has_confirmations:
+            return True
+        return any(vouching.trusts_remote(source.url) for source in ledger.remotes().values())
+
     def find_stranger(self, key: Key, facet: Facet) -> Label | None:
         """Return the label of the untrusted author of a facet; None if it was written here or by a trusted remote.
 

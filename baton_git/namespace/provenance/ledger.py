@@ -69,6 +69,16 @@ class CommitFile:
         if commits:
             append(self.path, b"".join(b"\n" + commit.encode() for commit in commits), sync=sync)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no commit is listed.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        self._refresh()
+        return not self._data
+
     def holds(self, commit: Oid) -> bool:
         """Return whether the commit is listed.
 
@@ -143,6 +153,11 @@ class Ledger:
 
     def is_made_here(self, commit: Oid) -> bool:
         return self._file("made").holds(commit)
+
+    @property
+    def has_confirmations(self) -> bool:
+        """Whether a person ever confirmed something here."""
+        return not self._file("confirmed").is_empty
 
     def is_confirmed_here(self, commit: Oid) -> bool:
         return self._file("confirmed").holds(commit)

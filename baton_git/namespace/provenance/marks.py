@@ -66,11 +66,11 @@ class ProvenanceMarks:
     def of(self, slot: Slot) -> Mark:
         """Return the mark of a facet.
 
-        A closing without a mark of its own has the mark of the text. This does not apply to a check, because a change
-        of the text does not mean that its author wrote the check.
+        A statement or a closing without a mark of its own has the mark of the text. This does not apply to a check,
+        because a change of the text does not mean that its author wrote the check.
         """
         mark = self.known.get(slot)
-        if mark is None and slot.facet == "closing":
+        if mark is None and slot.facet in ("statement", "closing"):
             mark = self.known.get(Slot(slot.key))
         return self.default if mark is None else mark
 

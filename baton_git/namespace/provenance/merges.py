@@ -138,7 +138,8 @@ class _Merge:
            that of the merge commit.
         3. One side has the facet's value and mark of the base, and the commit has the values of the other side: the
            mark of the other side.
-        4. Otherwise: the combined mark of both sides.
+        4. Exactly one side has the values: the mark of that side, which vouches for just these.
+        5. Otherwise: the combined mark of both sides.
         """
         values = values_at(self.state, slot.key, slot.facet)
         of_sides = [values_at(side.state, slot.key, slot.facet) for side in self.sides]
@@ -152,6 +153,9 @@ class _Merge:
         for mine, theirs in ((first, second), (second, first)):
             if theirs == base and mine is not None and mine[0] == values and mine[1] is not None:
                 return mine[1]
+        same = [side for side in (first, second) if side is not None and side[0] == values]
+        if len(same) == 1 and None not in (first, second, same[0][1]):
+            return same[0][1] or ()
         return self._combine_marks(slot)
 
     def _is_expected(self, slot: Slot, values: CoveredValues) -> bool:

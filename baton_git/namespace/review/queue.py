@@ -243,10 +243,11 @@ class _Review:
         """Accept everything, like a sync without review; return the new tip, or None if the branch has moved."""
         assert self.local is not None
         if self.store.is_ancestor(self.local, self.theirs):
-            moved = self.branch.advance(self.store.draft(), self.local, self.theirs, stamp)
+            moved = self.branch.advance(self.store.draft(), self.local, self.theirs, stamp, by="caller")
             return self.theirs if moved else None
         joined = create_merge_commit(self.store, self.local, self.theirs)
-        return joined.commit if self.branch.advance(joined.draft, self.local, joined.commit, stamp) else None
+        moved = self.branch.advance(joined.draft, self.local, joined.commit, stamp, by="caller")
+        return joined.commit if moved else None
 
     def _accept_some(
         self, chosen: _ChosenRecords, rejected: Collection[str], stamp: CommitStamp, confirmed: Trailers
@@ -268,7 +269,8 @@ class _Review:
         draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})
         commit = self.branch.draft_commit(draft, tree, parents, revision, subject, stamp, (*confirmed, *trailers))
         source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.remaining else None
-        return commit if self.branch.advance(draft, self.local, commit, stamp, source=source) else None
+        moved = self.branch.advance(draft, self.local, commit, stamp, by="caller", source=source)
+        return commit if moved else None
 
     def _remember_choice(self, chosen: _ChosenRecords, rejected: Collection[str], stamp: CommitStamp) -> None:
         """Store the decisions. If no records are left, forget the decisions and advance the tracking ref instead."""

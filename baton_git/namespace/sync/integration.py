@@ -56,7 +56,7 @@ def integrate(branch: Branch, accepted: Oid | None, tips: BranchTips, stamp: Com
         step = _plan_step(branch.store, tip, accepted)
         if step is None:
             return replace(integration, tip=tip)
-        if branch.advance(step.draft, tip, step.commit, stamp):
+        if branch.advance(step.draft, tip, step.commit, stamp, by="sync"):
             received = count_commits(branch.store, accepted, tips.local)
             return _describe_step(branch, replace(integration, received=received), tip, step)
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
@@ -157,7 +157,7 @@ def reset_to_theirs(branch: Branch, tips: BranchTips, stamp: CommitStamp) -> tup
     if tree != info.tree:
         subject = "Unsent changes, on top of the rewritten remote branch"
         new = branch.draft_commit(draft, tree, (new,), read_revision_number(store, info) + 1, subject, stamp, ())
-    if not branch.advance(draft, tips.local, new, stamp):
+    if not branch.advance(draft, tips.local, new, stamp, by="caller"):
         raise Busy(
             f"{branch.namespace}: another process wrote here meanwhile", hint="run baton sync --settle theirs again"
         )

@@ -210,7 +210,7 @@ def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Seque
         subject = diff.commit_subject(diff.diff(state, after))
         tree, revision, state = draft.tree(tree, layout.encode(edits)), revision + 1, after
         commit = ws.branch.draft_commit(draft, tree, (commit,), revision, subject, stamp, ())
-    return ws.branch.advance(draft, tip.commit, commit, stamp)
+    return ws.branch.advance(draft, tip.commit, commit, stamp, by="caller")
 
 
 # --- export

@@ -21,6 +21,7 @@ from baton_git.core.redaction.changes import redact_edits
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.guard import WORK_ITEMS, hold_losses
 from baton_git.namespace.last_seen import find_last_seen
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
@@ -148,8 +149,9 @@ def _propose(
     known, held = hold_back_claims(seen, document, ws.judgement(tip))
     base = start.revision
     if base.commit == tip.commit:
-        state = apply_document(tip.state, known, at=at)
-        return ProposedState(_record_writer(ws, now, state, document, op, tip.number + 1)), held, []
+        state, settled, more_held = _protect(ws, tip, apply_document(tip.state, known, at=at))
+        recorded = _record_writer(ws, now, state, document, op, tip.number + 1)
+        return ProposedState(recorded, settled=settled), [*held, *more_held], []
     mine = apply_document(seen, known, at=at)
     edits, redactions = redact_edits(seen, mine)
     decisions = [
@@ -157,10 +159,27 @@ def _propose(
         for decision in decide(seen, tip.state, State(mine.source, edits), prefer="theirs")
         if decision.key != SHAPE
     ]
-    state = _take_writer_fields(apply(tip.state, decisions), known)
+    state, settled, more_held = _protect(ws, tip, _take_writer_fields(apply(tip.state, decisions), known))
     side = apply_document(base.state, known, at=at)
     recorded = _record_writer(ws, now, state, document, op, base.number + 1)
-    return ProposedState(recorded, side=(base, side), redactions=tuple(redactions)), held, decisions
+    proposal = ProposedState(recorded, side=(base, side), redactions=tuple(redactions), settled=settled)
+    return proposal, [*held, *more_held], decisions
+
+
+def _protect(ws: Workspace, tip: Revision, state: State) -> tuple[State, frozenset[Key], list[HeldClaim]]:
+    """Return the state without changes that only a person may make, the work that it settles, and the held changes.
+
+    A client of session-baton leaves out of its document the loops and follow-ups that are done.
+    """
+    settled = frozenset(
+        key
+        for key in tip.state.differing(state)
+        if key.kind in WORK_ITEMS and not key.archived and state.entry(key) is None
+    )
+    if ws.caller.person is not None:
+        return state, settled, []
+    protected, held = hold_losses(tip.state, state, ws.labels(tip), settled)
+    return protected, settled, held
 
 
 def _add_seen_records(state: State, tip: Revision, document: BatonDocument) -> State:

@@ -14,8 +14,10 @@ from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPOR
 from baton_git.git.refs.kept_refs import kept_name
 from baton_git.git.store.housekeeping import is_running
 from baton_git.namespace.branch import ROOT_AUTHOR, Branch
+from baton_git.namespace.caller import ChangeCaller
 from baton_git.namespace.machine_state import PendingRename, PendingRenames
 from baton_git.namespace.moving import describe_rename, rename_branch
+from baton_git.namespace.provenance.labels import Vouching
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair
@@ -73,7 +75,7 @@ def _find_pending_renames(examination: Examination) -> Iterator[Diagnostic]:
 def _finish_rename(examination: Examination, rename: PendingRename) -> Repair:
     def run() -> None:
         branch = Branch(examination.required_store, rename.old, examination.prefix, may_begin=False)
-        stamp = CommitStamp("doctor", examination.now, ROOT_AUTHOR)
+        stamp = CommitStamp("doctor", examination.now, ROOT_AUTHOR, ChangeCaller(None, Vouching()))
         rename_branch(branch, rename.new, stamp, examination.local.environment)
 
     names, common_dir = (rename.old.component, rename.new.component), examination.common_dir

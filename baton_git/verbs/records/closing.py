@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import Field
 
-from baton_git.core.errors import NeedsHuman, NotAllowed, NotFound
+from baton_git.core.errors import NotAllowed, NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import apply_reopening
 from baton_git.core.records.archive import Archived
@@ -20,7 +20,7 @@ from baton_git.core.times import iso
 from baton_git.core.verb import REPLACES, verb
 from baton_git.namespace.results import DRY_RUN, Preview
 from baton_git.namespace.revision import Revision
-from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.details import NamedRecord, find_record
 from baton_git.verbs.records.editing import EDITABLE
 from baton_git.verbs.records.stored import check_kind
@@ -69,7 +69,7 @@ def forget_record(ws: Workspace, now: datetime, verb_input: ForgetRecord) -> For
 
     Raises:
         NotFound, Ambiguous: the id names no live record, or several.
-        NeedsHuman: a person confirmed it, so only a person can forget it.
+        Protected: a person confirmed it, so only a person can forget it.
         NotAllowed: it is a conflict, or has immutable fields.
     """
     tip = ws.branch.read()
@@ -82,7 +82,6 @@ def forget_record(ws: Workspace, now: datetime, verb_input: ForgetRecord) -> For
         raise NotAllowed(f"{key.display_name} is open until somebody resolves it", hint=f"baton resolve {key.id}")
 
     def change(tip: Revision) -> State:
-        _check_person(ws, tip, key)
         state = tip.state
         for kind in (Pattern.kind, Rule.kind) if key.kind in (Pattern.kind, Rule.kind) else (key.kind,):
             if kind == key.kind or state.entry(Key(kind, key.id)) is not None:
@@ -93,17 +92,6 @@ def forget_record(ws: Workspace, now: datetime, verb_input: ForgetRecord) -> For
     if verb_input.dry_run:
         return Forgotten.of_preview(ws.preview(change), id=key.id)
     return Forgotten.of(ws.update("forget", now, change), id=key.id)
-
-
-def _check_person(ws: Workspace, tip: Revision, key: Key) -> None:
-    """Refuse to forget a record that a person confirmed, unless a person asks for it."""
-    judge = ws.judgement(tip)
-    is_confirmed = any(judge.is_confirmed(claim) for claim in (key, Key(Rule.kind, key.id)) if tip.state.entry(claim))
-    if is_confirmed and not isinstance(ws.confirmed, Vouched):
-        raise NeedsHuman(
-            f"a person confirmed {key.id}, so only a person can forget it",
-            hint=f"in a terminal: baton forget {key.id} --reason TEXT",
-        )
 
 
 @verb(

@@ -18,10 +18,11 @@ from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import REPLACES, Option, verb
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
-from baton_git.namespace.workspace import Vouched, Workspace, check_not_empty
+from baton_git.namespace.workspace import Workspace, check_not_empty
 from baton_git.verbs.records.details import NamedRecord, find_record
 from baton_git.verbs.records.stored import DATES, check_kind
 from baton_git.verbs.work_items.references import find_references
@@ -67,7 +68,8 @@ def edit_record(ws: Workspace, now: datetime, verb_input: EditRecord) -> Changed
     Raises:
         NotFound, Ambiguous: the id, or a new value that refers to a record, matches no record or several.
         InvalidArgument: no field is given, a field does not exist, or a value does not fit its field.
-        NeedsHuman: a person confirmed the field, or only a person may make the change.
+        Protected: a person confirmed the record, so only a person can change its text.
+        NeedsHuman: only a person may make the change.
         NotAllowed: the record is archived or of a kind that cannot be edited, or a rule forbids the change.
         Unsettled: an edited field has changed since it was read.
         Corrupt: the record is unreadable.
@@ -167,11 +169,6 @@ def _check_claims(ws: Workspace, tip: Revision, record: Record, edited: Record) 
     _, holds = hold_claims(record, edited, lambda id_: _tier_of(tip.state, id_), judge=ws.judgement(tip))
     for held in holds:
         _refuse(held)
-    if _is_confirmed_text(ws, tip, record, edited) and not isinstance(ws.confirmed, Vouched):
-        raise NeedsHuman(
-            f"a person confirmed {record.id}, so only a person can change its text",
-            hint=f"in a terminal: baton edit {record.id}",
-        )
 
 
 def _refuse(held: HeldClaim) -> NoReturn:

@@ -228,12 +228,12 @@ def _only_undoes(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
     return bool(undoes) and all(any(other.commit.startswith(undone) for other in others) for undone in undoes)
 
 
-def plan_undo(ws: Workspace, revision: str | None = None) -> tuple[RollbackPlan, LogEntry]:
+def plan_undo(ws: Workspace, revision: str | None = None, *, own_only: bool = True) -> tuple[RollbackPlan, LogEntry]:
     """Plan to undo one commit; return the plan and the commit.
 
     Args:
-        revision: the revision to undo; None for the newest operation that still has an effect, which must be the
-            caller's own (see `refuse_others`).
+        revision: the revision to undo; None for the newest operation that still has an effect.
+        own_only: refuse that operation if it is not the caller's own (see `refuse_others`).
 
     Raises:
         NotFound: the namespace or the revision does not exist.
@@ -243,7 +243,8 @@ def plan_undo(ws: Workspace, revision: str | None = None) -> tuple[RollbackPlan,
     if revision is None:
         steps = ((_plan_revert(ws, entry), entry) for entry in find_undoable(ws))
         plan, newest = next(step for step in steps if _changes_anything(ws, step[0]))
-        refuse_others(ws, newest)
+        if own_only:
+            refuse_others(ws, newest)
         return plan, newest
     entry = ws.branch.load_shown_entry(ws.branch.resolve(revision))
     if not entry.parents:

@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from baton_git.core.natural_times import TimeField
 from baton_git.core.verb import REPLACES, Input, Option, verb
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.results import DRY_RUN, Preview
-from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.log import REVISION
 from baton_git.verbs.revisions.rollback import (
     How,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from baton_git.core.records.base import Record
-from baton_git.core.state import Key
+from baton_git.core.state import Key, key_of
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.commit_log import confirmation_trailers
-from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.namespace.workspace import Workspace
 
 
 class Authorship(NamedTuple):
@@ -23,3 +24,11 @@ def authorship_of(ws: Workspace, model: type[Record], id_: str) -> Authorship:
     if not isinstance(person, Vouched):
         return Authorship("llm_derived")
     return Authorship("human_confirmed", confirmation_trailers(person.how, person.by, str(Key(model.kind, id_))))
+
+
+def confirm_change(ws: Workspace, *records: Record) -> tuple[tuple[str, str], ...]:
+    """Return the commit trailers with which a person vouches for a change of records; empty if nobody does."""
+    person = ws.confirmed
+    if not isinstance(person, Vouched):
+        return ()
+    return confirmation_trailers(person.how, person.by, *(str(key_of(record)) for record in records))

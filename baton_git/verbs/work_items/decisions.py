@@ -12,14 +12,13 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import apply_monitoring, apply_supersession
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
-from baton_git.core.state import State
 from baton_git.core.times import iso
 from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
-from baton_git.verbs.work_items.authorship import authorship_of
+from baton_git.verbs.work_items.authorship import authorship_of, confirm_change
 from baton_git.verbs.work_items.new_ids import NewId
 from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, merge_records
 
@@ -174,9 +173,10 @@ def supersede_decision(ws: Workspace, now: datetime, verb_input: SupersedeDecisi
     """
     id_ = ws.branch.read().state.find(ActiveDecision, verb_input.id).id
 
-    def change(tip: Revision) -> State:
+    def change(tip: Revision) -> ProposedState:
         old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, verb_input.by)
-        return tip.state.put(apply_supersession(old, new, ws.judgement(tip)))
+        state = tip.state.put(apply_supersession(old, new, ws.judgement(tip)))
+        return ProposedState(state, trailers=confirm_change(ws, old))
 
     return Changed.of(ws.update("decision-supersede", now, change), id=id_)
 

@@ -13,6 +13,7 @@ import pytest
 from folder_copies import FolderCopy
 from session_snapshots import a_recording, a_snapshot
 from transcript_sessions import SESSIONS
+from world import ANYBODY
 
 from baton_git.core.names import Namespace
 from baton_git.core.records.conflict import Conflict
@@ -119,5 +120,5 @@ def create_conflict(top: Path) -> None:
     data = {"id": "C-1", "record_kind": "open_loop", "record_id": "OL-1", "field": "action", "winner": "ours"}
     conflict = Conflict.model_validate({**data, "ours": "Deployed it", "theirs": "Sent it"})
     with Store(Repository.open(top)) as store:
-        stamp = CommitStamp("test", datetime(2026, 11, 21, tzinfo=UTC), "Ada <ada@example.org>")
+        stamp = CommitStamp("test", datetime(2026, 11, 21, tzinfo=UTC), "Ada <ada@example.org>", ANYBODY, "s1")
         Branch(store, Namespace("work")).update(lambda tip: tip.state.put(conflict), stamp)

@@ -474,7 +474,8 @@ def test_log_diff_undo_and_rollback_work_for_runs(baton: Baton, top: Path) -> No
     shown = baton("diff", "1", "2").out
     assert "state.a" in shown
     assert "step" in shown
-    baton("undo")
+    assert "made by session run-1" in baton("undo", code=1).err
+    baton("undo", "2")
     assert (state(baton)["current_challenge"], state(baton)["state"]) == ("resolve", {"a": 1})
     baton("handover", "clear", "--outcome", "abandoned")
     baton("rollback", "2")

@@ -72,7 +72,8 @@ def test_the_error_names_the_page_the_client_and_the_signature(filled, top, monk
 
 def test_restoring_a_rule_needs_a_person(baton, filled, top, monkeypatch):
     assert typing_here(monkeypatch, top, *GRADUATE, typed=b"PAT-1\n")[0] == 0
-    baton("rollback", "--record", "PAT-1")
+    assert "a person confirmed PAT-1" in baton("rollback", "--record", "PAT-1", code=1).err
+    assert typing_here(monkeypatch, top, "rollback", "--record", "PAT-1", typed=b"yes\n")[0] == 0
     code, screen = typing_here(monkeypatch, top, "undo", typed=b"yes\n", GEMINI_CLI="1")
     assert (code, "GEMINI_CLI is set" in screen) == (1, True)
     assert typing_here(monkeypatch, top, "undo", typed=b"yes\n")[0] == 0

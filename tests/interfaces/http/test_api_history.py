@@ -9,7 +9,9 @@ import pytest
 
 from baton_git.core.lifecycle import Confirmed
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import Vouched
 from baton_git.verbs.revisions import log as log_verbs
+from baton_git.verbs.revisions.undo import undo
 from baton_git.verbs.work_items.patterns import graduate_pattern
 
 
@@ -101,7 +103,9 @@ def test_redo_and_rollback_cannot_graduate_a_pattern(api: Any, baton: Any) -> No
     with api.site.work(api.namespace) as ws:
         word = Confirmed("Ada", "terminal", pattern="PAT-1", rule="Do not", what="w")
         graduated = graduate_pattern(replace(ws, confirmed=word), api.site.now(), "PAT-1").written.revision.number
-    api.post("/v1/undo")
+    assert api.problem("POST", "/v1/undo", 403)["error"] == "needs_human"
+    with api.site.work(api.namespace) as ws:
+        undo(replace(ws, confirmed=Vouched("Ada", "page")), api.site.now())
     for path, body in (("/v1/redo", None), ("/v1/rollback", {"revision": str(graduated)})):
         assert api.problem("POST", path, 403, body)["error"] == "needs_human"
     assert api.get("/v1/records/pattern/PAT-1").json()["record"]["status"] == "rule_candidate"
@@ -147,7 +151,7 @@ def test_if_match_compares_commits_and_a_star_accepts_any(story: Any, monkeypatc
         info, draft = branch.store.commit(tip.commit), branch.store.draft()
         if not moved:
             other = plain.draft_commit(draft, tip.tree, info.parents, tip.number, "another", stamp, ())
-            moved.append(plain.advance(draft, tip.commit, other, stamp))
+            moved.append(plain.advance(draft, tip.commit, other, stamp, by="sync"))
         return real(branch, change, stamp, **more)
 
     monkeypatch.setattr(Branch, "update", update)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from waiting import until
+from world import ANYBODY
 
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import Head
@@ -27,7 +28,7 @@ def _document(number, **more):
 
 
 def _write_context(branch, context):
-    branch.update(lambda tip: tip.state.put(Head(context=context), HEAD), CommitStamp("write", NOW, "A <a@b>", None))
+    branch.update(lambda tip: tip.state.put(Head(context=context), HEAD), CommitStamp("write", NOW, "A <a@b>", ANYBODY))
 
 
 @pytest.fixture

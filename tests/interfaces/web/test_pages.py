@@ -14,7 +14,7 @@ from baton_git.namespace.import_quarantine import ImportQuarantine, RefusedRow
 from baton_git.verbs.work_items.followups import add_follow_up
 
 PAGES = ("board", "timeline", "lineage", "handed", "review", "conflicts", "back", "compare", "compare?a=1&b=~0",
-         "commit/1", "back?way=undo&revision=2", "records?kind=open_loop", "records?kind=follow_up&archived=1",
+         "commit/1", "back?way=undo", "records?kind=open_loop", "records?kind=follow_up&archived=1",
          "record?kind=open_loop&id=OL-1", "record?kind=follow_up&archived=1&id=FU-1",
          "graduate?id=PAT-1", "back?way=revision&revision=2", "back?way=session&session=s1",
          "back?way=record&record=OL-1", "recall", "recall?q=shop",

@@ -24,10 +24,10 @@ from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Key
 from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.git.store import ReflogEntry
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
-from baton_git.namespace.workspace import Vouched
 from baton_git.verbs.work_items.decisions import supersede_decision
 from baton_git.verbs.work_items.patterns import dismiss_pattern
 
@@ -124,14 +124,15 @@ def test_a_decision_that_a_person_vouched_for_here_is_confirmed(ada: Machine) ->
     ada.decision("DEC-1", tier="human_confirmed", vouched=Vouched("Ada", "terminal"))
     ada.change("active_decision", "DEC-1", status="monitoring")
     assert provenance_of(ada, Key("active_decision", "DEC-1")) == "confirmed"
-    ada.change("active_decision", "DEC-1", why="otherwise")
+    ada.change("active_decision", "DEC-1", Vouched("Ada", "terminal"), why="otherwise")
     assert provenance_of(ada, Key("active_decision", "DEC-1")) == "agent"
 
 
 def test_an_archived_record_keeps_who_vouches_for_it(ada: Machine) -> None:
     ada.decision("DEC-1", tier="human_confirmed", vouched=Vouched("Ada", "terminal"))
     before = ada.ws.branch.read().number
-    ada.ws.update("x", ada.clock(), lambda tip: tip.state.archive(
+    person = replace(ada.ws, confirmed=Vouched("Ada", "terminal"))
+    person.update("x", ada.clock(), lambda tip: tip.state.archive(
         tip.state.get(ActiveDecision, "DEC-1"), at="2026-11-21", reason="done", session=None))  # fmt: skip
     assert provenance_of(ada, Key("active_decision", "DEC-1", archived=True)) == "confirmed"
     rollback_to(ada.ws, ada.clock(), str(before))
@@ -294,7 +295,7 @@ def test_a_manual_merge_does_not_revive_a_rule(patterned: Pair) -> None:
     before = ada.ws.branch.read()
     ada.graduate("PAT-1")
     old = ada.tip
-    rollback_to(ada.ws, ada.clock(), str(before.number))
+    rollback_to(ada.ws, ada.clock(), str(before.number), "Ada")
     assert (rules(ada), old) != ([], None)
     ada.git("checkout", "-q", "baton/x")
     ada.git("merge", "-q", "-s", "ours", "--no-commit", "--allow-unrelated-histories", str(before.commit))
@@ -322,7 +323,7 @@ def test_only_a_signed_confirmation_counts_where_keys_are_configured(patterned: 
     assert rules(ada) == ["PAT-1"]
     # revoked by its author, then restored unchanged by somebody without a key
     was = bob.files()
-    rollback_record(bob.ws, bob.clock(), "PAT-1", "3")
+    rollback_record(bob.ws, bob.clock(), "PAT-1", "3", "Bob")
     bob.by_hand({path: was[path] for path in ("patterns/PAT-1.toml", "rules/PAT-1.md")}, CONFIRMED)
     bob.push()
     ada.sync()
@@ -366,7 +367,7 @@ def test_an_undone_graduation_is_synced_to_the_other_machine(patterned: Pair) ->
     before = ada.ws.branch.read().number
     ada.graduate("PAT-1")
     sync_until_equal(ada, bob)
-    rollback_record(ada.ws, ada.clock(), "PAT-1", str(before))
+    rollback_record(ada.ws, ada.clock(), "PAT-1", str(before), "Ada")
     bob.loop("OL-72")
     sync_until_equal(ada, bob)
     for one in patterned:

@@ -543,10 +543,10 @@ def test_a_concurrent_write_is_kept_during_an_import(ws, tmp_path, open_workspac
     real = type(ws.branch).advance
     concurrent = []
 
-    def late(branch, *words):
+    def late(branch, *words, **named):
         if not concurrent:
             concurrent.append(record_snapshot(other, a_snapshot(id_="meanwhile")))
-        return real(branch, *words)
+        return real(branch, *words, **named)
 
     monkeypatch.setattr(type(ws.branch), "advance", late)
     [done] = import_ecc(ws, NOW, write_recording_of_three(tmp_path)).recordings
@@ -610,7 +610,7 @@ def test_a_secret_as_session_name_is_refused_at_import(open_workspace, tmp_path)
 
 @pytest.mark.parametrize("error", [Busy("others"), WriteFailed("full")])
 def test_a_failed_write_is_not_reported_as_a_fault_of_a_recording(ws, tmp_path, monkeypatch, error):
-    def failing(*_: object) -> bool:
+    def failing(*_: object, **named: object) -> bool:
         raise error
 
     monkeypatch.setattr(type(ws.branch), "advance", failing)

@@ -9,8 +9,9 @@ import click
 from baton_git.interfaces.cli.app import SIGN, App, fill_about, flat
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.results import Changed
-from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.work_items.decisions import NewDecision, add_decision
 
 

@@ -12,9 +12,8 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.previewing import YES, confirm_wide_change
-from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.undo import RedoResult, RollbackResult, UndoResult, redo, rollback, undo
 
 
@@ -30,12 +29,7 @@ def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, A
         try:
             return verb(ws, app.now, verb_input)  # type: ignore[no-any-return]  # the verb has the type Any
         except NeedsHuman as error:
-            if not app.can_ask_person():
-                raise
-            app.say(f"{error}.")
-            if ask("Type yes to confirm").strip().lower() != "yes":
-                raise
-        confirmed = replace(ws, confirmed=Vouched(app.person, "terminal"))
+            confirmed = replace(ws, confirmed=app.identify_person(error))
         return verb(confirmed, app.now, verb_input)  # type: ignore[no-any-return]
 
     return run

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from baton_git.core import diff
-from baton_git.core.errors import NeedsHuman
+from baton_git.core.errors import NeedsHuman, Protected
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.output import Styled
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
@@ -130,6 +131,8 @@ def _decide(app: App, ws: Workspace, name: str, queue: ReviewQueue, choice: Revi
     while True:
         try:
             return decide(ws, app.now, name, choice, confirmed=confirmed)
+        except Protected as error:
+            ws = replace(ws, confirmed=app.identify_person(error))
         except NeedsHuman as error:
             item = next((item for item in queue.items if item.id == error.data.get("record")), None)
             if item is None or item.id in confirmed or not app.can_ask_person():

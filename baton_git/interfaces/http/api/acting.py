@@ -16,7 +16,7 @@ from baton_git.git.store import ObjectDraft
 from baton_git.interfaces.http.problems import Outdated
 from baton_git.interfaces.http.reading import is_named
 from baton_git.interfaces.http.site import Site
-from baton_git.namespace.branch import PATIENCE, Branch
+from baton_git.namespace.branch import PATIENCE, Branch, Decider
 from baton_git.namespace.provenance.ledger import RemoteSource
 from baton_git.namespace.revision import Change, CommitStamp, ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
@@ -109,13 +109,14 @@ class _ConditionalBranch(Branch):
         new: Oid,
         stamp: CommitStamp,
         *,
+        by: Decider,
         source: RemoteSource | None = None,
     ) -> bool:
         if not self.condition.is_met:
             self.condition.check(
                 self.revision_at(expected) if expected is not None else Revision(self.namespace, State())
             )
-        moved = super().advance(draft, expected, new, stamp, source=source)
+        moved = super().advance(draft, expected, new, stamp, by=by, source=source)
         self.condition.is_met = self.condition.is_met or moved
         return moved
 

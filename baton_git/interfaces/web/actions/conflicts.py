@@ -15,6 +15,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import State
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.form_digest import digest
+from baton_git.interfaces.web.actions.outcomes import vouch
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE
@@ -111,7 +112,7 @@ def settle(request: PageRequest) -> Response:
         choice = "other"  # without scripts, typing a value does not select its radio button
     with request.work() as ws:
         try:
-            resolved = _resolve_conflict(request, ws, id_, choice, value, is_empty=is_empty)
+            resolved = _resolve_conflict(request, vouch(request, ws), id_, choice, value, is_empty=is_empty)
         except (Unsettled, InvalidArgument, InvalidDocument, NotFound, Ambiguous) as error:
             status = 409 if isinstance(error, NotFound) else status_of(error)
             return _render_conflicts(

@@ -12,7 +12,8 @@ from baton_git.core.verb import Result
 from baton_git.interfaces.web.notices import NOTICE_FIELDS
 from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import sentence
-from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.namespace.caller import Vouched
+from baton_git.namespace.workspace import Workspace
 
 
 def vouch(request: PageRequest, ws: Workspace) -> Workspace:

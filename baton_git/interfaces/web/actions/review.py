@@ -10,6 +10,7 @@ from starlette.responses import Response
 from baton_git.core.diff import describe_change
 from baton_git.core.errors import InvalidArgument, NotFound, Unsettled
 from baton_git.core.names import parse_oid
+from baton_git.interfaces.web.actions.outcomes import vouch
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import quote_value, sentence
 from baton_git.namespace.remote_selection import WaitingCount, count_waiting_commits
@@ -98,7 +99,8 @@ def _decide_queue(request: PageRequest, ws: Workspace, remote: str, queue: Revie
     choices = _read_choices(request, queue)
     if not choices.accept and not choices.reject:
         raise InvalidArgument("accept or reject at least one record")
-    decide(ws, request.site.now(), remote, choices, confirmed=_read_confirmed(request, queue), how="page")
+    acting = vouch(request, ws)
+    decide(acting, request.site.now(), remote, choices, confirmed=_read_confirmed(request, queue), how="page")
 
 
 def _read_choices(request: PageRequest, queue: ReviewQueue) -> ReviewChoice:

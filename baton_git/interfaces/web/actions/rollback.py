@@ -11,10 +11,12 @@ from baton_git.core.names import parse_oid
 from baton_git.core.state import SHAPE
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.form_digest import digest
+from baton_git.interfaces.web.actions.outcomes import vouch
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.revisions import resolve_revision
 from baton_git.interfaces.web.texts import command, quote_value, sentence
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.revisions.operations import describe_owner
 from baton_git.verbs.revisions.rollback import (
     RollbackPlan,
     apply_plan,
@@ -51,7 +53,7 @@ def _read_target(request: PageRequest, ws: Workspace) -> dict[str, str]:
     if target["revision"] and target["way"] != "session":
         target["revision"] = resolve_revision(ws, target["revision"])
     elif target["way"] == "undo":
-        target["revision"] = plan_undo(ws)[1].commit
+        target["revision"] = plan_undo(ws, own_only=False)[1].commit  # the preview says whose it is
     return {name: value for name, value in target.items() if value}
 
 
@@ -71,7 +73,7 @@ def _plan_rollback(request: PageRequest, ws: Workspace) -> tuple[RollbackPlan, s
         return plan_session_rollback(ws, target["session"]), f"Undo the changes of session {target['session']}"
     if target["way"] == "undo":
         plan, entry = plan_undo(ws, revision)
-        return plan, f"Undo {shown}: {entry.subject}"
+        return plan, f"Undo {shown}, made by {describe_owner(entry)}: {entry.subject}"
     if target["way"] == "redo":
         plan, entry = plan_redo(ws)
         return plan, f"Redo: {entry.subject}"
@@ -132,7 +134,8 @@ def settle(request: PageRequest) -> Response:
                 request, ws, 409, "The plan has changed since it was shown. This is what would change now."
             )
         try:
-            made = apply_plan(ws, request.site.now(), plan, request.site.person if rules else None, how="page", tip=tip)
+            acting, person = vouch(request, ws), request.site.person if rules else None
+            made = apply_plan(acting, request.site.now(), plan, person, how="page", tip=tip)
         except Stale:
             return _render_preview(
                 request, ws, 409, "The state has changed in the meantime. This is what would change now."
