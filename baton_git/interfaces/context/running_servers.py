@@ -93,7 +93,7 @@ def _find_listener(port: int) -> psutil.Process | None:
     """Return the process that listens on a port; None if the system does not show it."""
     with suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.pid and connection.laddr.port == port:
+            if connection.status == psutil.CONN_LISTEN and connection.pid and (*connection.laddr, 0, 0)[1] == port:
                 return psutil.Process(connection.pid)
     return None
 
