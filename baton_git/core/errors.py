@@ -10,6 +10,7 @@
     ├── NotAllowed             a rule forbids this change
     │   ├── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
     │   │   └── Protected      it would remove, replace or weaken what a person confirmed
+    │   ├── Unconfirmed        a wide change that its caller did not confirm; nothing was changed
     │   └── Rejected           fetched or pushed data exceeds a limit or is malformed; none of it was stored
     ├── Unsettled              a person must decide: histories disagree, or the data changed since it was shown
     ├── Stale                  the write is based on a revision that is no longer the newest
@@ -148,6 +149,10 @@ class Protected(NeedsHuman):
 
     def __init__(self, message: str, records: Sequence[str], *, hint: str = "") -> None:
         super().__init__(message, hint=hint, records=list(records))
+
+
+class Unconfirmed(NotAllowed):
+    code = "unconfirmed"
 
 
 class Rejected(NotAllowed):

@@ -63,7 +63,7 @@ def test_the_log_is_filtered_by_record(ws):
 def test_the_log_of_a_record_has_only_its_changes(ws):
     add_follow_up(ws, NOW, item="x", id="FU-1")
     add_follow_up(ws, NOW, item="y", id="FU-2")
-    rollback(ws, NOW, revision="0")
+    rollback(ws, NOW, revision="0", yes=True)
     changed = [[change.id for change in one.changes] for one in read_log(ws, Filter(record="FU-1"))]
     assert changed == [["FU-1"], ["FU-1"]]
 

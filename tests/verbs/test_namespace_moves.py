@@ -101,7 +101,7 @@ def test_an_existing_name_is_rejected_and_a_dry_run_does_nothing(shop: Workspace
 
 
 def test_a_deleted_namespace_is_backed_up_and_only_init_recreates_it(shop: Workspace) -> None:
-    done = delete_namespace(shop, NOW, "x")
+    done = delete_namespace(shop, NOW, "x", yes=True)
     assert shop.branch.store.tip(done.backup) == done.commit
     chosen = replace(shop.branch, may_begin=True)
     with pytest.raises(NotFound) as refused:

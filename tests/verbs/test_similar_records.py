@@ -62,7 +62,7 @@ def test_the_merge_of_two_follow_ups_adds_their_counts_and_can_be_undone(ws):
     assert (kept.item, kept.reason, kept.defer_count, kept.priority) == ("a", "r", 2, "elevated")
     assert kept.first_seen.startswith(NOW.date().isoformat())
     assert stored(ws, "follow_up", "FU-2", archived=True).reason == "merged into FU-1"
-    undo(ws, later(days=4))
+    undo(ws, later(days=4), yes=True)
     assert current(ws)["follow_ups"] == before
 
 

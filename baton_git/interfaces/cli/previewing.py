@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,19 +9,15 @@ import click
 
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import NotAllowed
-from baton_git.core.kinds import KINDS
-from baton_git.core.output import Styled, count_noun, one_line
-from baton_git.core.records.lineage import Session
-from baton_git.core.state import SHAPE, State
+from baton_git.core.output import Styled, one_line
+from baton_git.core.state import State
 from baton_git.core.verb import VerbFunction
 from baton_git.interfaces.cli.app import App, require_terminal
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.revisions.change_lines import LINES, format_changes
+from baton_git.namespace.extent import WIDE, describe_extent, is_wide
 from baton_git.namespace.results import Preview
 from baton_git.namespace.workspace import Workspace
-
-WIDE = 10
-"""A change of more records than this, or of all records, must be confirmed at a terminal or with --yes."""
 
 YES = click.option(
     "--yes",
@@ -40,16 +35,6 @@ def render_preview(app: App, preview: Preview) -> None:
     app.answer(preview.as_data(), LINES.join([*format_changes(preview.written.changes), *files]))
     extent = describe_extent(preview.written.changes, preview.files)
     app.say(f"{extent}; nothing was written (--dry-run)", *preview.notes)
-
-
-def describe_extent(changes: Sequence[RecordChange], files: Sequence[str] = ()) -> str:
-    """Return the number of records that would change, by action: `3 records would change: 2 removed, 1 changed`."""
-    changes = _leave_out_sessions(changes)
-    numbers = {"record": len(changes), "other file": len(files)}
-    counts = [count_noun(number, noun) for noun, number in numbers.items() if number]
-    actions = Counter(change.action for change in changes)
-    how = ", ".join(f"{count} {action}" for action, count in actions.most_common())
-    return f"{' and '.join(counts) or 'nothing'} would change{': ' if how else ''}{how}"
 
 
 def confirm_wide_change(app: App, ws: Workspace, verb: VerbFunction[Any, Any], verb_input: Any) -> None:
@@ -80,14 +65,3 @@ def confirm_extent(app: App, changes: Sequence[RecordChange], state: State) -> N
     require_terminal()
     if not agrees("Continue?"):
         raise NotAllowed("nothing was changed")
-
-
-def is_wide(changes: Sequence[RecordChange], state: State) -> bool:
-    """Return whether changes concern more than `WIDE` records, or all records of a namespace with several."""
-    changed = _leave_out_sessions(changes)
-    record_count = sum(len(state.ids(kind)) for kind in KINDS if kind != Session.kind)
-    return len(changed) > WIDE or 1 < sum(change.action != "added" for change in changed) >= record_count
-
-
-def _leave_out_sessions(changes: Sequence[RecordChange]) -> list[RecordChange]:
-    return [change for change in changes if change.kind not in (SHAPE.kind, Session.kind)]

@@ -185,6 +185,7 @@ class VerbMethods:
         *,
         remote: str | None = None,
         dry_run: bool = False,
+        yes: bool = False,
     ) -> DeletedNamespace: ...
     def diff(
         self,
@@ -509,6 +510,7 @@ class VerbMethods:
         self,
         *,
         dry_run: bool = False,
+        yes: bool = False,
     ) -> RedoResult: ...
     def rename_namespace(
         self,
@@ -517,6 +519,7 @@ class VerbMethods:
         *,
         remote: str | None = None,
         dry_run: bool = False,
+        yes: bool = False,
     ) -> RenamedNamespace: ...
     def reopen_record(
         self,
@@ -553,6 +556,7 @@ class VerbMethods:
         record: str | None = None,
         of_session: str | None = None,
         dry_run: bool = False,
+        yes: bool = False,
     ) -> RollbackResult: ...
     def save_agent_checkpoint(
         self,
@@ -664,6 +668,7 @@ class VerbMethods:
         revision: str | None = None,
         *,
         dry_run: bool = False,
+        yes: bool = False,
     ) -> UndoResult: ...
     def validate(
         self,

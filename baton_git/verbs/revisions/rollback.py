@@ -19,6 +19,7 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.git.store import Edit
 from baton_git.namespace.commit_log import UNDOES, LogEntry, confirmation_trailers, find_undone
+from baton_git.namespace.extent import check_extent
 from baton_git.namespace.reverting import revert
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
@@ -87,7 +88,7 @@ def preview(ws: Workspace, plan: RollbackPlan) -> RollbackPreview:
 
 def apply_plan(
     ws: Workspace, now: datetime, plan: RollbackPlan, person: str | None = None, *, how: How = "terminal",
-    tip: Oid | None = None,
+    tip: Oid | None = None, may_be_wide: bool,
 ) -> WriteResult:  # fmt: skip
     """Apply a plan as a new revision.
 
@@ -95,8 +96,10 @@ def apply_plan(
         person: the person who confirmed it; None if nobody did.
         how: where the person confirmed it.
         tip: the tip for which the preview was shown; None to accept any tip.
+        may_be_wide: whether the caller confirmed a change of many records.
 
     Raises:
+        Unconfirmed: many records would change, and `may_be_wide` is false.
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
         Stale: the tip is not `tip` any more.
     """
@@ -105,7 +108,10 @@ def apply_plan(
     def change(now_tip: Revision) -> ProposedState:
         if tip is not None and now_tip.commit != tip:
             raise Stale(str(ws.branch.namespace), shown, now_tip.number, hint="look at the new preview")
-        return _confirm_rules(now_tip, plan.change(now_tip), person, how)
+        proposal = plan.change(now_tip)
+        if not may_be_wide:
+            check_extent(list(diff.diff(now_tip.state, proposal.state)), now_tip.state)
+        return _confirm_rules(now_tip, proposal, person, how)
 
     return ws.update(plan.op, now, change)
 

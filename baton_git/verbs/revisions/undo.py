@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from baton_git.core.natural_times import TimeField
 from baton_git.core.verb import REPLACES, Input, Option, verb
 from baton_git.namespace.caller import Vouched
+from baton_git.namespace.extent import YES, YES_OPTION
 from baton_git.namespace.results import DRY_RUN, Preview
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.log import REVISION
@@ -42,6 +43,7 @@ class RollbackTarget(Input):
         examples=["2026-06-17-003"],
     )  # fmt: skip
     dry_run: bool = Field(False, description=DRY_RUN)
+    yes: bool = YES
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
@@ -94,7 +96,7 @@ class RollbackResult(ReturnResult):
     tag="history",
     positional=("revision",),
     options={"revision": Option(metavar="[REV|TIME]"), "record": Option(metavar="ID"),
-             "of_session": Option(metavar="ID")},
+             "of_session": Option(metavar="ID"), "yes": YES_OPTION},
     examples=("baton rollback 12", "baton rollback --record OL-7k3f9q", "baton rollback --of-session 2026-06-17-003"),
 )  # fmt: skip
 def rollback(ws: Workspace, now: datetime, verb_input: RollbackTarget) -> RollbackResult:
@@ -103,10 +105,11 @@ def rollback(ws: Workspace, now: datetime, verb_input: RollbackTarget) -> Rollba
     This creates a new revision, so nothing is lost, and an undo reverts it.
 
     Raises:
+        Unconfirmed: many records would change, and `yes` is not set.
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
         NotFound: there is no such revision, record or session.
     """
-    return _apply(ws, now, verb_input.plan(ws), RollbackResult, dry_run=verb_input.dry_run, target=str(verb_input))
+    return _apply(ws, now, verb_input.plan(ws), RollbackResult, verb_input, target=str(verb_input))
 
 
 class UndoneRevision(Input):
@@ -116,6 +119,7 @@ class UndoneRevision(Input):
         None, description=f"{REVISION} Default: your newest change, if nobody else's is newer.", examples=["12"]
     )
     dry_run: bool = Field(False, description=DRY_RUN)
+    yes: bool = YES
 
 
 class UndoResult(ReturnResult):
@@ -131,7 +135,7 @@ class UndoResult(ReturnResult):
     on_existing=True,
     tag="history",
     positional=("revision",),
-    options={"revision": Option(metavar="[REV]")},
+    options={"revision": Option(metavar="[REV]"), "yes": YES_OPTION},
     examples=("baton undo", "baton undo 12", "baton undo --dry-run"),
 )
 def undo(ws: Workspace, now: datetime, verb_input: UndoneRevision) -> UndoResult:
@@ -147,13 +151,14 @@ def undo(ws: Workspace, now: datetime, verb_input: UndoneRevision) -> UndoResult
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
     plan, entry = plan_undo(ws, verb_input.revision)
-    return _apply(ws, now, plan, UndoResult, dry_run=verb_input.dry_run, undone=entry.subject)
+    return _apply(ws, now, plan, UndoResult, verb_input, undone=entry.subject)
 
 
 class RedoInput(Input):
     """The options of a redo."""
 
     dry_run: bool = Field(False, description=DRY_RUN)
+    yes: bool = YES
 
 
 class RedoResult(ReturnResult):
@@ -164,7 +169,7 @@ class RedoResult(ReturnResult):
 
 @verb(
     "redo", "POST /v1/redo", effect=REPLACES, on_existing=True, tag="history",
-    examples=("baton redo", "baton redo --dry-run"),
+    options={"yes": YES_OPTION}, examples=("baton redo", "baton redo --dry-run"),
 )  # fmt: skip
 def redo(ws: Workspace, now: datetime, verb_input: RedoInput) -> RedoResult:
     """Reapply the change that the newest undo reverted. After several undos, each redo reapplies one more change.
@@ -176,17 +181,24 @@ def redo(ws: Workspace, now: datetime, verb_input: RedoInput) -> RedoResult:
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
     plan, entry = plan_redo(ws)
-    return _apply(ws, now, plan, RedoResult, dry_run=verb_input.dry_run, reapplied=entry.subject)
+    return _apply(ws, now, plan, RedoResult, verb_input, reapplied=entry.subject)
 
 
-def _apply(ws: Workspace, now: datetime, plan: RollbackPlan, model: type[R], *, dry_run: bool, **fields: Any) -> R:
-    """Apply a plan, or preview it."""
-    if dry_run:
+def _apply(
+    ws: Workspace, now: datetime, plan: RollbackPlan, model: type[R],
+    verb_input: RollbackTarget | UndoneRevision | RedoInput, **fields: Any,
+) -> R:  # fmt: skip
+    """Apply a plan, or preview it.
+
+    Raises:
+        Unconfirmed: the plan changes many records, and the input does not confirm that.
+    """
+    if verb_input.dry_run:
         planned = preview(ws, plan)
         rules = {"rules": list(planned.rules)} if planned.rules else {}
         return model.of_preview(planned.written, **rules, **fields)
     person, how = _confirmed_by(ws)
-    return model.of(apply_plan(ws, now, plan, person, how=how), **fields)
+    return model.of(apply_plan(ws, now, plan, person, how=how, may_be_wide=verb_input.yes), **fields)
 
 
 def _confirmed_by(ws: Workspace) -> tuple[str | None, How]:

@@ -13,6 +13,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.verb import REPLACES, Input, Option, Result, verb
 from baton_git.git.remotes import open_remote
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.extent import make_unconfirmed
 from baton_git.namespace.machine_state import PendingRenames
 from baton_git.namespace.moving import check_rename, delete_branch, rename_branch
 from baton_git.namespace.remote_selection import check_configured
@@ -23,6 +24,7 @@ from baton_git.namespace.workspace import Workspace
 Name = Field(min_length=1, description="The namespace.", examples=["project:memory-hall"])
 RemoteName = Field(None, description="Make the change on this remote too.", examples=["origin"])
 DryRun = Field(False, description="Only show what would be done.")
+_YES = Option(names=("--yes", "-y"))
 
 
 class RenameNamespace(Input):
@@ -32,6 +34,7 @@ class RenameNamespace(Input):
     new_name: str = Field(min_length=1, description="The new name.", examples=["memory-hall"])
     remote: str | None = RemoteName
     dry_run: bool = DryRun
+    yes: bool = Field(False, description="Confirm the rename: required for a rename on a remote.")
 
 
 class DeleteNamespace(Input):
@@ -40,6 +43,7 @@ class DeleteNamespace(Input):
     name: str = Name
     remote: str | None = RemoteName
     dry_run: bool = DryRun
+    yes: bool = Field(False, description="Confirm the deletion: required.")
 
 
 class NamespaceChange(Result):
@@ -76,7 +80,7 @@ class DeletedNamespace(NamespaceChange):
     refuses=(502, 504),
     tag="state",
     positional=("name", "new_name"),
-    options={"name": Option(metavar="NAME"), "new_name": Option(metavar="NEW")},
+    options={"name": Option(metavar="NAME"), "new_name": Option(metavar="NEW"), "yes": _YES},
     examples=("baton namespace rename shop webshop", "baton namespace rename shop webshop --remote origin"),
 )
 def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) -> RenamedNamespace:
@@ -87,6 +91,7 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
     the same command finishes the rename, and the opposite one takes it back.
 
     Raises:
+        Unconfirmed: it would rename on a remote, and `yes` is not set.
         NotFound: the namespace or the remote does not exist.
         NotAllowed: the new name is taken, or the remote refuses.
         Unsettled: the remote has commits that are not here.
@@ -101,6 +106,8 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
         for branch in (old, new):
             check_remote(remote.remote, branch, here.store.tip(here.ref))
     if not verb_input.dry_run:
+        if remote is not None and not verb_input.yes:
+            raise make_unconfirmed(f"{verb_input.name} would be renamed on {verb_input.remote} too")
         rename_branch(old, new_name, stamp, ws.environment, verb_input.remote)
         if remote is not None:
             rename_on_remote(remote, old, new, stamp)
@@ -116,7 +123,7 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
     refuses=(502, 504),
     tag="state",
     positional=("name",),
-    options={"name": Option(metavar="NAME")},
+    options={"name": Option(metavar="NAME"), "yes": _YES},
     examples=("baton namespace delete old-experiment --dry-run", "baton namespace delete old-experiment --yes"),
 )
 def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) -> DeletedNamespace:
@@ -125,6 +132,7 @@ def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) 
     Later writes do not create the namespace again; `init` does, and so does `sync` while the remote still has it.
 
     Raises:
+        Unconfirmed: `yes` is not set.
         NotFound: the namespace or the remote does not exist.
         NotAllowed: the remote refuses.
         Unsettled: the remote has commits that are not here.
@@ -138,6 +146,9 @@ def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) 
         check_remote(remote.remote, branch, kept)
     backup = None
     if not verb_input.dry_run:
+        if not verb_input.yes:
+            where = f" here and on {verb_input.remote}" if remote is not None else ""
+            raise make_unconfirmed(f"{verb_input.name} would be deleted{where}")
         backup = delete_branch(branch, ws.stamp("delete", now), ws.environment)
         if remote is not None:
             delete_on_remote(remote, branch, branch.store.tip(backup))

@@ -87,7 +87,7 @@ def test_a_revision_can_be_undone_only_once(story: Any) -> None:
 
 def test_rollback_takes_a_record_a_session_or_a_revision(story: Any) -> None:
     assert story.post("/v1/rollback", {"record": "OL-1"}).json()["changes"][0]["id"] == "OL-1"
-    story.post("/v1/rollback", {"of_session": "s-1"})
+    story.post("/v1/rollback", {"of_session": "s-1", "yes": True})
     assert story.get("/v1/records", params={"kind": "open_loop"}).json()["records"] == []
     done = story.post("/v1/rollback", {"revision": "3"}).json()
     assert [one["action"] for one in done["changes"] if one["kind"] == "open_loop"] == ["added", "added"]
@@ -103,10 +103,10 @@ def test_redo_and_rollback_cannot_graduate_a_pattern(api: Any, baton: Any) -> No
     with api.site.work(api.namespace) as ws:
         word = Confirmed("Ada", "terminal", pattern="PAT-1", rule="Do not", what="w")
         graduated = graduate_pattern(replace(ws, confirmed=word), api.site.now(), "PAT-1").written.revision.number
-    assert api.problem("POST", "/v1/undo", 403)["error"] == "needs_human"
+    assert api.problem("POST", "/v1/undo", 403, {"yes": True})["error"] == "needs_human"
     with api.site.work(api.namespace) as ws:
-        undo(replace(ws, confirmed=Vouched("Ada", "page")), api.site.now())
-    for path, body in (("/v1/redo", None), ("/v1/rollback", {"revision": str(graduated)})):
+        undo(replace(ws, confirmed=Vouched("Ada", "page")), api.site.now(), yes=True)
+    for path, body in (("/v1/redo", {"yes": True}), ("/v1/rollback", {"revision": str(graduated), "yes": True})):
         assert api.problem("POST", path, 403, body)["error"] == "needs_human"
     assert api.get("/v1/records/pattern/PAT-1").json()["record"]["status"] == "rule_candidate"
 

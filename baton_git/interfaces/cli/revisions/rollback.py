@@ -11,7 +11,7 @@ from baton_git.core.lifecycle import find_session
 from baton_git.core.records.lineage import Session
 from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, flat
-from baton_git.interfaces.cli.previewing import YES, confirm_wide_change
+from baton_git.interfaces.cli.previewing import confirm_wide_change
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.undo import RedoResult, RollbackResult, UndoResult, redo, rollback, undo
@@ -24,8 +24,9 @@ def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, A
     """
 
     def run(app: App, ws: Workspace, verb_input: Any, values: Values) -> Result:
-        if "dry_run" in verb.verb.input_model.model_fields and not values.get("yes"):
+        if "yes" in verb.verb.input_model.model_fields and not verb_input.yes:
             confirm_wide_change(app, ws, verb, verb_input)
+            verb_input = verb_input.model_copy(update={"yes": True})
         try:
             return verb(ws, app.now, verb_input)  # type: ignore[no-any-return]  # the verb has the type Any
         except NeedsHuman as error:
@@ -84,7 +85,7 @@ def _has_session(app: App) -> bool:
 
 
 ADDITIONS = {
-    "rollback": Addition((YES,), run=run_with_person(rollback), render=_render_rollback),
-    "undo": Addition((YES,), run=run_with_person(undo), render=_render_undo),
-    "redo": Addition((YES,), run=run_with_person(redo), render=_render_redo),
+    "rollback": Addition(run=run_with_person(rollback), render=_render_rollback),
+    "undo": Addition(run=run_with_person(undo), render=_render_undo),
+    "redo": Addition(run=run_with_person(redo), render=_render_redo),
 }

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from datetime import datetime
 
-import click
-
 from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.natural_times import describe_age
@@ -27,14 +25,6 @@ from baton_git.verbs.upkeep.namespace_moves import (
     rename_namespace,
 )
 from baton_git.verbs.upkeep.namespaces import NamespaceList, NamespaceSummary
-
-YES = click.option(
-    "--yes",
-    "-y",
-    is_flag=True,
-    default=None,
-    help="Do not ask. Without a terminal, a deletion and a rename on a remote need this option.",
-)
 
 NAME_SETTING = "baton.namespace"
 
@@ -57,10 +47,10 @@ def _rename(app: App, ws: Workspace, verb_input: RenameNamespace, values: Values
     Without `--yes`, a person must confirm a rename on a remote.
     """
     is_used_here = app.settings.namespace == Namespace(verb_input.name) and not app.settings.is_own_store
-    if verb_input.remote and not verb_input.dry_run and not values.get("yes"):
+    if verb_input.remote and not verb_input.dry_run and not verb_input.yes:
         preview = rename_namespace(ws, app.now, verb_input.model_copy(update={"dry_run": True}))
         _confirm(f"Rename {preview.namespace} to {preview.new_name} on {verb_input.remote} too?", "renamed")
-    renamed = rename_namespace(ws, app.now, verb_input)
+    renamed = rename_namespace(ws, app.now, verb_input.model_copy(update={"yes": True}))
     setting = app.settings.config.get(NAME_SETTING)
     if not verb_input.dry_run and (setting == renamed.namespace or (setting is None and is_used_here)):
         app.settings.repository_config.set(NAME_SETTING, renamed.new_name)
@@ -72,11 +62,11 @@ def _delete(app: App, ws: Workspace, verb_input: DeleteNamespace, values: Values
 
     Without `--yes`, a person must confirm.
     """
-    if not verb_input.dry_run and not values.get("yes"):
+    if not verb_input.dry_run and not verb_input.yes:
         preview = delete_namespace(ws, app.now, verb_input.model_copy(update={"dry_run": True}))
         where = f" here and on {verb_input.remote}" if verb_input.remote else ""
         _confirm(f"Delete {preview.namespace}{where} ({_size(preview)})?", "deleted")
-    deleted = delete_namespace(ws, app.now, verb_input)
+    deleted = delete_namespace(ws, app.now, verb_input.model_copy(update={"yes": True}))
     is_named = not verb_input.dry_run and app.settings.config.get(NAME_SETTING) == deleted.namespace
     if is_named and not app.settings.repository_config.unset(NAME_SETTING):
         app.say(
@@ -141,6 +131,6 @@ def _describe_due(row: NamespaceSummary) -> str:
 
 ADDITIONS = {
     "namespace list": Addition(render=_render_list),
-    "namespace rename": Addition((YES,), run=_rename, render=_render_renamed),
-    "namespace delete": Addition((YES,), run=_delete, render=_render_deleted),
+    "namespace rename": Addition(run=_rename, render=_render_renamed),
+    "namespace delete": Addition(run=_delete, render=_render_deleted),
 }

@@ -135,7 +135,7 @@ def settle(request: PageRequest) -> Response:
             )
         try:
             acting, person = vouch(request, ws), request.site.person if rules else None
-            made = apply_plan(acting, request.site.now(), plan, person, how="page", tip=tip)
+            made = apply_plan(acting, request.site.now(), plan, person, how="page", tip=tip, may_be_wide=True)
         except Stale:
             return _render_preview(
                 request, ws, 409, "The state has changed in the meantime. This is what would change now."
