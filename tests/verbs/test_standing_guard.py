@@ -207,7 +207,7 @@ ROADS: Mapping[str, Road] = {
     "undo a follow-up by number": lambda ws: undo(ws, NOW, number_of(ws, "FU-1")),
     "undo a loop by number": lambda ws: undo(ws, NOW, number_of(ws, "OL-1")),
     "undo in the person's session": lambda ws: undo(acting(ws, "ada"), NOW, number_of(ws, "DEC-2")),
-    "roll back to the beginning": lambda ws: rollback(ws, NOW, revision="0"),
+    "roll back to the beginning": lambda ws: rollback(ws, NOW, revision="0", yes=True),
     "roll back to before": lambda ws: rollback(ws, NOW, revision=str(int(number_of(ws, "DEC-1")) - 1)),
     "roll back by steps": lambda ws: rollback(ws, NOW, revision="~4"),
     "roll back the record": lambda ws: rollback(ws, NOW, record="DEC-1"),
