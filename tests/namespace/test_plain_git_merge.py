@@ -85,6 +85,24 @@ def test_git_merge_adds_the_counters_of_both_sides(person: Person) -> None:
     assert person.ada.get("follow_up", "FU-1").defer_count == 3
 
 
+def test_git_merge_tree_takes_the_driver_from_the_work_tree_where_it_is_run(person: Person) -> None:
+    """Seen with git 2.39.5: `git merge-tree --write-tree` reads .gitattributes in the work tree or the index (attr.c),
+    and not in the commits that it merges. So its result depends on the branch that happens to be checked out, and is
+    a plain text merge on `main`. A sync merges the records itself, wherever it is run.
+    """
+    person.ada.defer("FU-1")
+    person.bob.defer("FU-1")
+    person.bob.defer("FU-1")
+    wanted = person.fetch_and_merge_as_a_sync()
+    command = ("git", "merge-tree", "--write-tree", "baton/x", "refs/other")
+    in_branch, in_main = (
+        subprocess.run(command, cwd=folder, capture_output=True, text=True) for folder in (person.tree, person.ada.top)
+    )
+    assert (in_branch.returncode, in_branch.stdout.split()) == (0, [wanted])
+    assert in_main.stdout.split()[0] != wanted
+    assert create_merge_commit(person.ada.store, person.ada.tip, person.bob.tip).tree == wanted
+
+
 def test_a_record_archived_here_and_edited_there_is_archived_with_the_edit(person: Person) -> None:
     close_loop(person.ada.ws, person.ada.clock(), "OL-1", reason="done")
     person.bob.change("open_loop", "OL-1", action="edited")

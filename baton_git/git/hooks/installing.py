@@ -84,7 +84,7 @@ def _install_steps(location: HookLocation, scripts: Mapping[str, HookScript]) ->
     yield from _unconfigure_steps(location)
     for event, script in scripts.items():
         if location.mode == "files":
-            yield from _file_steps(location.folder / event, script)
+            yield from _file_steps(location.folder_for(event) / event, script)
         else:
             yield from _external_steps(location, event)
 

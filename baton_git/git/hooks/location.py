@@ -69,8 +69,7 @@ class HookLocation:
         """
         if self.git.version >= CONFIGURED_SINCE:
             return "configured"
-        inside = Path(os.path.realpath(self.folder)).is_relative_to(os.path.realpath(self.repository.common_dir))
-        return "files" if inside else "external"
+        return "files" if self._is_inside(self.folder) else "external"
 
     @property
     def scripts(self) -> Path:
@@ -80,10 +79,13 @@ class HookLocation:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folders of hooks where baton may have installed files, in the current mode or in an earlier one."""
-        here = (self.folder,) if self.mode == "files" else ()
         own = self.repository.common_dir / "hooks"
-        is_inside = Path(os.path.realpath(own)).is_relative_to(os.path.realpath(self.repository.common_dir))
-        return tuple(dict.fromkeys((*here, *((own,) if is_inside else ()))))
+        for_pushes = self.folder_for(SERVER[0])
+        others = (folder for folder in (own, for_pushes) if self._is_inside(folder))
+        return tuple(dict.fromkeys((*((self.folder,) if self.mode == "files" else ()), *others)))
+
+    def _is_inside(self, folder: Path) -> bool:
+        return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(self.repository.common_dir))
 
     @property
     def why_external(self) -> str:
@@ -112,7 +114,18 @@ class HookLocation:
     def _hook_variable(event: str) -> str:
         return f'hook="$(git rev-parse --git-common-dir)/baton/hooks/{event}"'
 
+    def folder_for(self, event: str) -> Path:
+        """Return the folder where git looks for the hook of an event.
+
+        A push into a repository with a work tree runs in its git directory (git 2.39.5, builtin/receive-pack.c), and
+        so looks for the hooks of a relative `core.hooksPath` there, and not in the work tree.
+        """
+        value = self.hooks_path
+        if event in SERVER and self.repository.work_tree is not None and value and not value.startswith(("/", "~")):
+            return self.repository.common_dir / value
+        return self.folder
+
     def file_for(self, event: str) -> Path:
         """Return the file to add a line for `event` to; for husky it is in the parent of git's folder of hooks."""
-        folder = self.folder.parent if self.folder.parent.name == ".husky" else self.folder
-        return folder / event
+        folder = self.folder_for(event)
+        return (folder.parent if folder.parent.name == ".husky" else folder) / event

@@ -127,23 +127,24 @@ def _file_obstacles(location: HookLocation, event: str) -> Iterator[str]:
     elif read_marker(current) is None:
         tool = name_tool(current)
         yield f"{tool} has put its own hook at {file}; baton hooks install adds ours, which runs that one first"
-    for path in (file, location.folder / event):
+    for path in (file, location.folder_for(event) / event):
         if not is_program(path):
             yield f"{path} is not executable"
 
 
 def _external_obstacles(location: HookLocation, event: str) -> Iterator[str]:
-    if not location.folder.is_dir():
-        yield f"{location.why_external}, and that folder does not exist here, so no hook runs at all"
+    folder, file = location.folder_for(event), location.file_for(event)
+    if not folder.is_dir():
+        where = "that folder does not exist here" if folder == location.folder else f"a push looks for it in {folder}"
+        yield f"{location.why_external}, and {where}, so no hook runs at all"
         return
-    file = location.file_for(event)
     if not exists(location.scripts / event):
         yield f"not installed; {location.why_external}"
     if f"/baton/hooks/{event}".encode() not in (read_hook(file) or b""):
         line = location.line_for(event)
         yield f"{location.why_external}, so git does not run baton's hook; add this line to {file}: {line}"
-    elif not is_program(location.folder / event):
-        yield f"{location.folder / event} is missing or not executable"
+    elif not is_program(folder / event):
+        yield f"{folder / event} is missing or not executable"
 
 
 def _file(location: HookLocation, event: str) -> Path:
@@ -152,4 +153,4 @@ def _file(location: HookLocation, event: str) -> Path:
 
 def _script_file(location: HookLocation, event: str) -> Path:
     """Return the file that runs as baton's script: in git's folder of hooks (mode `files`) or in baton's own."""
-    return script_path(location.folder / event) if location.mode == "files" else location.scripts / event
+    return script_path(location.folder_for(event) / event) if location.mode == "files" else location.scripts / event

@@ -313,6 +313,23 @@ def check_packs(examination: Examination) -> Iterator[Diagnostic]:
         yield Diagnostic("warning", text, "nothing has merged them: is the repository read-only for you?", "baton gc")
     else:
         yield ok(text)
+    if _is_left_without_maintenance(examination):
+        yield Diagnostic(
+            "warning", "git never cleans up here: maintenance.auto is false, and no maintenance is registered",
+            "git maintenance unregister leaves that setting; baton's own packs are merged all the same",
+            "git maintenance start, or git config --unset maintenance.auto",
+        )  # fmt: skip
+
+
+def _is_left_without_maintenance(examination: Examination) -> bool:
+    """Return whether `git maintenance unregister` was run here: `register` has set `maintenance.auto` to false, so that
+    git starts no maintenance by itself, and `unregister` does not take that back (git 2.39.5, builtin/gc.c)."""
+    if examination.git.ask("config", "--local", "--type=bool", "--get", "maintenance.auto") != "false":
+        return False
+    registered = (examination.git.ask("config", "--get-all", "maintenance.repo") or "").splitlines()
+    repository = examination.required_store.repository
+    own = {folder.resolve() for folder in (repository.work_tree, repository.git_dir, repository.common_dir) if folder}
+    return not own & {Path(folder).resolve() for folder in registered}
 
 
 def _size(path: Path) -> int:

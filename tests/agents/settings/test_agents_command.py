@@ -302,3 +302,38 @@ def test_project_settings_may_be_a_link_within_the_repository(baton, home, top):
     (top / ".claude").symlink_to("shared")
     baton("agents", "install", "claude", "--project")
     assert "baton" in (top / "shared" / "settings.json").read_text()
+
+
+MIGRATED = {"UserPromptSubmit": "BeforeAgent", "Stop": "AfterAgent", "PreCompact": "PreCompress"}
+"""The events that `gemini hooks migrate --from-claude` renames; SessionStart and SessionEnd keep their names."""
+
+
+@pytest.mark.parametrize("had_ours", [True, False], ids=["over ours", "alone"])
+def test_hooks_that_gemini_migrated_from_claude_code_are_outdated_until_doctor_repairs_them(
+    baton, home, programs, top, had_ours
+):
+    """Gemini CLI 0.61.0 (packages/cli/src/commands/hooks/migrate.ts) copies the hooks of `.claude/settings.json`: the
+    command still says `--agent claude`, the timeout of 10 seconds becomes one of 10 milliseconds, the matcher
+    `startup|resume` is compared as a whole, and what the settings of Gemini had for an event is replaced.
+    """
+    for name in ("claude", "gemini", "baton"):
+        write_program(programs / name, "#!/bin/sh\n")
+    baton("init")
+    baton("agents", "install", "claude", "--project")
+    if had_ours:
+        baton("agents", "install", "gemini", "--project")
+    hooks = json.loads((top / ".claude/settings.json").read_text())["hooks"]
+    migrated = {MIGRATED.get(event, event): groups for event, groups in hooks.items()} | {"BeforeTool": []}
+    settings = top / ".gemini/settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps({"hooks": migrated}, indent=2))
+    assert "outdated" in baton("agents", "status", code=1).out
+    assert "gemini: not up to date" in baton("doctor", "agents", code=1).out
+    baton("doctor", "--fix", "--yes", "agents")
+    assert "outdated" not in baton("agents", "status").out
+    repaired = json.loads(settings.read_text())["hooks"]
+    assert repaired.pop("BeforeTool") == []
+    handlers = [handler for groups in repaired.values() for group in groups for handler in group["hooks"]]
+    assert len(handlers) == len(repaired) == 5
+    assert all("--agent gemini" in one["command"] and one["timeout"] >= 8_000 for one in handlers)
+    assert not any("matcher" in group for groups in repaired.values() for group in groups)

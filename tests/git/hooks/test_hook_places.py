@@ -122,14 +122,64 @@ def test_hooks_run_in_a_linked_work_tree_too(baton, git, top, status, is_verifie
     assert git(top, "show", "baton/work:open_loops/OL-1.toml").count(git(linked, "rev-parse", "HEAD")) == 1
 
 
-def test_a_relative_hooks_path_missing_in_a_linked_work_tree_is_reported_there(baton, git, top, status):
-    """husky's relative `.husky/_` does not exist in a fresh linked work tree: beads#2414, #3118, #1127."""
+@pytest.mark.parametrize("command", ["git commit -q --allow-empty -m x", "git push -q origin HEAD:x"])
+def test_no_hook_of_husky_runs_in_a_linked_work_tree_and_status_says_so(baton, git, top, status, command):
+    """husky 9.1.7 (index.js) sets the relative path `.husky/_` and creates that folder with a .gitignore of `*`, so a
+    new linked work tree does not have it, and git runs no hook there, without a message.
+
+    Also reported as beads#2414, #3118, #1127.
+    """
     (top / ".husky/_").mkdir(parents=True)
+    (top / ".husky/_/.gitignore").write_text("*")
+    event = "post-commit" if "commit" in command else "pre-push"
+    hook(top / ".husky/_", event, '#!/bin/sh\nsh -e "$(dirname "$(dirname "$0")")/$(basename "$0")" "$@"\n')
+    hook(top / ".husky", event, '#!/bin/sh\ntouch "$(git rev-parse --git-common-dir)/ran"\n')
     git(top, "config", "core.hooksPath", ".husky/_")
     baton("hooks", "install")
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", "with husky")
+    (top / ".git/ran").unlink(missing_ok=True)
+    git(top, "init", "-q", "--bare", "../r.git")
+    git(top, "remote", "add", "origin", "../r.git")
     git(top, "worktree", "add", "-q", "../linked")
-    assert "no hook runs at all" in status(top.parent / "linked")["events"]["post-commit"]["summary"]
-    assert "no hook runs at all" not in status()["events"]["post-commit"]["summary"]
+    assert (top.parent / "linked/.husky" / event).exists()
+    subprocess.run(shlex.split(command), cwd=top.parent / "linked", check=True)
+    assert not (top / ".git/ran").exists()
+    assert "no hook runs at all" in status(top.parent / "linked")["events"][event]["summary"]
+    assert "no hook runs at all" not in status()["events"][event]["summary"]
+    subprocess.run(shlex.split(command), cwd=top, check=True)
+    assert (top / ".git/ran").exists()
+
+
+@pytest.mark.parametrize("value", [".githooks", ".git/hooks", "../.githooks"])
+def test_a_push_into_a_work_tree_looks_for_a_relative_hooks_path_in_its_git_directory(baton, git, top, status, value):
+    """Seen with git 2.39.5: `git receive-pack` runs in the git directory (builtin/receive-pack.c), and there git
+    resolves `core.hooksPath`, whereas a commit resolves it in the work tree. githooks(5) mentions only the latter.
+    """
+    baton("init")
+    folder = Path(os.path.normpath(top / value))
+    folder.mkdir(exist_ok=True)
+    git(top, "config", "core.hooksPath", value)
+    done = baton("hooks", "install", "--server")
+    looked_at = Path(os.path.normpath(top / ".git" / value))
+    if value == ".git/hooks":
+        assert (looked_at / "pre-receive").exists()
+    elif value == ".githooks":
+        assert "no hook runs at all" in status()["events"]["pre-receive"]["summary"]
+        assert f"a push looks for it in {looked_at}" in status()["events"]["pre-receive"]["summary"]
+    lines = [one.strip() for one in done.err.splitlines() if "/baton/hooks/pre-receive" in one]
+    for line in lines:
+        hook(folder, "pre-receive", "#!/bin/sh\nexit 1\n")  # a push does not run it, unless it is the same folder
+        hook(looked_at, "pre-receive", f"#!/bin/sh\n{line}\n")
+    assert status()["events"]["pre-receive"]["runs"]
+    tip = git(top, "rev-parse", "baton/work")
+    empty = git(top, "commit-tree", "-m", "x", git(top, "mktree", text=""))
+    done = subprocess.run(["git", "push", "-q", ".", f"+{empty}:refs/heads/baton/work"], cwd=top, capture_output=True)
+    assert b"remote: baton: " in done.stderr
+    assert (done.returncode != 0, git(top, "rev-parse", "baton/work")) == (True, tip)
+    git(top, "push", "-q", ".", "HEAD:refs/heads/other")
+    baton("hooks", "uninstall")
+    assert lines or not (looked_at / "pre-receive").exists()
 
 
 def test_a_hooks_path_of_one_work_tree_is_reported_there(baton, git, top, status):

@@ -273,3 +273,21 @@ def test_the_summary_counts_the_checks_that_passed_and_every_error():
     ]
     text = format_diagnosis(Diagnosis(verdict="error", findings=findings), shows_all=False)
     assert text.endswith("1 of 2 checks passed; 2 errors")
+
+
+def test_a_repository_whose_maintenance_was_unregistered_is_reported(baton, git, top, tmp_path, monkeypatch):
+    """Seen with git 2.39.5 (builtin/gc.c): `git maintenance register` sets maintenance.auto to false here, and
+    `git maintenance unregister` removes only the entry in ~/.gitconfig, so that git never cleans up again.
+    """
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    baton("init")
+    warning = "git never cleans up here"
+    assert warning not in baton("doctor", "packs").out
+    git(top, "maintenance", "register")
+    assert git(top, "config", "--local", "maintenance.auto") == "false"
+    assert warning not in baton("doctor", "packs").out
+    git(top, "maintenance", "unregister")
+    assert git(top, "config", "--local", "maintenance.auto") == "false"
+    assert warning in baton("doctor", "packs").out
+    git(top, "config", "--unset", "maintenance.auto")
+    assert warning not in baton("doctor", "packs").out
