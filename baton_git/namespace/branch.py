@@ -45,6 +45,7 @@ from baton_git.namespace.commit_log import (
 )
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.namespaces import find_fetched, make_missing_error
+from baton_git.namespace.other_prefixes import find_other_prefix
 from baton_git.namespace.provenance.bootstrap import open_ledger
 from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
 from baton_git.namespace.provenance.origins import record_draft
@@ -152,10 +153,15 @@ class Branch:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the namespace exists here, or was fetched from a remote and neither deleted nor renamed here."""
+        """Whether the namespace exists here, or was fetched from a remote and neither deleted nor renamed here.
+
+        Also True if its branch is below another prefix; then `check_exists` and every write raise NotFound.
+        """
         if self.exists:
             return True
-        return not self._is_gone and find_fetched(self.store, self.prefix, self.namespace) is not None
+        if self._is_gone:
+            return False
+        return self._is_misplaced or find_fetched(self.store, self.prefix, self.namespace) is not None
 
     @property
     def _is_gone(self) -> bool:
@@ -164,7 +170,17 @@ class Branch:
     @property
     def _begins(self) -> bool:
         """Whether a write creates the namespace if it does not exist."""
-        return self.has_begun or (self.may_begin and not self._is_gone)
+        return not self._is_misplaced and (self.has_begun or (self.may_begin and not self._is_gone))
+
+    def check_prefix(self) -> None:
+        """Raise NotFound if the branch is below another prefix, from before a change of the setting."""
+        if self.store.tip(self.ref) is None and self._is_misplaced:
+            raise self._missing_namespace
+
+    @property
+    def _is_misplaced(self) -> bool:
+        """Whether the branch is below another prefix, from before a change of the setting `baton.refPrefix`."""
+        return find_other_prefix(self.store, self.prefix, self.namespace) is not None
 
     @property
     def _missing_namespace(self) -> NotFound:
@@ -414,9 +430,8 @@ class Branch:
             Busy, Corrupt, WriteFailed: under the same conditions as `Store.publish`.
         """
         self.check_settings()
-        now = self.read()
-        if now.commit is not None:
-            return now
+        if self.store.tip(self.ref) is not None:
+            return self.read()
         GoneNamespaces(self.store.repository.common_dir).clear(self.namespace)
         draft = self.store.draft()
         root = self._root(draft)

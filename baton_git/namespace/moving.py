@@ -1,4 +1,4 @@
-"""Rename or delete the branch of a namespace while others write to it.
+"""Rename, move or delete the branch of a namespace while others write to it.
 
 A rename brings the new branch up to date with the old one, records the new name for later commands, and deletes the old
 branch if its tip has not moved; otherwise it starts over. A concurrent write is therefore either included, or refused
@@ -23,7 +23,7 @@ from baton_git.namespace.guard import refuse_losses
 from baton_git.namespace.machine_state import GoneNamespaces, PendingRename, PendingRenames, move_namespace_files
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.revision import CommitStamp
-from baton_git.namespace.sync.tracking_refs import create_backup
+from baton_git.namespace.sync.tracking_refs import create_backup, list_known_remotes, tracking_refs_of
 
 _ATTEMPTS = 50
 """Maximum number of attempts of a rename or deletion; a concurrent write makes an attempt fail."""
@@ -109,6 +109,27 @@ def rename_branch(
         return moved
 
 
+def move_to_prefix(branch: Branch, target: Branch, stamp: CommitStamp, environment: Mapping[str, str]) -> None:
+    """Move the branch of a namespace to another prefix, that of `target`. Repeating it finishes an interrupted move.
+
+    Raises:
+        NotAllowed: a rename of the namespace was interrupted.
+        Busy: other writers moved a branch at every attempt.
+        Corrupt, StoreError, WriteFailed: a branch cannot be read or written.
+    """
+    pending = PendingRenames(branch.store.repository.common_dir)
+    with pending.hold(LOCK_SECONDS) as is_alone:
+        if is_alone is False:
+            raise Busy("another process renames a namespace", hint="wait until it has ended, then try again")
+        _check_pending(pending, branch.namespace)
+        _move(branch, target, stamp, environment)
+    for remote in list_known_remotes(target):  # they have the branch below the old prefix
+        seen = tracking_refs_of(target, remote).seen
+        known = target.store.tip(seen)
+        if known is not None:
+            delete_ref(target, seen, known, environment)
+
+
 def _move(branch: Branch, target: Branch, stamp: CommitStamp, environment: Mapping[str, str]) -> None:
     """Bring the new branch up to date with the old one, and delete the old one."""
     new = target.namespace
@@ -119,7 +140,8 @@ def _move(branch: Branch, target: Branch, stamp: CommitStamp, environment: Mappi
         if tip is None:
             break
         if _include(target, tip, stamp):
-            gone.note(branch.namespace, new)
+            if new != branch.namespace:
+                gone.note(branch.namespace, new)
             if delete_ref(branch, branch.ref, tip, environment):
                 break
     else:

@@ -11,6 +11,7 @@ from baton_git.core.output import one_line
 from baton_git.core.suggestions import find_near_names
 from baton_git.git.store import Store
 from baton_git.namespace.machine_state import GoneNamespaces
+from baton_git.namespace.other_prefixes import describe_other_prefix, find_other_prefix
 
 
 def list_namespaces(store: Store, prefix: str) -> list[Namespace]:
@@ -50,6 +51,8 @@ def make_missing_error(store: Store, prefix: str, namespace: Namespace, *, is_na
         hint = f"it was deleted on this machine; {kept} has its last revision; to create it again: {command}"
     elif fetched is not None:
         hint = f"{fetched} has it; to create it from there: baton boot"
+    elif (other := find_other_prefix(store, prefix, namespace)) is not None:
+        hint = describe_other_prefix(prefix, other)
     elif may_begin:
         hint = "nothing was written to it yet; to begin: baton boot"
     else:

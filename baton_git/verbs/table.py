@@ -25,6 +25,7 @@ MODULES = {
     "namespace": "verbs.upkeep.namespaces",
     "namespace rename": "verbs.upkeep.namespace_moves",
     "namespace delete": "verbs.upkeep.namespace_moves",
+    "namespace move": "verbs.upkeep.prefix_move",
     "validate": "verbs.upkeep.validation",
     "schema": "verbs.upkeep.schemas",
     "gc": "verbs.upkeep.packing",

@@ -55,7 +55,7 @@ def kill_before(number: int, action: Callable[[], object]) -> bool:
 
 def rename(top: Path, old: str, new: str, remote: str | None = None) -> None:
     with baton_git.open(top, namespace=old) as opened:
-        opened.rename_namespace(name=old, new_name=new, remote=remote)
+        opened.rename_namespace(name=old, new_name=new, remote=remote, yes=True)
 
 
 @pytest.fixture

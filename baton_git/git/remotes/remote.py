@@ -35,6 +35,13 @@ class PushRefused(NamedTuple):
     why: str
     server_lines: tuple[str, ...]
 
+    def may_be_rule_for_branches(self, ref: str) -> bool:
+        """Whether a rule of the server for branches may be the reason, so that a ref that is no branch may be accepted.
+
+        Baton's own hook on a server checks the content, which another ref does not change.
+        """
+        return ref.startswith("refs/heads/") and not any(line.startswith("baton: ") for line in self.server_lines)
+
 
 PushOutcome = PushAccepted | PushOvertaken | PushRefused
 

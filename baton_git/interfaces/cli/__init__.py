@@ -65,7 +65,7 @@ COMMANDS = {
     "import": ("machine.exchange", "Import the state of another system."),
     "export": ("machine.exchange", "Export the state to another system."),
     "cache": ("machine.cache", "Use a session-baton server through a local cache."),
-    "namespace": ("sharing.namespaces", "List, rename or delete the namespaces of a repository."),
+    "namespace": ("sharing.namespaces", "List, rename, move or delete the namespaces of a repository."),
     "validate": ("records.formats", "Validate files, or all files of a namespace."),
     "schema": ("records.formats", "Show the JSON Schema of a kind of record."),
     "hooks": ("machine.hooks", "Install git hooks that run checks and push the namespace."),

@@ -15,6 +15,7 @@ from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.repository_choice import current_folder
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
+from baton_git.namespace.other_prefixes import find_other_prefix
 from baton_git.namespace.workspace import RemoteSettings
 
 _HEADS = "refs/heads/"
@@ -72,18 +73,15 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
     if settings.found_repository is None:
         return own
     with Store(settings.found_repository) as store:
-        if (
-            settings.is_own_store
-            or not settings.prefix.startswith(_HEADS)
-            or store.tip(settings.prefix + own.namespace.component)
-        ):
+        if settings.is_own_store or store.tip(settings.prefix + own.namespace.component):
             return own
-        middle = "/" + settings.prefix.removeprefix(_HEADS)
-        remote = {ref.partition(middle)[2]: tip for ref, tip in store.refs("refs/remotes/").items() if middle in ref}
+        is_fetched = settings.prefix.startswith(_HEADS)  # a clone fetches only branches
+        middle, tips = "/" + settings.prefix.removeprefix(_HEADS), store.refs("refs/remotes/") if is_fetched else {}
+        remote = {ref.partition(middle)[2]: tip for ref, tip in tips.items() if middle in ref}
         shared = _list_synced(settings, store) | remote
         only = _find_only(shared)
         is_namespace = only is not None and Branch(store, only, settings.prefix).is_namespace(shared[only.component])
-    if not shared:
+    if not shared and is_fetched:
         only, is_namespace = find_remote_namespace(settings), True
     return NamespaceChoice(only, "remote") if only is not None and is_namespace else own
 
@@ -116,7 +114,9 @@ def _list_synced(settings: NamespaceSettings, store: Store) -> dict[str, Oid]:
     tips: dict[str, Oid] = {}
     for component in HookMarkers(settings.repository.common_dir).synced.all():
         with contextlib.suppress(BatonError):  # not the name of a namespace
-            tip = store.tip(settings.prefix + Namespace.from_component(component).component)
+            namespace = Namespace.from_component(component)
+            prefix = find_other_prefix(store, settings.prefix, namespace) or settings.prefix
+            tip = store.tip(settings.prefix + component) or store.tip(prefix + component)
             tips |= {component: tip} if tip is not None else {}
     return tips
 

@@ -11,7 +11,7 @@ from baton_git.agents.hook_events.hook_session import HookSession
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import is_repeated
 from baton_git.agents.sessions.launchers import SPAWNED
-from baton_git.core.errors import StoreError
+from baton_git.core.errors import BatonError, NotFound, StoreError
 from baton_git.interfaces.hook.event_runner import EventRunner, HookReply, idle_seconds
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import lock_session
@@ -41,11 +41,11 @@ def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInp
         known = known or _new_session(ws, event, settings)
         try:
             return EventRunner(ws, now, event, settings, known).run()
-        except StoreError as error:
+        except (NotFound, StoreError) as error:  # NotFound: the branch is below another prefix
             return _tell_unreadable(event, known, settings, error)
 
 
-def _tell_unreadable(event: Payload, known: HookSession, settings: HookInputs, error: StoreError) -> HookReply:
+def _tell_unreadable(event: Payload, known: HookSession, settings: HookInputs, error: BatonError) -> HookReply:
     """Return one line about the unreadable state, unless the session has received the same line before."""
     line = describe_unreadable(error)
     if not can_tell(event) or known.unreadable == line:

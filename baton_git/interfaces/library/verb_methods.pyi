@@ -70,6 +70,7 @@ from baton_git.verbs.upkeep.namespace_moves import RenamedNamespace
 from baton_git.verbs.upkeep.namespace_status import StatusResult
 from baton_git.verbs.upkeep.namespaces import NamespaceList
 from baton_git.verbs.upkeep.packing import PackedStore
+from baton_git.verbs.upkeep.prefix_move import MovedNamespaces
 from baton_git.verbs.upkeep.quarantine import DiscardedRows
 from baton_git.verbs.upkeep.quarantine import QuarantineList
 from baton_git.verbs.upkeep.schemas import KindSchema
@@ -472,6 +473,13 @@ class VerbMethods:
         self,
         id: str,
     ) -> Changed: ...
+    def move_namespaces(
+        self,
+        *,
+        remote: str | None = None,
+        dry_run: bool = False,
+        yes: bool = False,
+    ) -> MovedNamespaces: ...
     def pack_store(self) -> PackedStore: ...
     def propose_rule(
         self,

@@ -1,4 +1,4 @@
-"""Rename or delete the branch of a namespace on a remote, if it contains no commits that this machine lacks."""
+"""Rename, move or delete the branch of a namespace on a remote, if it contains no commits that this machine lacks."""
 
 from __future__ import annotations
 
@@ -54,6 +54,23 @@ def rename_on_remote(named_remote: NamedRemote, old: Branch, new: Branch, stamp:
         NotFound: the new branch does not exist here.
         Unsettled, NotAllowed, Unreachable, AccessDenied, RemoteError: under the same conditions as `delete_on_remote`.
     """
+    tip = _push_new(named_remote, old, new, stamp)
+    delete_on_remote(named_remote, old, tip)
+
+
+def move_on_remote(named_remote: NamedRemote, old: Branch, new: Branch, stamp: CommitStamp) -> None:
+    """Push the branch of a namespace below its new prefix, and delete the one below the old prefix.
+
+    Raises:
+        NotFound, Unsettled, NotAllowed, Unreachable, AccessDenied, RemoteError: as for `rename_on_remote`.
+    """
+    tip = _push_new(named_remote, old, new, stamp)
+    theirs = check_remote(named_remote.remote, old, tip)
+    if theirs is not None:
+        _push(named_remote.remote, Push(old.ref, None, theirs))
+
+
+def _push_new(named_remote: NamedRemote, old: Branch, new: Branch, stamp: CommitStamp) -> Oid:
     remote = named_remote.remote
     tip = new.store.tip(new.ref)
     if tip is None:
@@ -63,7 +80,7 @@ def rename_on_remote(named_remote: NamedRemote, old: Branch, new: Branch, stamp:
     if theirs != tip:
         _push(remote, Push(new.ref, tip, theirs))
     set_ref(new.store, tracking_refs_of(new, named_remote.name).seen, tip, stamp)
-    delete_on_remote(named_remote, old, tip)
+    return tip
 
 
 def delete_on_remote(named_remote: NamedRemote, branch: Branch, kept: Oid | None) -> None:

@@ -344,12 +344,17 @@ def _apply_answer(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
     if isinstance(answer, PushRefused):
         lines = "".join(f"\n  {line}" for line in answer.server_lines)
-        error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{lines}", hint=_REFUSED)
+        hint = f"{_REFUSED}{_HIDDEN}" if answer.may_be_rule_for_branches(job.push.ref) else _REFUSED
+        error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{lines}", hint=hint)
         return job._replace(outcome=replace(job.outcome, error=error), push=None)
     return job
 
 
 _REFUSED = "the remote's commits are merged here; the next sync will push again"
+_HIDDEN = (
+    "; if the server has rules for branches, use refs that are none: git config baton.refPrefix refs/baton/, then"
+    " baton namespace move, here and on each other machine"
+)
 
 
 def _finish_job(job: _Job) -> SyncOutcome:

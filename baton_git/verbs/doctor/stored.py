@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
 from baton_git.core.names import Namespace, Oid
-from baton_git.core.output import count_noun
+from baton_git.core.output import count_noun, one_line
 from baton_git.git.files import durable_files
 from baton_git.git.refs.packed_refs import packed_below
 from baton_git.git.store import Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.fetch import fetch_and_check
+from baton_git.namespace.other_prefixes import MOVE, list_misplaced
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES, list_known_remotes, tracking_refs_of
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
@@ -47,8 +48,25 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
                 "git shows new revisions as reverted there, and a commit made there would revert them",
                 "switch that work tree to another branch",
             )  # fmt: skip
+    yield from _describe_misplaced(examination)
     if not broken:
         yield ok(f"{count_noun(len(heads), 'namespace')}, {count_noun(len(names) - len(heads), 'private ref')}")
+
+
+def _describe_misplaced(examination: Examination) -> Iterator[Diagnostic]:
+    """Report branches below another prefix than that of the settings, which no command reads."""
+    by_prefix: dict[str, list[str]] = {}
+    for other, namespace in list_misplaced(examination.required_store, examination.prefix):
+        by_prefix.setdefault(other, []).append(str(namespace))
+    for other, names in by_prefix.items():
+        if examination.machine is None:  # other namespaces are not shown
+            names = [name for name in names if name == str(examination.ws.branch.namespace)]
+        if names:
+            shown = one_line(", ".join(names[:NAMED]), 300)
+            yield Diagnostic(
+                "warning", f"{count_noun(len(names), 'branch', 'branches')} under {other}: {shown}",
+                f"baton.refPrefix is {examination.prefix}, so no command reads them", MOVE,
+            )  # fmt: skip
 
 
 def _list_refs(examination: Examination) -> list[str]:

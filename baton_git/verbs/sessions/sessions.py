@@ -69,7 +69,7 @@ def init(ws: Workspace, now: datetime, verb_input: NewNamespace) -> InitResult:
     if verb_input.namespace is not None:
         branch = replace(branch, namespace=Namespace(verb_input.namespace))
         branch.check_chosen_name()
-    created = branch.read().commit is None
+    created = not branch.exists
     revision = branch.create(ws.stamp("init", now))
     store_addresses(branch.store.repository)
     repository = str(branch.store.repository.common_dir)

@@ -127,11 +127,12 @@ def sync(
         named_only: accept only the name of a configured remote (see `check_configured`).
 
     Raises:
-        NotFound: there is no remote, or none of that name.
+        NotFound: there is no remote, or none of that name; or the branch is below another prefix.
         InvalidArgument: the policy of the remote or another setting is invalid.
         AccessDenied, Rejected, RemoteError: under the same conditions as `synchronise`.
     """
     ws.branch.check_settings()
+    ws.branch.check_prefix()
     name = (check_configured(ws, remote) if named_only else remote) or select_remote(ws)
     if name is None:
         raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync URL")

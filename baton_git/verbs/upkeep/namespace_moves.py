@@ -24,7 +24,8 @@ from baton_git.namespace.workspace import Workspace
 Name = Field(min_length=1, description="The namespace.", examples=["project:memory-hall"])
 RemoteName = Field(None, description="Make the change on this remote too.", examples=["origin"])
 DryRun = Field(False, description="Only show what would be done.")
-_YES = Option(names=("--yes", "-y"))
+YES = Option(names=("--yes", "-y"))
+"""How the confirmation of a change is given on the command line."""
 
 
 class RenameNamespace(Input):
@@ -80,7 +81,7 @@ class DeletedNamespace(NamespaceChange):
     refuses=(502, 504),
     tag="state",
     positional=("name", "new_name"),
-    options={"name": Option(metavar="NAME"), "new_name": Option(metavar="NEW"), "yes": _YES},
+    options={"name": Option(metavar="NAME"), "new_name": Option(metavar="NEW"), "yes": YES},
     examples=("baton namespace rename shop webshop", "baton namespace rename shop webshop --remote origin"),
 )
 def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) -> RenamedNamespace:
@@ -99,7 +100,7 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
     """
     old, new_name = _branch_of(ws, verb_input.name), Namespace(verb_input.new_name)
     new = check_rename(old, new_name)
-    remote, stamp = _open(ws, verb_input.remote), ws.stamp("rename", now)
+    remote, stamp = open_named_remote(ws, verb_input.remote), ws.stamp("rename", now)
     here = old if old.store.tip(old.ref) is not None else new  # to complete an interrupted rename
     about = {**_describe(here), "namespace": verb_input.name, "new_name": str(new_name)}
     if remote is not None:
@@ -123,7 +124,7 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
     refuses=(502, 504),
     tag="state",
     positional=("name",),
-    options={"name": Option(metavar="NAME"), "yes": _YES},
+    options={"name": Option(metavar="NAME"), "yes": YES},
     examples=("baton namespace delete old-experiment --dry-run", "baton namespace delete old-experiment --yes"),
 )
 def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) -> DeletedNamespace:
@@ -140,7 +141,7 @@ def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) 
     """
     branch = _branch_of(ws, verb_input.name)
     branch.check_exists()
-    about, remote = _describe(branch), _open(ws, verb_input.remote)
+    about, remote = _describe(branch), open_named_remote(ws, verb_input.remote)
     kept = branch.store.tip(branch.ref)
     if remote is not None:
         check_remote(remote.remote, branch, kept)
@@ -159,7 +160,8 @@ def _branch_of(ws: Workspace, name: str) -> Branch:
     return replace(ws.branch, namespace=Namespace(name), may_begin=False, is_named=True)
 
 
-def _open(ws: Workspace, name: str | None) -> NamedRemote | None:
+def open_named_remote(ws: Workspace, name: str | None) -> NamedRemote | None:
+    """Return the configured remote that the caller named; None if no name is given."""
     name = check_configured(ws, name)
     if name is None:
         return None

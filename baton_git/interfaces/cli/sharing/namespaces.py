@@ -14,6 +14,7 @@ from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.other_prefixes import MOVE, list_misplaced
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.upkeep.namespace_moves import (
     DeletedNamespace,
@@ -25,6 +26,7 @@ from baton_git.verbs.upkeep.namespace_moves import (
     rename_namespace,
 )
 from baton_git.verbs.upkeep.namespaces import NamespaceList, NamespaceSummary
+from baton_git.verbs.upkeep.prefix_move import MovedNamespaces, MoveNamespaces, move_namespaces
 
 NAME_SETTING = "baton.namespace"
 
@@ -98,6 +100,23 @@ def _render_deleted(app: App, result: DeletedNamespace) -> None:
         app.say(f"to restore it: git update-ref {ref} {result.backup}")
 
 
+def _move(app: App, ws: Workspace, verb_input: MoveNamespaces, values: Values) -> MovedNamespaces:
+    """Move the branches to the prefix of the settings. Without `--yes`, a person must confirm a move on a remote."""
+    if verb_input.remote and not (verb_input.dry_run or verb_input.yes):
+        _confirm(f"Move the branches on {verb_input.remote} too?", "moved")
+    return move_namespaces(ws, app.now, verb_input.model_copy(update={"yes": True}))
+
+
+def _render_moved(app: App, result: MovedNamespaces) -> None:
+    app.answer(result.as_data(), "")
+    verb = "would be moved" if result.dry_run else "was moved"
+    app.say(*(flat(f"{item.namespace} {verb} from {item.old_ref} to {item.ref}") for item in result.moved))
+    if not result.moved:
+        app.say(f"all branches are below {result.prefix}")
+    elif not result.dry_run:
+        app.say(f"on each other machine: git config baton.refPrefix {result.prefix}, then baton namespace move")
+
+
 def _render_list(app: App, result: NamespaceList) -> None:
     columns = (
         Column("namespace", lambda row: row.namespace, Role.HEADING),
@@ -107,7 +126,12 @@ def _render_list(app: App, result: NamespaceList) -> None:
         Column("to do", _describe_due, Role.WARNING, wraps=True),
     )
     app.answer(result.as_data(), render_table(result.namespaces, columns))
-    if not result.namespaces:
+    with app.workspace() as ws:
+        misplaced = list_misplaced(ws.branch.store, ws.branch.prefix)
+    for other in sorted({other for other, _ in misplaced}):
+        names = [flat(str(name)) for prefix, name in misplaced if prefix == other]
+        app.say(f"still under {other}: {', '.join(names)}; to move them to {app.settings.prefix}: {MOVE}")
+    if not result.namespaces and not misplaced:
         app.say("there is no namespace yet; to create one: baton init")
     elif result.next is not None:
         app.say(f"there are more namespaces: baton namespace list --after {shlex.quote(flat(result.next))}")
@@ -132,5 +156,6 @@ def _describe_due(row: NamespaceSummary) -> str:
 ADDITIONS = {
     "namespace list": Addition(render=_render_list),
     "namespace rename": Addition(run=_rename, render=_render_renamed),
+    "namespace move": Addition(run=_move, render=_render_moved),
     "namespace delete": Addition(run=_delete, render=_render_deleted),
 }
