@@ -154,7 +154,7 @@ def test_no_hook_of_husky_runs_in_a_linked_work_tree_and_status_says_so(baton, g
 @pytest.mark.parametrize("value", [".githooks", ".git/hooks", "../.githooks"])
 def test_a_push_into_a_work_tree_looks_for_a_relative_hooks_path_in_its_git_directory(baton, git, top, status, value):
     """Seen with git 2.39.5: `git receive-pack` runs in the git directory (builtin/receive-pack.c), and there git
-    resolves `core.hooksPath`, whereas a commit resolves it in the work tree. githooks(5) mentions only the latter.
+    resolves `core.hooksPath`, whereas a commit resolves it in the work tree, as `git rev-parse --git-path` does.
     """
     baton("init")
     folder = Path(os.path.normpath(top / value))
