@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
-from baton_git.core.brief import CLAIMED_TIER, LINE, BriefJudge, Rank, Section, judged_line, tier_line
+from baton_git.core.brief import CLAIMED_TIER, LINE, BriefJudge, Rank, Section, judged_line, quote_id, tier_line
 from baton_git.core.kinds import KINDS, KindInfo, name_kind, value_at
 from baton_git.core.lifecycle import PRIORITIES, Policy, deadline
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line
+from baton_git.core.proposals import find_proposals
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
@@ -66,12 +67,14 @@ def _rule_candidates_section(state: State, now: datetime, policy: Policy, judge:
 
 
 def _decisions_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    decisions = _decisions(state, judge)
-    limit = policy.max_active_decisions
-    return _limit_section(
-        "Decisions in force", decisions, "decisions", limit, lambda decision: decision_line(decision, judge),
-        Rank.IN_FORCE,
-    )  # fmt: skip
+    proposals, limit = find_proposals(state, judge), policy.max_active_decisions
+    decisions = [decision for decision in _decisions(state, judge) if decision.id not in proposals.targets]
+
+    def line(decision: ActiveDecision) -> str:
+        waiting = [state.get(ActiveDecision, id_) for id_ in proposals.by_target.get(decision.id, ())]
+        return proposal_line(decision, waiting, judge) if waiting else decision_line(decision, judge)
+
+    return _limit_section("Decisions in force", decisions, "decisions", limit, line, Rank.IN_FORCE)
 
 
 def _confirmed_rules_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
@@ -210,9 +213,25 @@ def pattern_line(pattern: Pattern, judge: BriefJudge) -> str:
 
 
 def decision_line(decision: ActiveDecision, judge: BriefJudge) -> str:
+    mark = f"proposed to replace {decision.replaces}: " if decision.replaces and decision.status == "active" else ""
+    return judged_line(decision, f"{mark}{_describe_decision(decision)}", judge)
+
+
+def _describe_decision(decision: ActiveDecision) -> str:
     rejected = f" · rejected: {', '.join(decision.rejected)}" if decision.rejected else ""
     mark = "monitoring: " if decision.status == "monitoring" else ""
-    return judged_line(decision, f"{mark}{decision.what} · because {decision.why}{rejected}", judge)
+    return f"{mark}{decision.what} · because {decision.why}{rejected}"
+
+
+def proposal_line(decision: ActiveDecision, proposed: Sequence[ActiveDecision], judge: BriefJudge) -> str:
+    """Return the line of a decision in force that others are proposed to replace: one line for all of them."""
+    ids = " and ".join(quote_id(other.id) for other in proposed)
+    words = {judge.word(key_of(other)) for other in proposed}
+    labels = f"{', '.join(sorted(words))}; {decision.id}: {judge.word(key_of(decision))}"
+    new = " · or ".join(one_line(_describe_decision(other), LINE // 2) for other in proposed)
+    held = f"until a person confirms it, this holds: {one_line(_describe_decision(decision), LINE // 2)}"
+    claims = one_line(", ".join(filter(None, (labels, judge.claim(decision), judge.aging(decision)))), LINE)
+    return f"- {ids}, proposed to replace {quote_id(decision.id)} [{claims}] {held} · proposed: {one_line(new, LINE)}"
 
 
 def rule_line(rule: Rule, judge: BriefJudge) -> str:

@@ -220,6 +220,8 @@ def _describe_action(change: RecordChange) -> str:
         verbs.append(str(status).replace("_", " "))
     elif any(name.startswith("last_check") for name in names):
         verbs.append("checked")
+    if change.kind == "active_decision" and change.after("replaces"):
+        verbs.append(f"proposed to replace {one_line(str(change.after('replaces')), 60)}")
     if change.after("priority") in ("elevated", "escalated"):
         verbs.append(f"now {change.after('priority')}")
     return ", ".join(verbs) or _describe_fields(sorted({re.split(r"[.\[]", name, maxsplit=1)[0] for name in names}))

@@ -256,25 +256,53 @@ DECLARED: Judge = _Declared()
 """The judge for callers without history, for example a server that checks a push."""
 
 
-def apply_supersession(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> ActiveDecision:
+def apply_supersession(
+    decision: ActiveDecision, by: ActiveDecision, judge: Judge, *, is_person: bool = False
+) -> ActiveDecision:
     """Return the decision as superseded by another.
+
+    Args:
+        is_person: whether a person asks for it, who may replace what a model derived by what a model derived.
 
     Raises:
         InvalidArgument: both are the same decision.
         NotAllowed: one of the decisions is superseded already, or both were derived by a model.
     """
+    _check_replacement(decision, by, judge)
+    tiers = [judge.tier(key_of(side), side.source_tier) for side in (decision, by)]
+    if not (is_person or may_supersede(*tiers)):
+        raise NotAllowed(
+            f"decision {by.id} was derived by a model and cannot supersede {decision.id}, also derived by a model",
+            hint="a person must add the new decision: baton decision add --tier human_confirmed",
+        )
+    return decision.replace(status="superseded", superseded_by=by.id)
+
+
+def _check_replacement(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> None:
     if judge.is_superseded(decision):
         raise NotAllowed(f"decision {decision.id} is superseded already, by {decision.superseded_by}")
     if by.id == decision.id:
         raise InvalidArgument(f"decision {decision.id} cannot supersede itself")
     if judge.is_superseded(by):
         raise NotAllowed(f"decision {by.id} is superseded itself, by {by.superseded_by}")
-    if not may_supersede(*(judge.tier(key_of(side), side.source_tier) for side in (decision, by))):
-        raise NotAllowed(
-            f"decision {by.id} was derived by a model and cannot supersede {decision.id}, also derived by a model",
-            hint="a person must add the new decision: baton decision add --tier human_confirmed",
-        )
-    return decision.replace(status="superseded", superseded_by=by.id)
+
+
+def apply_replacement_proposal(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> ActiveDecision:
+    """Return `by` as the proposal to replace `decision`, which stays in force until a person settles it.
+
+    Raises:
+        InvalidArgument: both are the same decision.
+        NotAllowed: one of the decisions is superseded already.
+    """
+    _check_replacement(decision, by, judge)
+    return by.replace(replaces=decision.id)
+
+
+def apply_confirmation(record: Record) -> Record:
+    """Return a record that a person confirmed; a proposal is settled and names no decision to replace any more."""
+    data = record.as_data() | {"source_tier": "human_confirmed"}
+    data.pop("replaces", None)
+    return parse(type(record), data, where=record.id)
 
 
 def may_supersede(target_tier: str, candidate_tier: str) -> bool:

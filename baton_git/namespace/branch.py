@@ -36,6 +36,7 @@ from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace import guard, write_queue
 from baton_git.namespace.commit_log import (
     CLIENT,
+    VOUCHES,
     LogEntry,
     describe_merge,
     find_numbered,
@@ -467,13 +468,14 @@ class Branch:
             raise Stale(str(self.namespace), expected, tip.number)
         proposal, outcome = _evaluate(tip, change)
         files = {**layout.encode(proposal.state.edits), **proposal.files}
-        if not outcome.changes and not files:
+        vouches = any(name == VOUCHES for name, _ in proposal.trailers)  # it says something even if it changes no file
+        if not outcome.changes and not files and not vouches:
             return Prepared(WriteResult(tip, tip))
         draft = self.store.draft()
         parents, base_revision = self._parents(draft, tip, proposal, stamp)
         base_tree = tip.tree or draft.tree(None, layout.ROOT_FILES)
         tree = draft.tree(base_tree, files)
-        if tree == tip.tree and proposal.side is None:
+        if tree == tip.tree and proposal.side is None and not vouches:
             return Prepared(WriteResult(tip, tip))
         # files are written byte by byte, so what they do to records is read from the tree
         after = State(layout.TreeSource(draft.folder(tree))) if proposal.files else proposal.state

@@ -16,6 +16,7 @@ from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.core.lifecycle import Confirmed, Policy
 from baton_git.core.names import mint_id
 from baton_git.core.progress import Progress, ignore_progress
+from baton_git.core.proposals import Proposals, find_proposals
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
@@ -237,11 +238,17 @@ class Workspace:
 
 
 class RecordAging:
-    """Compares the records of a workspace with the current source code."""
+    """Compares the records of a workspace with the current source code, and decisions with the proposals that wait."""
 
     def __init__(self, ws: Workspace, revision: Revision | None = None) -> None:
         self._ws = ws
         self._revision = revision
+
+    @cached_property
+    def proposals(self) -> Proposals:
+        """The decisions that are proposed to replace others."""
+        revision = self._revision or self._ws.branch.read()
+        return find_proposals(revision.state, self._ws.judgement(revision))
 
     def describe(self, record: Record) -> str:
         """Describe in a few words which anchored code changed; empty if none did or the record has no anchors."""

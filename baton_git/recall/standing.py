@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 from baton_git.core.errors import BatonError
 from baton_git.core.kinds import KINDS, LABELLED
 from baton_git.core.layout import key_at, path_of
 from baton_git.core.names import Oid
+from baton_git.core.proposals import Proposals, find_proposals
 from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
@@ -78,7 +80,13 @@ class StandingJudge:
         if isinstance(record, ActiveDecision) and self._judgement.is_superseded(record):
             newer = Key(key.kind, record.superseded_by or "")
             return Standing(label, f"superseded by {newer.id}", False, self._passages_at(newer))
+        if isinstance(record, ActiveDecision) and record.replaces and record.id in self._proposals.targets:
+            return Standing(label, f"proposed to replace {self._proposals.targets[record.id]}", False)
         return Standing(label, self._judgement.aging(record) if isinstance(record, Record) else "")
+
+    @cached_property
+    def _proposals(self) -> Proposals:
+        return find_proposals(self._revision.state, self._judgement)
 
     def _judge_past(self, key: Key, passage: Passage) -> Standing:
         label = self._label_of_commit(passage)

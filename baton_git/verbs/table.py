@@ -39,6 +39,7 @@ MODULES = {
     "redo": "verbs.revisions.undo",
     "loop": "verbs.work_items.loops",
     "followup": "verbs.work_items.followups",
+    "decision confirm": "verbs.work_items.confirming",
     "pattern": "verbs.work_items.patterns",
     "decision": "verbs.work_items.decisions",
     "verify": "verbs.verification.checks",

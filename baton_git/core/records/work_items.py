@@ -174,6 +174,9 @@ class ActiveDecision(Record):
     superseded_by: Annotated[Text | None, Covered("closing")] = Field(
         None, description="The id of the decision that replaced it."
     )
+    replaces: Text | None = Field(
+        None, description="The id of the decision that it is proposed to replace; that one stays in force meanwhile."
+    )
     source_tier: SourceTier = Field("human_confirmed", description="The declared provenance.")
     anchors: Annotated[tuple[Anchor, ...], Union()] = Field((), description="The files or symbols that it refers to.")
 

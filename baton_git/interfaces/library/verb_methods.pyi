@@ -76,6 +76,8 @@ from baton_git.verbs.upkeep.quarantine import QuarantineList
 from baton_git.verbs.upkeep.schemas import KindSchema
 from baton_git.verbs.upkeep.validation import ValidatedBranch
 from baton_git.verbs.verification.checks import CheckResults
+from baton_git.verbs.work_items.confirming import ConfirmedRecords
+from baton_git.verbs.work_items.decisions import Replaced
 from baton_git.verbs.work_items.similar_records import Added
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,6 +92,7 @@ class VerbMethods:
         evidence: list[str] = ...,
         rejected: list[str] = ...,
         about: list[str] = ...,
+        replaces: str | None = None,
         tier: Literal['raw_source', 'llm_derived', 'human_confirmed'] | None = None,
         id: str | None = None,
     ) -> Added: ...
@@ -164,6 +167,12 @@ class VerbMethods:
         *,
         reason: str = "closed",
     ) -> Changed: ...
+    def confirm_records(
+        self,
+        ids: list[str] = ...,
+        *,
+        all: bool = False,
+    ) -> ConfirmedRecords: ...
     def decide_review(
         self,
         *,
@@ -663,7 +672,7 @@ class VerbMethods:
         self,
         id: str,
         by: str,
-    ) -> Changed: ...
+    ) -> Replaced: ...
     def sync_namespace(
         self,
         remote: str | None = None,

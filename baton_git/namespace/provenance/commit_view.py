@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol
 
 from baton_git.core import kinds, layout
+from baton_git.core.errors import Corrupt
+from baton_git.core.names import Oid
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record
@@ -15,9 +18,9 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Folder, Store
-from baton_git.namespace.commit_log import CONFIRMED, CONFIRMS, parse_entry
+from baton_git.namespace.commit_log import CONFIRMED, CONFIRMS, RESTORES, UNDOES, VOUCHES, parse_entry
 from baton_git.namespace.provenance.ledger import Ledger
-from baton_git.namespace.provenance.marks import CommitClaim, Mark
+from baton_git.namespace.provenance.marks import CommitClaim, Mark, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.origins import find_origin
 
 CoveredValues = tuple[Any, ...] | None
@@ -32,7 +35,22 @@ class CommitView:
         self.info = info
         self.origin = find_origin(ledger, info)
         self._confirms = _confirmed_names(info)
+        self.vouched = _vouched_keys(info) if self._confirms else ()
         self._restores = self.origin.source == "here" and _restores(info)
+        self.restored = list_sources(store, ledger, info)
+
+    def restored_mark(self, slot: Slot, values: CoveredValues, marks: Mapping[Oid, ProvenanceMarks]) -> Mark | None:
+        """Return the mark that restored values had where they were restored from; None if they come from nowhere.
+
+        Args:
+            marks: the marks at the commits in `restored`.
+        """
+        for commit in () if self.covers(slot.key) else self.restored:
+            state = self.state(self.store.folder(self.store.commit(commit).tree))
+            for key in (slot.key, slot.key._replace(archived=not slot.key.archived)):
+                if values is not None and values_at(state, key, slot.facet) == values:
+                    return marks[commit].of(Slot(key, slot.facet))
+        return None
 
     @cached_property
     def root(self) -> Folder:
@@ -88,6 +106,20 @@ def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
     return frozenset(entry.trailer_values(CONFIRMS)) if entry.trailer_values(CONFIRMED) else None
 
 
+def _vouched_keys(info: CommitInfo) -> tuple[Key, ...]:
+    """Return the keys of the live records that a commit claims a person confirmed as they are."""
+    if VOUCHES not in info.message:
+        return ()
+    names = parse_entry(info).trailer_values(VOUCHES)
+    prefixes = {kind: f"{Key(kind)} " for kind in kinds.LABELLED}
+    return tuple(
+        Key(kind, name.removeprefix(prefix))
+        for name in names
+        for kind, prefix in prefixes.items()
+        if name.startswith(prefix)
+    )
+
+
 _RESTORED = CommitClaim("hand", "an earlier version or the other side of a conflict")
 _RESTORING = ("rollback", "undo", "redo", "resolve")
 """Prefixes of the verbs that restore values from the history, whoever wrote them."""
@@ -96,6 +128,23 @@ _RESTORING = ("rollback", "undo", "redo", "resolve")
 def _restores(info: CommitInfo) -> bool:
     """Return whether a commit was made by a verb that restores values from the history."""
     return any(word in info.message for word in _RESTORING) and (parse_entry(info).op or "").startswith(_RESTORING)
+
+
+def list_sources(store: Store, ledger: Ledger, info: CommitInfo) -> tuple[Oid, ...]:
+    """Return the commits whose values a rollback, undo or redo of this machine restores, as its trailers name them.
+
+    Empty for other commits: what a commit of a remote says about its sources proves nothing.
+    """
+    if RESTORES not in info.message and UNDOES not in info.message:
+        return ()
+    if len(info.parents) != 1 or not ledger.is_made_here(info.oid):
+        return ()
+    entry = parse_entry(info)
+    named = [Oid(value) for value in entry.trailer_values(RESTORES)]
+    for undone in entry.trailer_values(UNDOES):
+        with suppress(Corrupt):  # an undone commit of a shallow clone may be missing
+            named += store.commit(Oid(undone)).parents[:1]
+    return tuple(dict.fromkeys(named))
 
 
 class RecordSource(Protocol):

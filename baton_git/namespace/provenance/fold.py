@@ -8,16 +8,30 @@ Restoring an older value is a change like any other. For merge commits see `merg
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from graphlib import TopologicalSorter
+from types import MappingProxyType
 
 from baton_git.core.names import Oid
 from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
-from baton_git.namespace.provenance.commit_view import CommitView, facets_of, is_absent, other_key, values_at
+from baton_git.namespace.provenance.commit_view import (
+    CommitView,
+    facets_of,
+    is_absent,
+    list_sources,
+    other_key,
+    values_at,
+)
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import Mark, ProvenanceMarks, Slot
-from baton_git.namespace.provenance.trees import ChangedRecords, LabelledChange, find_labelled_changes, is_bare
+from baton_git.namespace.provenance.trees import (
+    ChangedRecords,
+    LabelledChange,
+    blob_at,
+    find_labelled_changes,
+    is_bare,
+)
 
 Known = Callable[[Oid], ProvenanceMarks | None]
 """Returns the cached marks at a commit, or None."""
@@ -33,20 +47,25 @@ def compute_marks(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple
     kept = known(tip)
     if kept is not None:
         return kept, 0
-    walk = Walk(store, known)
+    walk = Walk(store, ledger, known)
     walk.visit(tip)
     return MarkFold(store, ledger, walk).run(tip), len(walk.commits)
 
 
 class Walk:
-    """The commits that a fold visits, back to the commits with cached marks."""
+    """The commits that a fold visits, back to the commits with cached marks.
 
-    def __init__(self, store: Store, known: Known) -> None:
+    A commit that restores values needs the marks at the commits from which it restores them.
+    """
+
+    def __init__(self, store: Store, ledger: Ledger, known: Known) -> None:
         self._store = store
+        self._ledger = ledger
         self._known = known
         self.commits: dict[Oid, CommitInfo] = {}
         self.starts: dict[Oid, ProvenanceMarks] = {}
         self.bases: dict[Oid, list[Oid]] = {}
+        self.sources: dict[Oid, tuple[Oid, ...]] = {}
 
     def visit(self, tip: Oid) -> None:
         waiting = [tip]
@@ -63,6 +82,9 @@ class Walk:
             if len(info.parents) == 2:
                 self.bases[name] = self._store.merge_bases(*info.parents)
                 waiting += self.bases[name]
+            if sources := list_sources(self._store, self._ledger, info):
+                self.sources[name] = sources
+                waiting += sources
 
     def _fits(self, kept: ProvenanceMarks) -> bool:
         """Return whether cached marks have the same default as all others of this fold; else they cannot be used."""
@@ -70,11 +92,11 @@ class Walk:
 
     def needs(self, name: Oid) -> list[Oid]:
         """Return the commits whose marks are needed to compute the marks of a commit."""
-        return [*self.commits[name].parents, *self.bases.get(name, ())]
+        return [*self.commits[name].parents, *self.bases.get(name, ()), *self.sources.get(name, ())]
 
     def in_order(self) -> Iterator[CommitInfo]:
         """Return the commits, each after its parents and merge bases."""
-        if not self.bases and all(len(commit.parents) < 2 for commit in self.commits.values()):
+        if not self.bases and not self.sources and all(len(commit.parents) < 2 for commit in self.commits.values()):
             return reversed(self.commits.values())
         sorter = TopologicalSorter(
             {name: [needed for needed in self.needs(name) if needed in self.commits] for name in self.commits}
@@ -114,8 +136,9 @@ class MarkFold:
             return compute_merged_marks(
                 view, [self._at(parent) for parent in parents], [self._at(base) for base in bases]
             )
+        sources = {name: self._at(name) for name in self._walk.sources.get(info.oid, ())}
         marks = self._start(info)
-        apply_commit(marks, view)
+        apply_commit(marks, view, sources)
         return marks
 
     def _start(self, info: CommitInfo) -> ProvenanceMarks:
@@ -136,22 +159,40 @@ _NOBODY: Mark = ()
 """The default mark before the first record."""
 
 
-def apply_commit(marks: ProvenanceMarks, view: CommitView) -> None:
-    """Update the marks of a commit's only parent to those of the commit, in place."""
+def apply_commit(
+    marks: ProvenanceMarks, view: CommitView, sources: Mapping[Oid, ProvenanceMarks] = MappingProxyType({})
+) -> None:
+    """Update the marks of a commit's only parent to those of the commit, in place.
+
+    Args:
+        sources: the marks at the commits from which the commit restores values.
+    """
     before = view.store.commit(view.info.parents[0]).tree if view.info.parents else None
     is_plain = not view.has_other_marks and view.plain_mark == marks.default
     if is_plain and not marks.known:
         return
     changed = list(find_labelled_changes(view.store, before, view.info.tree))
     if any(marks.knows(change.key) for change in changed) if is_plain else changed:
-        _Step(marks, view, changed).apply([change.key for change in changed])
+        _Step(marks, view, changed, sources).apply([change.key for change in changed])
+    for key in view.vouched:
+        if blob_at(view.root, key) is not None and view.covers(key):
+            for facet in ("text", "statement"):
+                if facet in facets_of(key):
+                    marks.set(Slot(key, facet), view.mark(key))
 
 
 class _Step:
     """The changes of one commit that is not a merge."""
 
-    def __init__(self, marks: ProvenanceMarks, view: CommitView, changed: list[LabelledChange]) -> None:
+    def __init__(
+        self,
+        marks: ProvenanceMarks,
+        view: CommitView,
+        changed: list[LabelledChange],
+        sources: Mapping[Oid, ProvenanceMarks],
+    ) -> None:
         self.marks = marks
+        self.sources = sources
         self.view = view
         self.before = ChangedRecords(view.store, {change.key: change.before for change in changed})
         self.after = ChangedRecords(view.store, {change.key: change.after for change in changed})
@@ -175,8 +216,9 @@ class _Step:
         statement = Slot(key, "statement")
         unchanged = self.marks.of(statement)
         for facet in facets_of(key):
-            new = self.view.mark(key, facet)
             slot, values = Slot(key, facet), values_at(self.after, key, facet)
+            restored = self.view.restored_mark(slot, values, self.sources)
+            new = self.view.mark(key, facet) if restored is None else restored
             old = unchanged if facet == "statement" else self.marks.of(slot)
             if old == new and values is not None:
                 continue

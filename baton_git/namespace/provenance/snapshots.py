@@ -16,7 +16,7 @@ from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
 from baton_git.namespace.provenance.marks import ProvenanceMarks, as_data, from_data
 
-_VERSION = 3
+_VERSION = 4
 _MODE = 0o600
 
 

@@ -174,7 +174,8 @@ def _find_record(base: State, model: type[Record], id_: str) -> Record | None:
 def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
     """Return `base` with the document applied; the records that the document leaves out are archived.
 
-    A record that has no anchors in the document keeps its anchors, because session-baton's clients do not know anchors.
+    A record that has no anchors in the document keeps its anchors, and a proposed decision keeps what it is to replace,
+    because session-baton's clients do not know these fields.
 
     Args:
         at: the time for the archived records, in ISO 8601.
@@ -194,6 +195,8 @@ def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
 
 def _keep_anchors(base: State, record: Record) -> Record:
     known = base.entry(key_of(record))
+    if isinstance(known, ActiveDecision) and known.replaces and "replaces" not in record.model_fields_set:
+        record = record.replace(replaces=known.replaces)
     if isinstance(known, ActiveDecision | Pattern) and known.anchors and "anchors" not in record.model_fields_set:
         return record.replace(anchors=[anchor.as_data() for anchor in known.anchors])
     return record

@@ -16,6 +16,7 @@ from baton_git.core.records.base import Part, Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Entry, Key, Unreadable
 from baton_git.core.times import iso, parse_time_or_none
 from baton_git.namespace.provenance.judgement import as_data
@@ -31,6 +32,8 @@ WITH_STATUS = (*(kind for kind, info in KINDS.items() if info.in_document), Sess
 """Kinds that have a status field."""
 DATES = ("created_at", "first_seen", "last_seen", "last_deferred", "last_check.at", "started", "ended")
 TITLE = 200
+PROPOSED = "proposed"
+"""The status shown of a decision that is proposed to replace another one. It is derived, not stored."""
 
 
 class ClosedRecord(ResultPart):
@@ -79,6 +82,12 @@ class StoredRecord(ResultPart):
     updated: str | None = Field(
         None, description="The newest date in the record; of an archived record, when it was archived.", examples=[TIME]
     )
+    proposal: str | None = Field(
+        None,
+        description="For a decision that is proposed to replace another one, or that another one is proposed to "
+        "replace: both, in words. The one to be replaced stays in force.",
+        examples=["DEC-051, proposed to replace DEC-042"],
+    )
     record: dict[str, Any] | None = Field(
         description="The record's fields (`/v1/schema/{kind}`); null if it is unreadable.",
         examples=[{"id": "OL-7k3f9q", "action": "Deployed X", "expected_outcome": "health is 200", "status": "open"}],
@@ -111,7 +120,18 @@ def check_kind(name: str) -> str:
 def describe_stored(ws: Workspace, revision: Revision, aging: RecordAging, key: Key, entry: Entry) -> dict[str, Any]:
     """Return the fields of `StoredRecord` for one entry of a revision."""
     context = {**describe_provenance(ws, revision, key), **_describe_anchors(aging, entry)}
-    return {**_describe_entry(key, entry), **context}
+    return {**_describe_entry(key, entry), **context, **_describe_proposal(aging, key)}
+
+
+def _describe_proposal(aging: RecordAging, key: Key) -> dict[str, Any]:
+    """Return the `proposal` field of a decision, and the status `proposed` if it is not in force yet."""
+    if key.kind != ActiveDecision.kind or key.archived:
+        return {}
+    proposals = aging.proposals
+    target = proposals.targets.get(key.id, key.id)
+    if target not in proposals.by_target:
+        return {}
+    return {"proposal": proposals.describe(target), **({"status": PROPOSED} if target != key.id else {})}
 
 
 def describe_provenance(ws: Workspace, revision: Revision, key: Key) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.git.store import Edit
-from baton_git.namespace.commit_log import UNDOES, LogEntry, confirmation_trailers, find_undone
+from baton_git.namespace.commit_log import RESTORES, UNDOES, LogEntry, confirmation_trailers, find_undone
 from baton_git.namespace.extent import check_extent
 from baton_git.namespace.reverting import revert
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
@@ -120,7 +120,16 @@ def plan_rollback(ws: Workspace, revision: str) -> RollbackPlan:
     """Plan to restore all records as at `revision`, except the records of sessions."""
     old = ws.branch.read(revision)
     name = _name(ws, old)
-    return RollbackPlan("rollback", lambda tip: _restore_all(ws, tip, old, f"roll back to {name}"))
+
+    def change(tip: Revision) -> ProposedState:
+        return _restore_all(ws, tip, old, f"roll back to {name}")._replace(trailers=_name_source(old))
+
+    return RollbackPlan("rollback", change)
+
+
+def _name_source(old: Revision) -> tuple[tuple[str, str], ...]:
+    """Return the trailer that names the commit whose values are restored, so that they keep their provenance."""
+    return ((RESTORES, old.commit),) if old.commit is not None else ()
 
 
 def _restore_all(ws: Workspace, tip: Revision, old: Revision, note: str) -> ProposedState:
@@ -192,7 +201,8 @@ def _restore_record(ws: Workspace, tip: Revision, old: Revision, key: Key) -> Pr
     files: dict[str, Edit] = {path: then.get(path) for path in paths if now.get(path) != then.get(path)}
     edits = {key: entry for key, entry in entries.items() if not isinstance(entry, Unreadable)}
     state = State(tip.state.source, {**tip.state.edits, **edits})
-    return ProposedState(state, files=files, note=f"{key.id} as at {_name(ws, old)}")
+    note = f"{key.id} as at {_name(ws, old)}"
+    return ProposedState(state, files=files, note=note, trailers=_name_source(old))
 
 
 def plan_session_rollback(ws: Workspace, session: str) -> RollbackPlan:

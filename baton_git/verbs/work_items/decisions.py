@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
 from baton_git.core.errors import FieldHint, NeedsHuman
 from baton_git.core.kinds import KINDS
-from baton_git.core.lifecycle import apply_monitoring, apply_supersession
+from baton_git.core.lifecycle import (
+    apply_monitoring,
+    apply_replacement_proposal,
+    apply_supersession,
+    may_supersede,
+)
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.results import Changed
-from baton_git.namespace.revision import ProposedState, Revision
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
 from baton_git.verbs.work_items.authorship import authorship_of, confirm_change
@@ -33,6 +40,10 @@ class NewDecision(Input):
     evidence: list[str] = Field([], description="Evidence for it.", examples=[["incident of 2026-06-12"]])
     rejected: list[str] = Field([], description="Rejected alternatives.", examples=[["a wrapper script"]])
     about: About = Field([])
+    replaces: str | None = Field(
+        None, description="The id of a decision that it replaces, or that it is proposed to replace.",
+        examples=["DEC-042"],
+    )  # fmt: skip
     tier: Literal["raw_source", "llm_derived", "human_confirmed"] | None = Field(
         None,
         description="Who vouches for it. Default: human_confirmed if a person vouches for it, or else llm_derived.",
@@ -53,6 +64,35 @@ class MonitorDecision(Input):
     id: DecisionId
 
 
+class Replaced(Changed):
+    """A decision that was superseded, or the proposal to replace it."""
+
+    proposed: str | None = Field(
+        None,
+        description="The decision that is now proposed to replace it, because only a person may; absent if it was "
+        "replaced.",
+        examples=["DEC-051"],
+    )
+
+    @classmethod
+    def of_replacement(cls, written: WriteResult, id_: str, **fields: Any) -> Self:
+        """Return the result of a write that replaces a decision or proposes to."""
+        state = written.revision.state
+        changed = [change.id for change in written.changes if change.after("replaces") == id_]
+        new = changed or [other.id for other in state.records(ActiveDecision) if other.replaces == id_]
+        old = state.entry(Key(ActiveDecision.kind, id_))
+        is_open = isinstance(old, ActiveDecision) and old.status != "superseded"
+        return cls.of(written, id=id_, **({"proposed": new[0]} if new and is_open else {}), **fields)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.proposed is None:
+            return ()
+        proposal = f"{self.proposed}, proposed to replace {self.id}"
+        confirm = f"baton decision confirm {self.proposed}"
+        return (f"{proposal}: {self.id} stays in force until a person confirms it: {confirm}",)
+
+
 class SupersedeDecision(Input):
     """The decision to replace, and its successor."""
 
@@ -67,7 +107,7 @@ class SupersedeDecision(Input):
     status=201,
     is_authored=True,
     positional=("what",),
-    options={"id": Option(metavar="ID"), "about": ABOUT},
+    options={"id": Option(metavar="ID"), "replaces": Option(metavar="ID"), "about": ABOUT},
     tool=Tool(
         "Record a decision and its reasons.",
         hidden=("id", "tier"),
@@ -111,7 +151,18 @@ def add_decision(ws: Workspace, now: datetime, verb_input: NewDecision) -> Added
     lists = {"evidence": verb_input.evidence, "rejected": verb_input.rejected}
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
     trailers = author.trailers if decision.source_tier == "human_confirmed" else ()
-    written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=trailers))
+    named = verb_input.replaces
+    old_id = None if named is None else ws.branch.read().state.find(ActiveDecision, named).id
+
+    def change(tip: Revision) -> ProposedState:
+        state = tip.state.add(decision)
+        if old_id is None:
+            return ProposedState(state, trailers=trailers)
+        replaced = replace_decision(ws, tip, state, tip.state.get(ActiveDecision, old_id), decision)
+        confirmed = dict.fromkeys((*trailers, *replaced.trailers))
+        return replaced._replace(trailers=tuple(confirmed))
+
+    written = ws.update("decision-add", now, change)
     similar = describe_similar("decision merge", decision, written.before.state)
     return Added.of(written, id=decision.id, **similar)
 
@@ -156,29 +207,48 @@ def monitor_decision(ws: Workspace, now: datetime, verb_input: MonitorDecision) 
     "decision supersede",
     "POST /v1/decisions/{id}/supersede",
     effect=REPLACES,
+    is_authored=True,
     positional=("id",),
     options={"by": Option(metavar="ID")},
     tool=Tool("Replace a decision with another."),
     examples=("baton decision supersede DEC-042 --by DEC-051",),
 )
-def supersede_decision(ws: Workspace, now: datetime, verb_input: SupersedeDecision) -> Changed:
+def supersede_decision(ws: Workspace, now: datetime, verb_input: SupersedeDecision) -> Replaced:
     """Replace a decision with another one.
 
-    A decision derived by a model cannot supersede another one derived by a model.
+    An agent cannot replace a decision that a person confirmed, nor one that a model derived by another one that a model
+    derived. Then the new decision is stored as a proposal: the old one stays in force, and both are told as one line,
+    until a person settles it with `baton decision confirm`, or forgets one of them.
 
     Raises:
         NotFound, Ambiguous: an id names no decision, or several.
         InvalidArgument: both ids name the same decision.
-        NotAllowed: both were derived by a model, or one of them is superseded.
+        NotAllowed: one of them is superseded.
     """
     id_ = ws.branch.read().state.find(ActiveDecision, verb_input.id).id
 
     def change(tip: Revision) -> ProposedState:
         old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, verb_input.by)
-        state = tip.state.put(apply_supersession(old, new, ws.judgement(tip)))
-        return ProposedState(state, trailers=confirm_change(ws, old))
+        return replace_decision(ws, tip, tip.state, old, new)
 
-    return Changed.of(ws.update("decision-supersede", now, change), id=id_)
+    return Replaced.of_replacement(ws.update("decision-supersede", now, change), id_)
+
+
+def replace_decision(
+    ws: Workspace, tip: Revision, state: State, old: ActiveDecision, new: ActiveDecision
+) -> ProposedState:
+    """Return the state in which a decision is superseded by another, or in which the other is proposed to replace it.
+
+    Raises:
+        InvalidArgument: both are the same decision.
+        NotAllowed: one of them is superseded.
+    """
+    judge, is_person = ws.judgement(tip), isinstance(ws.confirmed, Vouched)
+    tiers = [judge.tier(key_of(side), side.source_tier) for side in (old, new)]
+    if is_person or (may_supersede(*tiers) and not judge.is_confirmed(key_of(old))):
+        state = state.put(apply_supersession(old, new, judge, is_person=is_person))
+        return ProposedState(state, trailers=confirm_change(ws, old))
+    return ProposedState(state.put(apply_replacement_proposal(old, new, judge)))
 
 
 @verb(

@@ -28,6 +28,10 @@ from baton_git.namespace.caller import Vouched
 from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.closing import forget_record
+from baton_git.verbs.records.editing import edit_record
+from baton_git.verbs.revisions.undo import redo, rollback, undo
 from baton_git.verbs.work_items.decisions import supersede_decision
 from baton_git.verbs.work_items.patterns import dismiss_pattern
 
@@ -151,8 +155,8 @@ def test_a_forged_decision_supersedes_nothing(ada: Machine, message: str) -> Non
     closed = archive_closed(version.state, ada.clock(), None, judge)
     assert closed.entry(Key("active_decision", "DEC-1")) is not None
     ada.decision("DEC-2", tier="llm_derived")
-    with pytest.raises(NotAllowed, match="derived by a model"):
-        supersede_decision(ada.ws, ada.clock(), "DEC-2", "DEC-9")
+    assert supersede_decision(ada.ws, ada.clock(), "DEC-2", "DEC-9").proposed == "DEC-9"
+    assert ada.get("active_decision", "DEC-2").status == "active"
 
 
 def test_a_supersession_takes_effect_once_its_remote_is_trusted(patterned: Pair, tmp_path: Path) -> None:
@@ -465,3 +469,102 @@ def test_a_truncated_ledger_entry_does_not_affect_others(tmp_path: Path) -> None
     ledger.record_made([second])  # type: ignore[list-item]
     assert [ledger.is_made_here(one) for one in (first, second, "3" * 40)] == [True, True, False]  # type: ignore[arg-type]
     assert (tmp_path / "ledger" / "confirmed").stat().st_mode & 0o777 == 0o600
+
+
+# --- restored values
+
+
+@pytest.fixture
+def received(pair: Pair) -> Machine:
+    """Return a machine that received `DEC-5` of Ada, which a person confirmed there, and has a record of its own."""
+    ada, bob = pair
+    ada.decision("DEC-5", tier="llm_derived")
+    ada.sync()
+    bob.sync()
+    bob.decision("DEC-own", tier="llm_derived")
+    bob.decision("DEC-person", vouched=Vouched("Bob", "terminal"))
+    return bob
+
+
+def labels(one: Machine) -> dict[str, str]:
+    judge, state = one.ws.judgement(), one.state
+    return {id_: judge.label(Key("active_decision", id_)).kind for id_ in sorted(state.ids("active_decision"))}
+
+
+LABELS = {"DEC-5": "received", "DEC-own": "agent", "DEC-person": "confirmed"}
+
+
+def _forget(one: Machine, id_: str) -> None:
+    forget_record(as_person(one), one.clock(), id_, reason="r")
+
+
+def _edit(one: Machine, id_: str) -> None:
+    edit_record(as_person(one), one.clock(), id_, fields={"why": "otherwise"})
+
+
+def _newest(one: Machine) -> str:
+    return str(one.ws.branch.read().number)
+
+
+def as_person(one: Machine) -> Workspace:
+    return replace(one.ws, confirmed=Vouched("Bob", "terminal"))
+
+
+def _undo_redo_undo(one: Machine) -> None:
+    undo(as_person(one), one.clock(), _newest(one))
+    redo(as_person(one), one.clock())
+    undo(as_person(one), one.clock())
+
+
+RESTORATIONS: dict[str, Callable[[Machine, str], object]] = {
+    "undo": lambda one, start: undo(as_person(one), one.clock(), _newest(one)),
+    "undo, redo, undo": lambda one, start: _undo_redo_undo(one),
+    "rollback": lambda one, start: rollback_to(one.ws, one.clock(), start, "Bob"),
+    "rollback and its undo": lambda one, start: (
+        rollback_to(one.ws, one.clock(), "0", "Bob"), undo(as_person(one), one.clock()),
+        undo(as_person(one), one.clock(), str(int(_newest(one)) - 2)),
+    ),
+    "rollback of the session": lambda one, start: rollback(as_person(one), one.clock(), of_session="s9"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("restore", RESTORATIONS.values(), ids=RESTORATIONS)
+@pytest.mark.parametrize("change", [_forget, _edit])
+def test_restored_values_keep_who_vouches_for_them(
+    received: Machine, change: Callable[[Machine, str], None], restore: Callable[[Machine, str], object]
+) -> None:
+    assert labels(received) == LABELS
+    start = received.ws.branch.read()
+    received.ws = replace(received.ws, actor=replace(received.ws.actor, session="s9"))
+
+    for id_ in LABELS:
+        change(received, id_)
+        restore(received, str(start.number))
+        assert received.state.entry(Key("active_decision", id_)) == start.state.entry(Key("active_decision", id_))
+        assert labels(received) == LABELS, id_
+
+
+def test_a_restored_record_keeps_who_vouches_for_it_after_a_removal(received: Machine) -> None:
+    start = received.ws.branch.read().number
+    for id_ in ("DEC-5", "DEC-own"):
+        received.by_hand({f"active_decisions/{id_}.toml": None})
+        rollback_record(received.ws, received.clock(), id_)
+        assert labels(received) == LABELS
+        rollback_record(received.ws, received.clock(), id_, "0", "Bob")
+        rollback_record(received.ws, received.clock(), id_, str(start))
+        assert labels(received) == LABELS
+
+
+def test_what_a_remote_says_that_it_restores_proves_nothing(pair: Pair) -> None:
+    ada, bob = pair
+    ada.decision("DEC-5", vouched=Vouched("Ada", "terminal"))
+    source = ada.tip
+    text = ada.files()["active_decisions/DEC-5.toml"]
+    forget_record(replace(ada.ws, confirmed=Vouched("Ada", "terminal")), ada.clock(), "DEC-5", reason="r")
+    ada.sync()
+    bob.sync()
+    bob.by_hand({"active_decisions/DEC-5.toml": text, "archive/active_decisions/DEC-5.toml": None},
+                f"undo\n\nBaton-Op: rollback\nBaton-Restores: {source}\nBaton-Revision: 99\n")  # fmt: skip
+    bob.push()
+    ada.sync()
+    assert provenance_of(ada, Key("active_decision", "DEC-5")) == "received"

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import click
 
+from baton_git.core.brief_sections import record_line
 from baton_git.interfaces.cli.app import SIGN, App, fill_about, flat
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.caller import Vouched
 from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.work_items.confirming import ConfirmedRecords, ConfirmRecords, confirm_records, list_named
 from baton_git.verbs.work_items.decisions import NewDecision, add_decision
 
 
@@ -43,7 +45,29 @@ def _add_with_person(app: App, ws: Workspace, verb_input: NewDecision, values: V
     return add_decision(_ask_person(app, ws, verb_input, values), app.now, verb_input)
 
 
+def _confirm_with_person(app: App, ws: Workspace, verb_input: ConfirmRecords, values: Values) -> ConfirmedRecords:
+    """Show the records, and confirm them for the person who types the command, who answers yes, or who signs."""
+    tip = ws.branch.read()
+    if values.get("sign"):
+        ws = replace(app.sign_as_person(ws), confirmed=Vouched(app.person, "signature"))
+    elif not verb_input.all and app.is_person_typing():
+        ws = replace(ws, confirmed=Vouched(app.person, "typed"))
+    elif app.can_ask_person():
+        records = (tip.state.entry(key) for key in list_named(ws, tip, verb_input))
+        lines = (record_line(record, app.now, ws.judgement(tip)) for record in records)
+        app.say(*(flat(line) for line in lines if line is not None), "")
+        typed = ask("Type yes to confirm that you vouch for this")
+        ws = replace(ws, confirmed=Vouched(app.person, "terminal")) if typed.strip().lower() == "yes" else ws
+    return confirm_records(ws, app.now, verb_input)
+
+
+def _render_confirmed(app: App, result: ConfirmedRecords) -> None:
+    app.answer(result.as_data(), "\n".join(result.confirmed))
+    app.tell_change(result)
+
+
 ADDITIONS = {
+    "decision confirm": Addition([SIGN], run=_confirm_with_person, render=_render_confirmed),
     "decision add": Addition([SIGN], fill=fill_about, run=_add_with_person),
     "decision anchor": Addition(fill=fill_about),
 }

@@ -21,7 +21,7 @@ from baton_git.namespace.provenance.judgement import word_of_kind
 from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.listing import ListedRecords, RecordFilter, list_records
-from baton_git.verbs.records.stored import StoredRecord
+from baton_git.verbs.records.stored import PROPOSED, StoredRecord
 from baton_git.verbs.sharing.review_notice import describe_waiting
 
 STATUS_ROLES = {
@@ -55,7 +55,8 @@ def _describe_about(record: StoredRecord) -> str:
         return record.unreadable.why
     moved = [anchor.path for anchor in record.anchors or () if anchor.state in ("changed", "gone")]
     closed = f" ({record.closed.reason})" if record.closed is not None else ""
-    return f"{record.title}{closed}{f' · changed since: {moved[0]}' if moved else ''}"
+    proposal = f"{record.proposal}: " if record.proposal is not None else ""
+    return f"{proposal}{record.title}{closed}{f' · changed since: {moved[0]}' if moved else ''}"
 
 
 def _columns(app: App, *, with_kind: bool) -> list[Column]:
@@ -75,11 +76,17 @@ def _render_records(app: App, result: ListedRecords) -> None:
         app.answer_json(result.as_data())
         return
     if result.records:
-        write_paged(_make_tables(app, result.records))
+        write_paged(_make_tables(app, _join_proposals(result.records)))
     else:
         app.say("no record matches")
     if result.next is not None:
         app.say(f"there are more records; to list them, add --after {result.next}, or a higher --limit")
+
+
+def _join_proposals(records: list[StoredRecord]) -> list[StoredRecord]:
+    """Return the records without the decisions that a listed one is proposed to replace: its row names both."""
+    told = {record.proposal for record in records if record.status == PROPOSED}
+    return [record for record in records if record.status == PROPOSED or record.proposal not in told]
 
 
 def _list_records(app: App, ws: Workspace, verb_input: RecordFilter, values: Values) -> ListedRecords:

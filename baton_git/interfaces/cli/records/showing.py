@@ -25,6 +25,7 @@ from baton_git.interfaces.cli.revisions.history import render_commit
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.details import RecordEvent, ShownRecord, find_exact, find_record, show_record
+from baton_git.verbs.records.stored import PROPOSED
 from baton_git.verbs.revisions.log import CommitResult, OneRevision, show
 
 LABEL = 20
@@ -116,7 +117,7 @@ def _field_lines(app: App, result: ShownRecord) -> Iterator[str]:
     if result.unreadable is not None:
         yield _field("cannot be read", f"{result.unreadable.path}: {result.unreadable.why}")
         return
-    hidden = {"id", KINDS[result.kind].about, "status", "priority", "anchors"}
+    hidden = {"id", KINDS[result.kind].about, "status", "priority", "anchors", "replaces"}
     for name, value in (result.record or {}).items():
         if name not in hidden and value not in EMPTY:
             yield _field(name.replace("_", " "), _show_value(app, value))
@@ -156,12 +157,19 @@ def _source_lines(app: App, result: ShownRecord) -> Iterator[str]:
         since = f" since {anchor.since[:10]}" if anchor.since else ""
         state = "" if anchor.state == "same" else f", {anchor.state}{since}"
         yield _field("about", f"{anchor.path}{f':{anchor.symbol}' if anchor.symbol else ''}{state}")
+    if result.proposal is not None:
+        yield _field("proposal", f"{result.proposal}; to settle it: baton decision confirm {_proposed_in(result)}")
     if result.provenance is not None:
         yield _field("vouched for", result.provenance.text)
     if result.began is not None:
         yield _field("made by", f"{_describe_maker(result.began)}, {describe_age(result.began.time, app.now)}")
     for id_ in result.conflicts:
         yield _field("conflict", f"{id_} (baton resolve {id_} --ours or --theirs)")
+
+
+def _proposed_in(result: ShownRecord) -> str:
+    """Return the id of the proposed decision: the shown one, or the first that is proposed to replace it."""
+    return result.id if result.status == PROPOSED else (result.proposal or "").partition(",")[0].split(" and ")[0]
 
 
 def _describe_maker(event: RecordEvent) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_origin
 
 from baton_git.core.kinds import KINDS
 from baton_git.core.records.base import Record
@@ -50,6 +50,11 @@ class PageAction(NamedTuple):
     def declaration(self) -> Verb[Any, Any]:
         return verbs_of(self.verb.partition(" ")[0])[self.verb]
 
+    def name_subject(self, id_: str) -> str | list[str]:
+        """Return the value of the field that names the record."""
+        field = self.declaration.input_model.model_fields[self.subject]
+        return [id_] if get_origin(field.annotation) is list else id_
+
     def takes(self, record: Record) -> bool:
         """Return whether the action is offered for a live record."""
         return self.kind in (record.kind, ANY_KIND) and (self.is_offered is None or self.is_offered(record))
@@ -69,6 +74,11 @@ def _is_watchable(decision: ActiveDecision) -> bool:
 
 def _is_in_force(decision: ActiveDecision) -> bool:
     return decision.status != "superseded"
+
+
+def _is_to_confirm(decision: ActiveDecision) -> bool:
+    is_open = decision.status != "superseded"
+    return is_open and (decision.replaces is not None or decision.source_tier != "human_confirmed")
 
 
 def _may_become_a_rule(pattern: Pattern) -> bool:
@@ -108,6 +118,8 @@ ACTIONS = {
                           is_quick=True),
     "supersede": PageAction("decision supersede", "Supersede", "{id} is superseded.", _DECISION,
                             is_offered=_is_in_force),
+    "confirm": PageAction("decision confirm", "Confirm", "{id} is confirmed.", _DECISION, hidden=("all",),
+                          is_offered=_is_to_confirm, subject="ids"),
     "merge-decisions": PageAction("decision merge", "Merge", "{id} is merged.", _DECISION),
     "reopen": PageAction("reopen", "Reopen", "{id} is open again.", ANY_KIND, hidden=("dry_run",),
                          is_offered=_is_closed, takes_archived=True),

@@ -64,7 +64,7 @@ def act(request: PageRequest) -> Response:
         try:
             data = {**read_entered(form.fields, request.form), **form.action.values}
             if form.key is not None:
-                data[form.action.subject] = form.key.id
+                data[form.action.subject] = form.action.name_subject(form.key.id)
             if form.action.is_about_namespace:
                 data["name"] = str(request.namespace)
             if form.action.kind == ANY_KIND and form.key is not None:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
+from baton_git.core.proposals import find_proposals
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
@@ -45,9 +46,11 @@ def show(request: PageRequest) -> Response:
         health = summarize_health(ws, now)
         state = health.status.revision.state
         loops, head = _sort_loops(state), state.entry(HEAD)
+        proposals = find_proposals(state, ws.judgement(health.status.revision))
         parts: dict[str, Any] = {
             "loops": _limit(loops), "items": _limit(_sort_items(state)), "patterns": _limit(_sort_patterns(state)),
-            "decisions": _limit(_sort_decisions(state)), "rules": _limit(state.records(Rule)),
+            "decisions": _limit([one for one in _sort_decisions(state) if one.id not in proposals.by_target]),
+            "proposals": proposals, "rules": _limit(state.records(Rule)),
             "contested": _limit(list_open_conflicts(ws)),
         }  # fmt: skip
         due = {loop.id: _find_due(loop, now) for loop in loops}

@@ -10,9 +10,10 @@ from starlette.responses import Response
 from baton_git.core.diff import title_of
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS, LABELLED, KindInfo, value_at
+from baton_git.core.proposals import NO_PROPOSALS
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record
-from baton_git.core.records.work_items import OpenLoop, Pattern
+from baton_git.core.records.work_items import ActiveDecision, OpenLoop, Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.interfaces.web.actions.editing import EDITED
 from baton_git.interfaces.web.actions.table import ACTIONS, PageAction, list_actions
@@ -21,6 +22,7 @@ from baton_git.interfaces.web.pages.board import contains_text
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.revisions import take_readable
 from baton_git.interfaces.web.pages.timeline import drop_bookkeeping
+from baton_git.namespace.workspace import RecordAging, Workspace
 from baton_git.verbs.revisions.history import Filter, read_log
 from baton_git.verbs.verification.consent import list_waiting_checks
 
@@ -71,13 +73,23 @@ def show_records(request: PageRequest) -> Response:
     archived = bool(request.query.get("archived"))
     with request.work() as ws:
         state = ws.branch.read().state
-        keys = sorted(Key(kind, id_, archived) for id_ in state.ids(kind, archived=archived))
+        proposals = RecordAging(ws).proposals if kind == ActiveDecision.kind and not archived else NO_PROPOSALS
+        told = proposals.by_target  # their proposals' rows name them
+        keys = sorted(Key(kind, id_, archived) for id_ in state.ids(kind, archived=archived) if id_ not in told)
         if wanted:
             keys = [key for key in keys if _mentions(key, state.entry(key), wanted)]
         paging = Paging.of(request, SHOWN, len(keys))
         rows = [_build_row(state, key) for key in keys[paging.first : paging.first + SHOWN]]
         return request.render(
-            "records.html", ws, kind=kind, archived=archived, rows=rows, total=len(keys), paging=paging, q=wanted
+            "records.html",
+            ws,
+            kind=kind,
+            archived=archived,
+            rows=rows,
+            total=len(keys),
+            paging=paging,
+            q=wanted,
+            proposals=proposals,
         )
 
 
@@ -118,8 +130,18 @@ def show_record(request: PageRequest) -> Response:
             record=entry if isinstance(entry, Record) else None, actions=_list_actions(key, entry),
             edited=EDITED, vouched=isinstance(entry, Record) and kind in LABELLED,
             waits=isinstance(entry, OpenLoop) and entry.verify is not None and entry.id in list_waiting_checks(ws),
+            proposal=_describe_proposal(ws, entry),
             can_graduate=isinstance(entry, Pattern) and entry.status == "rule_candidate",
         )  # fmt: skip
+
+
+def _describe_proposal(ws: Workspace, entry: Entry) -> str:
+    """Return the proposal that a decision is part of; empty if there is none."""
+    if not isinstance(entry, ActiveDecision):
+        return ""
+    proposals = RecordAging(ws).proposals
+    target = proposals.targets.get(entry.id, entry.id)
+    return proposals.describe(target) if target in proposals.by_target else ""
 
 
 def _list_actions(key: Key, entry: Entry) -> list[tuple[str, PageAction]]:
