@@ -1,15 +1,19 @@
 """Detect whether an agent runs this command, so that an answer at the terminal may not come from a person.
 
-An agent is detected by the variables that its CLI sets, by its process among the ancestors of this one, by a session
-that baton started, or because the command names an agent (`--agent`, BATON_AGENT). Ancestors that cannot be read are
-ignored, because ordinary shells have them too, such as a shell in a container. A program of the same user that hides
-itself on purpose is not detected.
+An agent is detected by the variables that its CLI sets, in this process and in each of its ancestors; by its program
+among the ancestors; by a session that baton started; or because the command names an agent (`--agent`, BATON_AGENT).
+`env -i`, `unset`, `script` and a terminal multiplexer do not hide the ancestors. A prompt of a command whose ancestors
+are gone, because it was detached from whatever started it, does not reach a person either. Ancestors that cannot be
+read are ignored, because ordinary shells have them too, such as a shell in a container. A program of the same user that
+hides itself on purpose is not detected.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from types import MappingProxyType
 from typing import NamedTuple
 
 import psutil
@@ -30,11 +34,22 @@ OTHER_AGENTS = ("AI_AGENT", "CURSOR_AGENT", "OPENCODE", "COPILOT_CLI")
 """Variables set by agents that baton has no adapter for."""
 
 
+_INITS = frozenset({"init", "systemd", "launchd", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan"})
+"""Programs that take over the processes whose parent has ended."""
+
+
 class Ancestor(NamedTuple):
-    """An ancestor of this process; its name and arguments are empty if they cannot be read."""
+    """An ancestor of this process.
+
+    Attributes:
+        name, argv: its name and arguments; empty if they cannot be read.
+        environment: the variables that it was started with; empty if they cannot be read, as on systems that show
+            only those of the user's own processes, or none.
+    """
 
     name: str
     argv: Sequence[str]
+    environment: Mapping[str, str] = MappingProxyType({})
 
 
 def check_no_agent(named: str | None = None, hint: str = "") -> None:
@@ -47,7 +62,10 @@ def check_no_agent(named: str | None = None, hint: str = "") -> None:
     Raises:
         NeedsHuman: an agent is known to run this command.
     """
+    parent = find_parent()
     evidence = find_agent(os.environ, named)
+    if evidence is None and parent is not None and is_init(parent):  # not so for a server, which a system starts
+        evidence = "the command was detached from whatever started it"
     if evidence is not None:
         why = f"an agent is acting here ({evidence}), so an answer at this terminal may not be a person's"
         raise NeedsHuman(why, hint=hint or HOW_A_PERSON_CONFIRMS)
@@ -55,21 +73,35 @@ def check_no_agent(named: str | None = None, hint: str = "") -> None:
 
 def find_agent(environment: Mapping[str, str], named: str | None = None) -> str | None:
     """Return the evidence that an agent runs this command; None if there is none."""
-    variables = (cli.markers.find_variable(environment) for cli in AGENTS.values())
-    others = (name for name in (SPAWNED, *OTHER_AGENTS) if environment.get(name))
-    variable = next(filter(None, variables), None) or next(others, None)
+    variable = _find_variable(environment)
     if variable is not None:
         return f"{variable} is set"
     if named is not None:
         return f"the command acts as agent {named}"
-    return next(filter(None, map(_describe_agent, _ancestors())), None)
+    return next(filter(None, map(describe_agent, _ancestors())), None)
 
 
-def _describe_agent(process: Ancestor) -> str | None:
+def _find_variable(environment: Mapping[str, str]) -> str | None:
+    """Return the first variable of an agent that is set and not empty; None if there is none."""
+    variables = (cli.markers.find_variable(environment) for cli in AGENTS.values())
+    others = (name for name in (SPAWNED, *OTHER_AGENTS) if environment.get(name))
+    return next(filter(None, variables), None) or next(others, None)
+
+
+def is_init(process: Ancestor) -> bool:
+    """Return whether a process is one that takes over the processes whose parent has ended."""
+    return process.name in _INITS or bool(process.argv and PurePath(process.argv[0]).name in _INITS)
+
+
+def describe_agent(process: Ancestor) -> str | None:
+    """Return the evidence that a process belongs to an agent; None if there is none."""
     if SUPERVISOR in process.argv:
         return "it runs in a session that baton started"
-    starters = (name for name, cli in AGENTS.items() if cli.markers.is_program(process.name, process.argv))
-    return next((f"this command was started by {name}" for name in starters), None)
+    starter = next((name for name, cli in AGENTS.items() if cli.markers.is_program(process.name, process.argv)), None)
+    if starter is not None:
+        return f"this command was started by {starter}"
+    variable = _find_variable(process.environment)
+    return None if variable is None else f"{variable} is set in {process.name or 'the program'} that started it"
 
 
 def _ancestors() -> Iterator[Ancestor]:
@@ -96,9 +128,13 @@ def find_parent() -> Ancestor | None:
 
 def _read(process: psutil.Process) -> Ancestor:
     try:
-        return Ancestor(process.name(), process.cmdline())
+        name, argv = process.name(), process.cmdline()
     except psutil.Error:  # the process is another user's, or has just ended
         return Ancestor("", ())
+    try:
+        return Ancestor(name, argv, process.environ())
+    except (psutil.Error, OSError):  # another user's, or a system that does not show it
+        return Ancestor(name, argv)
 
 
 def _parent(process: psutil.Process) -> psutil.Process | None:

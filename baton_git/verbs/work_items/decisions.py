@@ -110,7 +110,7 @@ class SupersedeDecision(Input):
     options={"id": Option(metavar="ID"), "replaces": Option(metavar="ID"), "about": ABOUT},
     tool=Tool(
         "Record a decision and its reasons.",
-        hidden=("id", "tier"),
+        hidden=("id", "tier", "replaces"),
         fields={"about": "PATH:SYMBOL"},
     ),
     examples=('baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others"',),

@@ -12,7 +12,7 @@ from pseudo_terminal import at_terminal, typing_here, whole_screen
 
 from baton_git.agents.registry import AGENTS, find_agent_of_client, session_variables
 from baton_git.agents.sessions.starting import SUPERVISOR
-from baton_git.interfaces.context.person import Ancestor, find_agent
+from baton_git.interfaces.context.person import Ancestor, describe_agent, find_agent, is_init
 from baton_git.interfaces.context.typing_person import is_interactive_shell
 
 GRADUATE = ("pattern", "graduate", "PAT-1")
@@ -185,3 +185,44 @@ def test_a_wide_change_is_confirmed_at_a_terminal_or_with_yes(baton, top, monkey
     assert "--yes" in baton("rollback", "1", code=2).err
     baton("rollback", "1", "--yes")
     assert len(baton("read").json["baton"]["follow_ups"]) == 1
+
+
+CLEARED = '/usr/bin/env -i PATH="$PATH"'
+WAYS_AROUND = {
+    "env -i": f"{CLEARED} %s",
+    "unset": "unset CLAUDECODE; %s",
+    "a cleared shell": f"{CLEARED} sh -c '%s; true'",
+    "setsid": f"{CLEARED} setsid -w %s",
+    "a pseudo-terminal": f"{CLEARED} script -qec '%s' /dev/null",
+}
+
+
+@pytest.mark.parametrize("way", WAYS_AROUND.values(), ids=WAYS_AROUND)
+def test_an_agent_is_recognised_by_the_variables_of_an_ancestor(tmp_path, way):
+    code = 'from baton_git.interfaces.context.person import find_agent; print(find_agent(__import__("os").environ))'
+    (tmp_path / "look.py").write_text(code)
+    command = way % f"{sys.executable} {tmp_path}/look.py"
+    path = f"{os.environ['PATH']}:/usr/bin:/bin"
+    done = subprocess.run(
+        ["sh", "-c", f"{command}; exit $?"], env={"CLAUDECODE": "1", "PATH": path}, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    assert "CLAUDECODE is set in " in done.stdout
+
+
+def test_a_command_without_whatever_started_it_is_not_a_persons():
+    for name in ("init", "systemd", "tini"):
+        assert is_init(Ancestor(name, [f"/sbin/{name}"]))
+        assert is_init(Ancestor("", [f"/usr/lib/systemd/{name}", "--user"]))
+    assert not is_init(Ancestor("bash", ["-bash"]))
+    assert not is_init(Ancestor("tmux: server", ["tmux"]))
+
+
+@for_each("name", ["vim", "code", "emacs", "nvim", "tmux: server", "sshd", "login", "idea", "node"])
+def test_a_person_in_an_editors_terminal_stays_a_person(name):
+    assert (
+        describe_agent(Ancestor(name, [name], {"TERM_PROGRAM": "vscode", "CLAUDE_CONFIG_DIR": "/x", "HOME": "/h"}))
+        is None
+    )
+    assert describe_agent(Ancestor(name, [name], {"CLAUDECODE": ""})) is None
+    assert describe_agent(Ancestor(name, [name], {"GEMINI_CLI": "1"})) == f"GEMINI_CLI is set in {name} that started it"

@@ -15,7 +15,6 @@ from machines import REF, Machine, sync_until_equal
 from baton_git.checks.approvals import Approvals
 from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.codecs import toml
-from baton_git.core.errors import NotAllowed
 from baton_git.core.layout import path_of
 from baton_git.core.lifecycle import archive_closed
 from baton_git.core.records.base import parse
