@@ -55,7 +55,8 @@ def kind_of(ws: Workspace, id_: str, kind: str = "active_decision") -> str:
 
 @pytest.fixture
 def proposed(ws: Workspace) -> Workspace:
-    """Return an agent's workspace in which DEC-2 is proposed to replace DEC-1."""
+    """Return an agent's workspace in which DEC-2 is proposed to replace DEC-1, among other records."""
+    add_follow_up(ws, NOW, item="something else", id="FU-0")
     decide(ws, 1)
     decide(ws, 2)
     assert supersede_decision(ws, NOW, "DEC-1", "DEC-2").proposed == "DEC-2"
