@@ -120,12 +120,15 @@ def arguments(command: click.Command, folder: Path) -> Iterator[str]:
 def test_no_command_prints_control_characters(baton: Any, top: Path, tmp_path: Path, as_json: bool) -> None:
     plant(top)
     (tmp_path / f"given{EVIL.replace('/', '')}.json").write_text(json.dumps({"session_id": PLANTED, EVIL: [EVIL]}))
-    ref = top / ".git" / "refs" / "heads" / "baton" / "work"
+    refs = top / ".git" / "refs"
+    ref, kept = refs / "heads" / "baton" / "work", refs / "baton-kept" / "heads" / "baton" / "work"
     tip = ref.read_bytes()
     for words, command in sorted(all_commands().items()):
         if isinstance(command, click.Group) or words in RUN_ON:
             continue
-        ref.write_bytes(tip)  # without the changes of earlier commands
+        for path in (ref, kept):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(tip)  # without the changes of earlier commands
         rest = GIVEN.get(words) or arguments(command, tmp_path)
         given = [*words, *(["--json"] if as_json else []), *rest]
         done = baton(*given, code=None, env={"BATON_AGENT": "zero"})

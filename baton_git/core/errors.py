@@ -13,6 +13,7 @@
     │   ├── Unconfirmed        a wide change that its caller did not confirm; nothing was changed
     │   └── Rejected           fetched or pushed data exceeds a limit or is malformed; none of it was stored
     ├── Unsettled              a person must decide: histories disagree, or the data changed since it was shown
+    │   └── BranchMoved        another program deleted the branch of a namespace, moved it back or replaced it
     ├── Stale                  the write is based on a revision that is no longer the newest
     ├── StepConflict           a protocol run is not at the expected step
     ├── EndedError             the record has ended and is in the archive
@@ -161,6 +162,10 @@ class Rejected(NotAllowed):
 
 class Unsettled(BatonError):
     code = "unsettled"
+
+
+class BranchMoved(Unsettled):
+    code = "branch_moved"
 
 
 class Stale(BatonError):

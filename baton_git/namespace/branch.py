@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -18,6 +19,7 @@ from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.errors import (
     Ambiguous,
     BatonError,
+    BranchMoved,
     Corrupt,
     InvalidArgument,
     InvalidName,
@@ -44,6 +46,7 @@ from baton_git.namespace.commit_log import (
     load_entry,
     read_revision_number,
 )
+from baton_git.namespace.last_tip import read_tip
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.namespaces import find_fetched, make_missing_error
 from baton_git.namespace.other_prefixes import find_other_prefix
@@ -132,24 +135,35 @@ class Branch:
         """Raise NotFound if the namespace does not exist, unless `to_write` is set and a write would create it.
 
         Raises:
+            BranchMoved: another program deleted the branch, moved it back or replaced it.
             BatonError: `to_write` is set, and a setting is invalid.
         """
         if to_write:
             self.check_settings()
-        if not self.exists and not (to_write and self._begins):
-            raise self._missing_namespace
+        with suppress(Corrupt):  # reading it reports the damage
+            if self.tip() is None and not (to_write and self._begins):
+                raise self._missing_namespace
 
     def check_settings(self) -> None:
         """Raise the error of an invalid setting, if there is one."""
         if self.fault is not None:
             raise self.fault
 
+    def tip(self) -> Oid | None:
+        """Return the tip of the branch; None if the namespace does not exist.
+
+        Raises:
+            BranchMoved: another program deleted the branch, moved it back or replaced it.
+            Corrupt: the ref cannot be read.
+        """
+        return read_tip(self.store, self.prefix, self.namespace)
+
     @property
     def exists(self) -> bool:
-        """Whether the branch exists, even if it cannot be read."""
+        """Whether the namespace exists, even if it cannot be read or another program deleted its branch."""
         try:
-            return self.store.tip(self.ref) is not None
-        except Corrupt:
+            return self.tip() is not None
+        except (BranchMoved, Corrupt):
             return True
 
     @property
@@ -193,11 +207,12 @@ class Branch:
         """Return the newest revision, or the one that `at` names (see `resolve`).
 
         Raises:
+            BranchMoved: another program deleted the branch, moved it back or replaced it.
             NotFound, Ambiguous, InvalidArgument: `at` does not name one revision (see `resolve`).
             Corrupt: the ref, the commit or one of its trees cannot be read.
             NotAllowed: the branch is not a namespace of baton.
         """
-        tip = self.store.tip(self.ref)
+        tip = self.tip()
         if tip is None and at is None:
             return Revision(self.namespace, State())
         if tip is None:
@@ -239,7 +254,7 @@ class Branch:
 
     def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
         """Yield the commit log lazily, newest first."""
-        start = tip or self.store.tip(self.ref)
+        start = tip or self.tip()
         if start is None:
             return
         yield from (load_entry(self.store, info) for info in self.store.log(start, first_parent=first_parent))
@@ -291,7 +306,7 @@ class Branch:
             Ambiguous: several commits have this number.
             InvalidArgument: `text` has none of these forms.
         """
-        tip = tip or self.store.tip(self.ref)
+        tip = tip or self.tip()
         if tip is None:
             raise self._missing_namespace
         if match := _REVISION.fullmatch(text):
@@ -331,7 +346,7 @@ class Branch:
 
     def _has_unique_number(self, commit: Oid) -> bool:
         """Return whether a commit's revision number is unique on the branch."""
-        number, tip = read_revision_number(self.store, self.store.commit(commit)), self.store.tip(self.ref)
+        number, tip = read_revision_number(self.store, self.store.commit(commit)), self.tip()
         return tip is None or len(find_numbered(self.store, tip, number)) <= 1
 
     def is_namespace(self, commit: Oid) -> bool:
@@ -407,6 +422,8 @@ class Branch:
                 guard.refuse_losses(self, self.revision_at(expected), self.revision_at(new).state, stamp.caller)
         record_draft(self.ledger, draft, source)
         moved = self.store.publish(draft, self.ref, expected, new, stamp.reflog_entry(), keep=True)
+        if moved and expected is None:
+            GoneNamespaces(self.store.repository.common_dir).clear(self.namespace)
         if moved:
             before = self.revision_at(expected).state if expected is not None else State()
             self.update_markers(before, self.revision_at(new).state)
@@ -427,11 +444,12 @@ class Branch:
         The first commit of a namespace is the root commit, which all namespaces share.
 
         Raises:
+            BranchMoved: another program deleted the branch, moved it back or replaced it.
             BatonError: a setting is invalid.
             Busy, Corrupt, WriteFailed: under the same conditions as `Store.publish`.
         """
         self.check_settings()
-        if self.store.tip(self.ref) is not None:
+        if self.tip() is not None:
             return self.read()
         GoneNamespaces(self.store.repository.common_dir).clear(self.namespace)
         draft = self.store.draft()

@@ -20,6 +20,7 @@ from baton_git.git.refs.kept_refs import kept_name
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.guard import refuse_losses
+from baton_git.namespace.last_tip import MovedBranch, find_moved
 from baton_git.namespace.machine_state import GoneNamespaces, PendingRename, PendingRenames, move_namespace_files
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.revision import CommitStamp
@@ -151,8 +152,9 @@ def _move(branch: Branch, target: Branch, stamp: CommitStamp, environment: Mappi
     forget_kept(branch, environment)
 
 
-def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, str]) -> str:
-    """Delete a namespace; return the backup ref of its last revision.
+def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, str]) -> str | None:
+    """Delete a namespace, also one whose branch another program deleted; return the backup ref of its last
+    revision, None if that is gone too.
 
     Raises:
         NotFound: the namespace does not exist.
@@ -160,8 +162,17 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
         Busy: other writers moved the branch at every attempt.
         StoreError, WriteFailed: the branch cannot be read or deleted.
     """
-    branch.check_exists()
     gone = GoneNamespaces(branch.store.repository.common_dir)
+    moved = find_moved(branch.store, branch.prefix, branch.namespace)
+    if moved is not None:
+        backup = _back_up_known(branch, moved, stamp)
+        if moved.now is None:
+            gone.note(branch.namespace, None)
+            forget_kept(branch, environment)
+            PendingRenames(branch.store.repository.common_dir).forget(branch.namespace)
+            return backup
+        accept_move(branch, moved, stamp)
+    branch.check_exists()
     for _ in range(_ATTEMPTS):
         tip = branch.store.tip(branch.ref)
         if tip is None:
@@ -176,6 +187,55 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
             return backup
     gone.clear(branch.namespace)
     raise _busy(branch)
+
+
+def restore_branch(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> str | None:
+    """Put a branch that another program moved back to its last known tip; return the backup ref of its present one.
+
+    Raises:
+        Protected: the present tip has records that a person confirmed, and the caller is no person.
+        Busy: the branch was moved again meanwhile.
+        Corrupt: the commit of the last known tip is no longer here.
+        StoreError, WriteFailed: the branch cannot be read or written.
+    """
+    store = branch.store
+    backup = create_backup(branch, moved.now, stamp) if moved.now is not None else None
+    if not branch.advance(store.draft(), moved.now, moved.known, stamp, by="caller"):
+        raise Busy(f"{branch.namespace}: another program moved the branch again", hint="try again")
+    return backup
+
+
+def accept_move(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> str | None:
+    """Accept where another program moved a branch; return the backup ref of the last known tip, if that is still here.
+
+    Raises:
+        NotFound: the branch was deleted.
+        Protected: the last known tip has records that a person confirmed, and the caller is no person.
+        StoreError, WriteFailed: the branch cannot be read, or the kept ref cannot be written.
+    """
+    if moved.now is None:
+        hint = f"to accept that: baton namespace delete {shlex.quote(branch.namespace.text)}"
+        raise NotFound("namespace", str(branch.namespace), hint=hint)
+    store = branch.store
+    backup = _back_up_known(branch, moved, stamp)
+    with durable_files.writing(f"the kept ref of {branch.ref}"):
+        store.kept_refs.set(branch.ref, moved.now)
+    store.ref_files.last_good.note(branch.ref, moved.now)
+    return backup
+
+
+def _back_up_known(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> str | None:
+    """Create a backup ref for the last known tip of a moved branch, unless its commits are gone.
+
+    Raises:
+        Protected: what the move takes away has records that a person confirmed, and the caller is no person.
+    """
+    if not branch.store.is_stored(moved.known):
+        return None
+    if stamp.caller.person is None:
+        after = State() if moved.now is None else branch.revision_at(moved.now).state
+        refuse_losses(branch, branch.revision_at(moved.known), after, stamp.caller)
+    return create_backup(branch, moved.known, stamp)
 
 
 def _include(target: Branch, tip: Oid, stamp: CommitStamp) -> bool:

@@ -10,18 +10,25 @@ from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
 from baton_git.core.suggestions import find_near_names
 from baton_git.git.store import Store
+from baton_git.namespace.last_tip import find_moved
 from baton_git.namespace.machine_state import GoneNamespaces
 from baton_git.namespace.other_prefixes import describe_other_prefix, find_other_prefix
 
 
 def list_namespaces(store: Store, prefix: str) -> list[Namespace]:
-    """Return the namespaces of a store, sorted by name. Other refs below the prefix are left out."""
+    """Return the namespaces of a store, sorted by name. Other refs below the prefix are left out.
+
+    A namespace whose branch another program deleted is one of them; reading it reports that.
+    """
+    refs = store.refs(prefix)
     names = []
-    for ref in store.refs(prefix):
+    for ref in {**store.kept_refs.below(prefix), **refs}:
         try:
-            names.append(Namespace.from_component(ref.removeprefix(prefix)))
+            namespace = Namespace.from_component(ref.removeprefix(prefix))
         except InvalidName:
             continue
+        if ref in refs or find_moved(store, prefix, namespace) is not None:
+            names.append(namespace)
     return sorted(names, key=str)
 
 

@@ -66,7 +66,7 @@ def select_automatic_remote(ws: Workspace) -> str | None:
         return ws.remote_settings.remote
     name = select_remote(ws)
     is_known = name is None or is_tracked(ws, name) or ws.branch.store.tip(tracking_refs_of(ws.branch, name).seen)
-    return name if is_known or ws.branch.store.tip(ws.branch.ref) is None else None
+    return name if is_known or not ws.branch.exists else None
 
 
 def is_tracked(ws: Workspace, remote: str) -> bool:
@@ -96,7 +96,7 @@ def count_waiting_commits(ws: Workspace) -> list[WaitingCount]:
         if is_waiting(ws.branch, remote):
             store = ws.branch.store
             theirs = store.tip(tracking_refs_of(ws.branch, remote).incoming)
-            counts.append(WaitingCount(remote, count_commits(store, theirs, store.tip(ws.branch.ref))))
+            counts.append(WaitingCount(remote, count_commits(store, theirs, ws.branch.tip())))
     return counts
 
 
@@ -123,7 +123,7 @@ def list_unfetched_namespaces(ws: Workspace) -> list[str]:
     """
     store, prefix = ws.branch.store, ws.branch.prefix
     name = select_remote(ws) if ws.remote_settings.automatic and prefix.startswith("refs/heads/") else None
-    if name is None or store.tip(ws.branch.ref) is not None:
+    if name is None or ws.branch.exists:
         return []
     folder = f"refs/remotes/{name}/{prefix.removeprefix('refs/heads/')}"
     branches = (ws.branch.find_sibling(prefix + ref.removeprefix(folder)) for ref in store.refs(folder))

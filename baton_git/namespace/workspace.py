@@ -158,7 +158,7 @@ class Workspace:
         Raises:
             Corrupt: the tip of the branch cannot be read.
         """
-        commit = revision.commit if revision is not None else self.branch.store.tip(self.branch.ref)
+        commit = revision.commit if revision is not None else self.branch.tip()
         return Labels(self.branch, commit, self.vouching)
 
     def judgement(self, revision: Revision | None = None) -> Judgement:

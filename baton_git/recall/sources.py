@@ -45,7 +45,7 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
     """
     store = TurnStore(turns_folder(branch.store.repository.common_dir))
     marks = dict(_list_files(store.folder))
-    tip = branch.store.tip(branch.ref)
+    tip = branch.tip()
     if index.mark(group_of(branch)) == (tip or "") and index.source_marks(TURNS) == marks:
         return True
     end = time.monotonic() + (math.inf if seconds is None else seconds)

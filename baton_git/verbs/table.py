@@ -26,6 +26,8 @@ MODULES = {
     "namespace rename": "verbs.upkeep.namespace_moves",
     "namespace delete": "verbs.upkeep.namespace_moves",
     "namespace move": "verbs.upkeep.prefix_move",
+    "namespace restore": "verbs.upkeep.namespace_recovery",
+    "namespace accept": "verbs.upkeep.namespace_recovery",
     "validate": "verbs.upkeep.validation",
     "schema": "verbs.upkeep.schemas",
     "gc": "verbs.upkeep.packing",

@@ -13,6 +13,7 @@ from world import acting, by_hand, document, later, workspace
 
 from baton_git.git.store import Repository, Store
 from baton_git.namespace import last_seen as index
+from baton_git.namespace.last_tip import accept_tip
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.sessions.sessions import init
@@ -45,7 +46,9 @@ def step(ws, number: int, session: str, what: str) -> None:
         index_file(ws).unlink(missing_ok=True)
     elif tip := ws.branch.read().commit:
         ref = ws.branch.store.repository.common_dir / ws.branch.ref
-        ref.write_text(f"{ws.branch.store.commit(tip).parents[0]}\n" if ws.branch.store.commit(tip).parents else tip)
+        before = ws.branch.store.commit(tip).parents[0] if ws.branch.store.commit(tip).parents else tip
+        ref.write_text(f"{before}\n")
+        accept_tip(ws.branch.store, ws.branch.ref, before)
 
 
 @settings(max_examples=8, deadline=None)

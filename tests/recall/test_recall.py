@@ -25,6 +25,7 @@ from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.caller import Vouched
+from baton_git.namespace.last_tip import accept_tip
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index as index_module
 from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
@@ -347,6 +348,7 @@ def test_resetting_a_branch_removes_its_records_from_the_index(ws: Workspace) ->
     assert ask(ws, "Cassandra").text
     common = ws.branch.store.repository.common_dir
     subprocess.run(["git", "-C", str(common), "update-ref", ws.branch.ref, kept], check=True)
+    accept_tip(ws.branch.store, ws.branch.ref, kept)
     assert not ask(ws, "Cassandra").text
     assert ask(ws, "Postgres").text
 

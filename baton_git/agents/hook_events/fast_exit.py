@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
-from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, may_hold_state
+from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, has_moved_branch, may_hold_state
 from baton_git.agents.registry import AGENTS
 
 MIN_GROWTH = 256 * 1024
@@ -25,7 +25,7 @@ def is_idle(payload: Payload, repository: RepositoryPaths | None, environment: M
         return False
     if not may_hold_state(repository):
         return True
-    if payload.kind == START:
+    if payload.kind == START or (payload.kind == PROMPT and has_moved_branch(repository)):
         return False
     session = HookSessionStore(repository.common_dir).get(payload.agent, payload.session)
     return session is not None and not _is_due(payload, session)

@@ -6,6 +6,7 @@ If the repository certainly has no namespace, the hook exits before the rest of 
 from __future__ import annotations
 
 import os
+import re
 from typing import NamedTuple
 
 
@@ -52,7 +53,8 @@ def _find_at(folder: str) -> RepositoryPaths | None:
 def may_hold_state(repository: RepositoryPaths) -> bool:
     """Whether the repository may have a namespace; False only when it certainly has none."""
     common = repository.common_dir
-    if os.path.isdir(os.path.join(common, "baton")) or os.path.isdir(os.path.join(common, "refs", "heads", "baton")):
+    folders = ("baton", os.path.join("refs", "heads", "baton"), os.path.join("refs", "baton-kept"))
+    if any(os.path.isdir(os.path.join(common, folder)) for folder in folders):
         return True
     try:
         return _has_packed_ref(os.path.join(common, "packed-refs")) or _has_remote_ref(
@@ -62,11 +64,48 @@ def may_hold_state(repository: RepositoryPaths) -> bool:
         return True
 
 
-def _has_packed_ref(file: str) -> bool:
-    if not os.path.exists(file):
+def has_moved_branch(repository: RepositoryPaths) -> bool:
+    """Whether a branch of baton may not be where baton left it; False only when all of them are."""
+    common = repository.common_dir
+    try:
+        packed = _read_packed(os.path.join(common, "packed-refs"))
+        names = {match[1].decode("utf-8", "surrogateescape") for match in _PACKED_KEPT.finditer(packed)}
+        folder = os.path.join(common, "refs", "baton-kept")
+        for top, _, files in os.walk(folder):
+            names.update(os.path.relpath(os.path.join(top, file), folder) for file in files)
+        return any(_is_moved(common, packed, name) for name in names)
+    except OSError:
+        return True
+
+
+_PACKED_KEPT = re.compile(rb" refs/baton-kept/(.+)$", re.MULTILINE)
+
+
+def _is_moved(common: str, packed: bytes, name: str) -> bool:
+    """Whether a branch (its ref without `refs/`) differs from its kept ref, and baton did not delete or rename it."""
+    branch = _read_ref(common, packed, f"refs/{name}")
+    if not branch and os.path.exists(os.path.join(common, "baton", "gone", os.path.basename(name))):
         return False
+    return branch != _read_ref(common, packed, f"refs/baton-kept/{name}")
+
+
+def _read_ref(common: str, packed: bytes, ref: str) -> str:
+    value = _read_first_line(os.path.join(common, ref))
+    if value:
+        return value
+    match = re.search(rb"^([0-9a-f]+) " + re.escape(os.fsencode(ref)) + rb"$", packed, re.MULTILINE)
+    return match[1].decode() if match else ""
+
+
+def _read_packed(file: str) -> bytes:
+    if not os.path.exists(file):
+        return b""
     with open(file, "rb") as packed:
-        return b"/baton/" in packed.read()
+        return packed.read()
+
+
+def _has_packed_ref(file: str) -> bool:
+    return b"/baton/" in _read_packed(file)
 
 
 def _has_remote_ref(folder: str) -> bool:

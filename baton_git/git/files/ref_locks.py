@@ -122,7 +122,7 @@ def wait_until(done: Callable[[], bool], wait: float) -> bool:
 class Ticket:
     """A file with the new value of a ref. It must be `synced` before it becomes the ref.
 
-    `on_move` is called as soon as the ref has moved, before its folder is synced.
+    `on_move` is called once the ref has moved durably.
     """
 
     path: str

@@ -1,8 +1,9 @@
 """The second ref of each branch that baton writes, `refs/baton-kept/<name without refs/>`.
 
 It has the last tip that baton made or accepted, and keeps the commits of the branch from git's gc if the branch is
-deleted or moved back. It is set after the branch has moved and before the write is reported, so it never names a commit
-that was not published: it is equal to the branch, or behind it after a kill or a write by another program.
+deleted or moved back. It is set once the branch has moved durably, and before the write is reported. So it never names
+a commit that was not published: it is equal to the branch, or behind it after a kill or a write by another program. If
+it were set first, a killed write would look like a branch that was moved back. Whoever reads both reads it first.
 
 Its file is overwritten in place and not synced, which takes about 15 µs instead of the 60 to 90 µs of a new file. All
 values have the same length and fit into one disk block, so a crash leaves the old value or the new one. Either is an
@@ -98,20 +99,31 @@ class KeptRefs:
             os.replace(ticket.path, path)
             durable_files.sync_folder(os.path.dirname(path))
 
-    def follow(self, ref: str) -> None:
-        """Set the kept ref to the current tip of `ref`, also while others move the ref.
+    def set(self, ref: str, to: Oid) -> None:
+        """Set the kept ref to a tip that was accepted. If others move the branch meanwhile, set it to their tip.
 
         Raises:
             Busy: another process held the new file for too long.
             Corrupt: the value of `ref` is damaged.
             OSError, WriteFailed: writing to disk failed.
         """
+        with self.open(ref, to) as kept:
+            kept.write(to)
+        self.follow(ref, to)
+
+    def follow(self, ref: str, last: Oid | None = None) -> None:
+        """Set the kept ref to the tip of `ref` unless that is `last`, also while others move the ref.
+
+        Raises:
+            Busy, Corrupt, OSError, WriteFailed: under the same conditions as `set`.
+        """
         for _ in range(_FOLLOWED):
             tip = self._refs.tip(ref)
-            if tip is None or self.value(ref) == tip:
+            if tip is None or tip == last:
                 return
             with self.open(ref, tip) as kept:
                 kept.write(tip)
+            last = tip
 
 
 class OpenKeptRef:

@@ -112,6 +112,13 @@ class LastGood:
         """Remove the value of a ref that was deleted."""
         durable_files.remove(self.folder / local_name(ref))
 
+    def all(self) -> dict[str, str]:
+        """Return the last stored values, unchecked, by ref."""
+        with suppress(OSError):
+            texts = [path.read_text(encoding="utf-8", errors="replace") for path in self.folder.iterdir()]
+            return {ref: value for value, _, ref in (text.rstrip("\n").partition(" ") for text in texts)}
+        return {}
+
     def value(self, ref: str) -> str | None:
         """Return the last stored value, unchecked, or None."""
         try:

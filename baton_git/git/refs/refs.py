@@ -120,9 +120,9 @@ class Refs:
                     lock.commit()
         except (NotADirectoryError, IsADirectoryError) as error:
             raise self._name_conflict(ref, self._file_above(ref)) from error
+        _confirm(path, new)
         if ticket.on_move is not None:
             ticket.on_move()
-        _confirm(path, new)
         return Swap.MOVED if self._has_value(ref, new) else Swap.OVERTAKEN
 
     def _has_value(self, ref: str, value: Oid) -> bool:
@@ -181,10 +181,14 @@ class Refs:
 
     def last_known(self, ref: str) -> Oid | None:
         """Return the last known value of `ref` from baton's own note or else from the reflog, or None."""
-        for known in (self.last_good.value(ref), reflog.last_value(self.log_file(ref))):
-            if known and self._value.match(known.encode()):
-                return Oid(known)
-        return None
+        return self.noted(ref) or self._known_or_none(reflog.last_value(self.log_file(ref)))
+
+    def noted(self, ref: str) -> Oid | None:
+        """Return the value of `ref` after the last write of a baton of any version, or None."""
+        return self._known_or_none(self.last_good.value(ref))
+
+    def _known_or_none(self, value: str | None) -> Oid | None:
+        return Oid(value) if value and self._value.match(value.encode()) else None
 
     def _recovery(self, ref: str) -> str:
         """Return a hint with the command that restores a damaged ref to its last good value."""

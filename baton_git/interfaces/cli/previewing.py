@@ -47,7 +47,7 @@ def confirm_wide_change(app: App, ws: Workspace, verb: VerbFunction[Any, Any], v
     while not verb_input.dry_run:
         planned = verb(ws, app.now, verb_input.model_copy(update={"dry_run": True})).written
         confirm_extent(app, planned.changes, planned.before.state)
-        if ws.branch.store.tip(ws.branch.ref) == planned.before.commit:
+        if ws.branch.tip() == planned.before.commit:
             return
         app.say("the state was changed by somebody else in the meantime")
 

@@ -14,6 +14,7 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.repository_choice import current_folder
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.last_tip import was_here
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.other_prefixes import find_other_prefix
 from baton_git.namespace.workspace import RemoteSettings
@@ -72,8 +73,10 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
     own = NamespaceChoice(Namespace(_name_folder(settings)), "folder")
     if settings.found_repository is None:
         return own
+    own_ref = settings.prefix + own.namespace.component
     with Store(settings.found_repository) as store:
-        if settings.is_own_store or store.tip(settings.prefix + own.namespace.component):
+        # Another program may have deleted its branch: no other namespace takes its place.
+        if settings.is_own_store or store.tip(own_ref) or was_here(store, own_ref):
             return own
         is_fetched = settings.prefix.startswith(_HEADS)  # a clone fetches only branches
         middle, tips = "/" + settings.prefix.removeprefix(_HEADS), store.refs("refs/remotes/") if is_fetched else {}

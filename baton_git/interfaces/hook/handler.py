@@ -11,7 +11,7 @@ from baton_git.agents.hook_events.hook_session import HookSession
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import is_repeated
 from baton_git.agents.sessions.launchers import SPAWNED
-from baton_git.core.errors import BatonError, NotFound, StoreError
+from baton_git.core.errors import BatonError, BranchMoved, NotFound, StoreError
 from baton_git.interfaces.hook.event_runner import EventRunner, HookReply, idle_seconds
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import lock_session
@@ -40,8 +40,9 @@ def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInp
             return HookReply()
         known = known or _new_session(ws, event, settings)
         try:
+            ws.branch.tip()  # nothing can be saved on a moved branch; a later hook of the session does it
             return EventRunner(ws, now, event, settings, known).run()
-        except (NotFound, StoreError) as error:  # NotFound: the branch is below another prefix
+        except (NotFound, StoreError, BranchMoved) as error:  # NotFound: the branch is below another prefix
             return _tell_unreadable(event, known, settings, error)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.agents.registry import AGENTS
-from baton_git.core.errors import BatonError, Corrupt
+from baton_git.core.errors import BatonError, BranchMoved, Corrupt
 from baton_git.core.output import one_line
 
 REPAIR = "baton sync, or else baton doctor --fix"
@@ -18,6 +18,9 @@ def can_tell(event: Payload) -> bool:
 
 def describe_unreadable(error: Exception) -> str:
     """Return one line about the error that prevented reading the state, and what to do."""
+    if isinstance(error, BranchMoved):  # its hint is for a person: how to accept the move
+        unknown = "Until then, what earlier sessions recorded is unknown here, not empty."
+        return one_line(f"baton: {one_line(str(error), 400)}. {unknown}", MAX_CHARACTERS)
     if isinstance(error, OSError):
         why = f"{error.filename or 'the system'}: {error.strerror or error}"
     else:

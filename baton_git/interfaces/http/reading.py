@@ -24,7 +24,7 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """Cache of the newest read response per namespace; a hit costs one look-up of its ref."""
+    """Cache of the newest read response per namespace; a hit costs one look-up of its ref and its kept ref."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -35,10 +35,11 @@ class Readings:
 
         Raises:
             InvalidName: `namespace` is not a valid name.
+            BranchMoved: another program deleted the branch, moved it back or replaced it.
             Corrupt: the document cannot be read.
         """
         kept: Reading | None = self._kept.get(namespace)
-        if kept is not None and kept.commit == self._site.tip(namespace):
+        if kept is not None and kept.commit == self._site.trusted_tip(namespace):
             return kept
         return await run_in_threadpool(self._reload, namespace)
 

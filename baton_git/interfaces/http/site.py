@@ -20,6 +20,7 @@ from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.pack_merge_process import PackMergeProcess
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.http.agent_tokens import AgentTokens
+from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Actor, Workspace
 
@@ -211,17 +212,30 @@ class Site:
         return sha256("\n".join(f"{ref} {tip}" for ref, tip in sorted(refs.items())).encode()).hexdigest()[:40]
 
     def tip(self, namespace: str | None = None) -> Oid | None:
-        """Return the tip of a namespace; None if it does not exist. Cheap enough for polling.
+        """Return the tip of a namespace, wherever its branch is; None if it does not exist. Cheap enough for polling.
 
         Raises:
             InvalidName: the name is not valid.
             NotARepository: the repository is gone.
         """
+        branch = self._branch_of(namespace)
+        return branch.store.tip(branch.ref)
+
+    def trusted_tip(self, namespace: str) -> Oid | None:
+        """Return the tip of a namespace like `tip`, but only from a branch that no other program moved.
+
+        Raises:
+            InvalidName: the name is not valid.
+            BranchMoved: another program deleted the branch, moved it back or replaced it.
+            NotARepository: the repository is gone.
+        """
+        return self._branch_of(namespace).tip()
+
+    def _branch_of(self, namespace: str | None) -> Branch:
         loaded = self._loaded or self._current  # old settings suffice: to read them again starts git, which is slow
         self._read_config_state(loaded)  # raises NotARepository
         branch = loaded.plain.branch
-        component = branch.namespace.component if namespace is None else _component(namespace)
-        return branch.store.tip(branch.prefix + component)
+        return branch if namespace is None else replace(branch, namespace=_parse(namespace))
 
     def close(self) -> None:
         if self._loaded is not None:
@@ -231,8 +245,8 @@ class Site:
 
 
 @lru_cache(1024)
-def _component(namespace: str) -> str:
-    return Namespace(namespace).component
+def _parse(namespace: str) -> Namespace:
+    return Namespace(namespace)
 
 
 def _file_state(repository: Repository) -> _FileState:

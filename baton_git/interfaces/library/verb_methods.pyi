@@ -67,6 +67,7 @@ from baton_git.verbs.sharing.review import Waiting
 from baton_git.verbs.sharing.sync import SyncResult
 from baton_git.verbs.upkeep.namespace_moves import DeletedNamespace
 from baton_git.verbs.upkeep.namespace_moves import RenamedNamespace
+from baton_git.verbs.upkeep.namespace_recovery import RecoveredNamespace
 from baton_git.verbs.upkeep.namespace_status import StatusResult
 from baton_git.verbs.upkeep.namespaces import NamespaceList
 from baton_git.verbs.upkeep.packing import PackedStore
@@ -84,6 +85,13 @@ from pathlib import Path
 
 class VerbMethods:
     def run_verb(self, function: VerbFunction[Any, Any], *args: Any, **fields: Any) -> Any: ...
+    def accept_namespace(
+        self,
+        name: str,
+        *,
+        dry_run: bool = False,
+        yes: bool = False,
+    ) -> RecoveredNamespace: ...
     def add_decision(
         self,
         what: str,
@@ -559,6 +567,12 @@ class VerbMethods:
         budget: int = 8000,
         look: bool = False,
     ) -> RestoredAgent: ...
+    def restore_namespace(
+        self,
+        name: str,
+        *,
+        dry_run: bool = False,
+    ) -> RecoveredNamespace: ...
     def resume_handover(
         self,
         *,

@@ -109,7 +109,7 @@ class PageRequest:
             NotFound: the namespace does not exist.
         """
         with self.site.work(self.namespace.text) as ws:
-            if ws.branch.store.tip(ws.branch.ref) is None:
+            if ws.branch.tip() is None:
                 raise NotFound("namespace", str(self.namespace), hint="to create it: baton init")
             yield ws
 

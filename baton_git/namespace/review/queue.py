@@ -164,7 +164,7 @@ class _Review:
 
     def __init__(self, branch: Branch, remote: str) -> None:
         store = branch.store
-        theirs, self.local = store.tip(tracking_refs_of(branch, remote).incoming), store.tip(branch.ref)
+        theirs, self.local = store.tip(tracking_refs_of(branch, remote).incoming), branch.tip()
         if theirs is None or not is_waiting(branch, remote):
             raise NotFound("waiting change", remote, hint="to fetch new changes: baton sync")
         self.branch, self.store, self.theirs = branch, store, theirs

@@ -22,12 +22,10 @@ def count_commits(store: Store, tip: Oid | None, excluded: Oid | None) -> int:
 
 def is_waiting(branch: Branch, remote: str) -> bool:
     """Return whether fetched commits of the remote are not merged into the local branch."""
-    theirs, local = branch.store.tip(tracking_refs_of(branch, remote).incoming), branch.store.tip(branch.ref)
+    theirs, local = branch.store.tip(tracking_refs_of(branch, remote).incoming), branch.tip()
     return theirs is not None and theirs != local and not (local and branch.store.is_ancestor(theirs, local))
 
 
 def count_unsent(branch: Branch, remote: str) -> int:
     """Return the number of local commits that the remote lacked when last seen, at most `COUNTED`."""
-    return count_commits(
-        branch.store, branch.store.tip(branch.ref), branch.store.tip(tracking_refs_of(branch, remote).seen)
-    )
+    return count_commits(branch.store, branch.tip(), branch.store.tip(tracking_refs_of(branch, remote).seen))

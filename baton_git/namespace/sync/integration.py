@@ -52,7 +52,7 @@ def integrate(branch: Branch, accepted: Oid | None, tips: BranchTips, stamp: Com
     """
     integration = Integration(tips.local, problems=_find_own_problems(branch, tips))
     for _ in range(_ATTEMPTS):
-        tip = branch.store.tip(branch.ref)
+        tip = branch.tip()
         step = _plan_step(branch.store, tip, accepted)
         if step is None:
             return replace(integration, tip=tip)
@@ -64,7 +64,7 @@ def integrate(branch: Branch, accepted: Oid | None, tips: BranchTips, stamp: Com
 
 def preview_integration(branch: Branch, accepted: Oid | None) -> list[diff.RecordChange]:
     """Return the changes that `integrate` would make now."""
-    tip = branch.store.tip(branch.ref)
+    tip = branch.tip()
     step = _plan_step(branch.store, tip, accepted)
     return _compare(branch, tip, step.draft, step.tree) if step is not None else []
 

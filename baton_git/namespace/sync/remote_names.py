@@ -72,7 +72,7 @@ def move_on_remote(named_remote: NamedRemote, old: Branch, new: Branch, stamp: C
 
 def _push_new(named_remote: NamedRemote, old: Branch, new: Branch, stamp: CommitStamp) -> Oid:
     remote = named_remote.remote
-    tip = new.store.tip(new.ref)
+    tip = new.tip()
     if tip is None:
         raise NotFound("namespace", str(new.namespace))
     check_remote(remote, old, tip)

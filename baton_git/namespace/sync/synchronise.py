@@ -219,7 +219,7 @@ def _merge_and_plan_push(
 def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
     """Raise Rejected if the remote changed more files than the budget allows."""
     store = branch.store
-    local = store.tip(branch.ref)
+    local = branch.tip()
     if theirs is None or theirs == local:
         return
     base = next(iter(store.merge_bases(local, theirs)), None) if local is not None else None
@@ -254,7 +254,7 @@ _LOST = "run baton sync on a machine that has it, then here again; git fsck list
 
 def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, *, dry_run: bool) -> _Job:
     branch, store = job.branch, job.branch.store
-    tips = BranchTips(store.tip(branch.ref), theirs, store.tip(job.refs.seen))
+    tips = BranchTips(branch.tip(), theirs, store.tip(job.refs.seen))
     for commit in (tips.local, theirs):
         if commit is not None:
             branch.revision_at(commit)  # raises if this is not a namespace or has a newer layout
@@ -361,7 +361,7 @@ def _finish_job(job: _Job) -> SyncOutcome:
     """Update the marker files of hooks, and return the outcome with the number of pending commits."""
     store, component = job.branch.store, job.branch.namespace.component
     try:
-        pending = count_commits(store, store.tip(job.branch.ref), store.tip(job.refs.seen))
+        pending = count_commits(store, job.branch.tip(), store.tip(job.refs.seen))
     except BatonError as error:
         return replace(job.outcome, error=job.outcome.error or error)
     marks = HookMarkers(store.repository.common_dir)

@@ -17,11 +17,11 @@ from baton_git.core.names import Oid, decode, encode
 from baton_git.core.times import iso
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.last_tip import BACKUP
 from baton_git.namespace.revision import CommitStamp
 
 INCOMING = "refs/baton-incoming/"
 REMOTES = "refs/baton-remotes/"
-BACKUP = "refs/baton-backup/"
 
 _ADDRESS = re.compile(r"^[./~]|[:@\\]")
 

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from baton_git.core import layout
-from baton_git.core.errors import BatonError, Corrupt
+from baton_git.core.errors import BatonError, BranchMoved, Corrupt
 from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER
 from baton_git.git.hooks.script import VERSION, read_marker
 from baton_git.git.remotes import child_process
@@ -43,6 +43,11 @@ def check_repository(examination: Examination) -> Iterator[Diagnostic]:
         yield Diagnostic("error", str(opened), advice=opened.hint)
     elif opened is None:
         yield ok("there is no repository here, so only the machine is checked")
+    elif opened.branch.exists and not namespace_exists(opened):
+        yield Diagnostic(
+            "error", f"{opened.branch.namespace} cannot be opened: another program moved or deleted its branch",
+            advice="baton doctor refs shows what happened; baton doctor --fix brings it back",
+        )  # fmt: skip
     elif not namespace_exists(opened):
         yield Diagnostic(
             "warning", f"there is no namespace {opened.branch.namespace} here", advice="to create it: baton init"
@@ -61,9 +66,12 @@ def _open_namespace(ws: Workspace) -> Diagnostic:
 
 
 def namespace_exists(ws: Workspace) -> bool:
-    """Return whether the namespace exists; True if its ref cannot be read."""
+    """Return whether the namespace exists; True if its ref cannot be read, False if another program moved its branch,
+    which the check of the refs reports."""
     try:
-        return ws.branch.store.tip(ws.branch.ref) is not None
+        return ws.branch.tip() is not None
+    except BranchMoved:
+        return False
     except BatonError:
         return True
 
@@ -133,7 +141,7 @@ def _check_hook_scripts(examination: Examination) -> Iterator[Diagnostic]:
 
 def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnostic]:
     """Find data that a newer baton on another machine wrote: a newer layout, or unknown kinds of records."""
-    tip = ws.branch.store.tip(ws.branch.ref)
+    tip = ws.branch.tip()
     if tip is None:
         return
     root = ws.branch.store.folder(ws.branch.store.commit(tip).tree)

@@ -11,15 +11,16 @@ from baton_git.core.output import count_noun
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import identity_of, is_ownerless
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
-from baton_git.git.refs.kept_refs import kept_name
+from baton_git.git.refs.kept_refs import KEPT, kept_name
 from baton_git.git.store.housekeeping import is_running
 from baton_git.namespace.branch import ROOT_AUTHOR, Branch
 from baton_git.namespace.caller import ChangeCaller
+from baton_git.namespace.last_tip import BACKUP
 from baton_git.namespace.machine_state import PendingRename, PendingRenames
 from baton_git.namespace.moving import describe_rename, rename_branch
 from baton_git.namespace.provenance.labels import Vouching
 from baton_git.namespace.revision import CommitStamp
-from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES
+from baton_git.namespace.sync.tracking_refs import INCOMING, REMOTES
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair
 from baton_git.verbs.doctor.examination import Examination
 
@@ -99,9 +100,8 @@ def _find_dead_locks(examination: Examination) -> Iterator[Path]:
     """Yield locks and tickets of baton's refs that no living process holds."""
     common_dir, tickets = examination.common_dir, examination.required_store.locks.folder
     held = {identity_of(path) for path in tickets.glob("ticket-*") if is_ownerless(path) is False}
-    locks = [
-        path for prefix in (examination.prefix, INCOMING, REMOTES, BACKUP) for path in _list_files(common_dir / prefix)
-    ]
+    prefixes = (examination.prefix, KEPT, INCOMING, REMOTES, BACKUP)
+    locks = [path for prefix in prefixes for path in _list_files(common_dir / prefix)]
     for path in (*(path for path in locks if path.suffix == ".lock"), *tickets.glob("ticket-*")):
         if examination.age(path) > LOCK_SECONDS and identity_of(path) not in held:
             yield path

@@ -91,7 +91,7 @@ def _check_remote(ws: Workspace, name: str) -> Iterator[Diagnostic]:
 def _compare(ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None) -> Diagnostic:
     """Compare our branch with that of a remote."""
     store, advice = ws.branch.store, f"baton sync --remote {name}"
-    ours = store.tip(ws.branch.ref)
+    ours = ws.branch.tip()
     if theirs is None and seen is not None:
         settle = f"{advice} --settle merge pushes it again"
         return Diagnostic("error", f"{name} no longer has the branch", "somebody deleted it there", settle)

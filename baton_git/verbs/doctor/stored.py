@@ -14,13 +14,20 @@ from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import count_noun, one_line
 from baton_git.git.files import durable_files
+from baton_git.git.refs.kept_refs import KEPT
 from baton_git.git.refs.packed_refs import packed_below
 from baton_git.git.store import Folder, Store
-from baton_git.namespace.branch import Branch
+from baton_git.namespace.branch import ROOT_AUTHOR, Branch
+from baton_git.namespace.caller import ChangeCaller
 from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.fetch import fetch_and_check
+from baton_git.namespace.last_tip import BACKUP, MovedBranch, describe_move, find_moved, list_moved
+from baton_git.namespace.moving import restore_branch
 from baton_git.namespace.other_prefixes import MOVE, list_misplaced
-from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES, list_known_remotes, tracking_refs_of
+from baton_git.namespace.provenance.labels import Vouching
+from baton_git.namespace.revision import CommitStamp
+from baton_git.namespace.sync.tracking_refs import INCOMING, REMOTES, list_known_remotes, tracking_refs_of
+from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 
@@ -34,11 +41,16 @@ REFETCH_SECONDS = 120.0
 
 
 def check_refs(examination: Examination) -> Iterator[Diagnostic]:
-    """Find refs whose value cannot be read, and baton's branches that a work tree has checked out."""
+    """Find refs whose value cannot be read, baton's branches that another program moved or deleted, and those that a
+    work tree has checked out."""
     store = examination.required_store
     names = _list_refs(examination)
     broken = [finding for ref in names if (finding := _check_ref(store, ref)) is not None]
     yield from broken
+    moved = list_moved(store, examination.prefix)
+    if examination.machine is None:
+        moved = [branch for branch in moved if branch.namespace == examination.ws.branch.namespace]
+    yield from (_describe_moved(examination, branch) for branch in moved)
     heads = [ref for ref in names if ref.startswith(examination.prefix)]
     for ref in heads:
         work_tree = store.find_checkout(ref)
@@ -49,7 +61,7 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
                 "switch that work tree to another branch",
             )  # fmt: skip
     yield from _describe_misplaced(examination)
-    if not broken:
+    if not broken and not moved:
         yield ok(f"{count_noun(len(heads), 'namespace')}, {count_noun(len(names) - len(heads), 'private ref')}")
 
 
@@ -73,7 +85,7 @@ def _list_refs(examination: Examination) -> list[str]:
     """Return all refs of baton, readable or not; only those of the namespace if the machine is not examined."""
     common_dir = examination.common_dir
     names: set[str] = set()
-    for prefix in (examination.prefix, INCOMING, REMOTES, BACKUP):
+    for prefix in (examination.prefix, KEPT, INCOMING, REMOTES, BACKUP):
         names.update(ref for ref, _ in packed_below(examination.required_store.ref_files.packed, prefix))
         files = (path for path in (common_dir / prefix).rglob("*") if path.is_file() and path.suffix != ".lock")
         names.update(path.relative_to(common_dir).as_posix() for path in files)
@@ -94,6 +106,35 @@ def _check_ref(store: Store, ref: str) -> Diagnostic | None:
             error.hint, _make_ref_repair(store, ref),
         )  # fmt: skip
     return None
+
+
+def _describe_moved(examination: Examination, moved: MovedBranch) -> Diagnostic:
+    store, prefix = examination.required_store, examination.prefix
+    branch = Branch(store, moved.namespace, prefix)
+    stamp = _make_stamp(examination)
+    path = store.repository.common_dir / moved.ref
+    repair = Repair(
+        f"Put the branch of {moved.namespace} back to {moved.known[:10]}, its last known revision",
+        partial(_restore_moved, branch, stamp),
+        lambda: [path],
+    )
+    return Diagnostic(
+        "error", describe_move(store, moved), "git branch -D, git reset, a refspec or a clean-up script can do that",
+        "" if store.is_stored(moved.known) else "git fetch it from a clone that has it",
+        repair if store.is_stored(moved.known) else None,
+    )  # fmt: skip
+
+
+def _make_stamp(examination: Examination) -> CommitStamp:
+    if isinstance(examination.opened, Workspace):
+        return examination.opened.stamp("doctor", examination.now)
+    return CommitStamp("doctor", examination.now, ROOT_AUTHOR, ChangeCaller(None, Vouching()))
+
+
+def _restore_moved(branch: Branch, stamp: CommitStamp) -> None:
+    moved = find_moved(branch.store, branch.prefix, branch.namespace)
+    if moved is not None:  # nobody has repaired it meanwhile
+        restore_branch(branch, moved, stamp)
 
 
 def _make_ref_repair(store: Store, ref: str) -> Repair | None:

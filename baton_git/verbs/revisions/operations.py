@@ -147,7 +147,7 @@ def make_commit_argument(entry: LogEntry) -> str:
 
 
 def _check_exists(ws: Workspace) -> None:
-    if ws.branch.store.tip(ws.branch.ref) is None:
+    if ws.branch.tip() is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init creates it")
 
 

@@ -196,7 +196,7 @@ def _list_branches(ws: Workspace) -> list[Branch]:
     branches = [
         candidate
         for candidate in candidates
-        if (tip := branch.store.tip(candidate.ref)) is not None and candidate.is_namespace(tip)
+        if (tip := branch.store.tip(candidate.ref)) is None or candidate.is_namespace(tip)
     ]
     return branches or [branch]
 

@@ -9,11 +9,12 @@ from typing import Any
 from pydantic import Field
 
 from baton_git.core.kinds import KINDS
-from baton_git.core.names import Namespace
+from baton_git.core.names import Namespace, Oid
 from baton_git.core.verb import REPLACES, Input, Option, Result, verb
 from baton_git.git.remotes import open_remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.extent import make_unconfirmed
+from baton_git.namespace.last_tip import find_moved
 from baton_git.namespace.machine_state import PendingRenames
 from baton_git.namespace.moving import check_rename, delete_branch, rename_branch
 from baton_git.namespace.remote_selection import check_configured
@@ -68,7 +69,7 @@ class DeletedNamespace(NamespaceChange):
     """The result of a deletion."""
 
     backup: str | None = Field(
-        description="The backup ref of its newest revision; null if nothing was deleted.",
+        description="The backup ref of its newest revision; null if there is none.",
         examples=["refs/baton-backup/memory-hall/20260617T123000Z-4f2a91c0"],
     )
 
@@ -98,14 +99,14 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
         Unsettled: the remote has commits that are not here.
         Busy: other writers kept changing the branch.
     """
-    old, new_name = _branch_of(ws, verb_input.name), Namespace(verb_input.new_name)
+    old, new_name = branch_named(ws, verb_input.name), Namespace(verb_input.new_name)
     new = check_rename(old, new_name)
     remote, stamp = open_named_remote(ws, verb_input.remote), ws.stamp("rename", now)
-    here = old if old.store.tip(old.ref) is not None else new  # to complete an interrupted rename
-    about = {**_describe(here), "namespace": verb_input.name, "new_name": str(new_name)}
+    here = old if old.tip() is not None else new  # to complete an interrupted rename
+    about = {**describe_namespace(here, here.tip()), "namespace": verb_input.name, "new_name": str(new_name)}
     if remote is not None:
         for branch in (old, new):
-            check_remote(remote.remote, branch, here.store.tip(here.ref))
+            check_remote(remote.remote, branch, here.tip())
     if not verb_input.dry_run:
         if remote is not None and not verb_input.yes:
             raise make_unconfirmed(f"{verb_input.name} would be renamed on {verb_input.remote} too")
@@ -130,7 +131,8 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
 def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) -> DeletedNamespace:
     """Delete a namespace. A backup ref of this repository keeps its newest revision.
 
-    Later writes do not create the namespace again; `init` does, and so does `sync` while the remote still has it.
+    Later writes do not create the namespace again; `init` does, and so does `sync` while the remote still has it. If
+    another program deleted the branch, this accepts it.
 
     Raises:
         Unconfirmed: `yes` is not set.
@@ -139,10 +141,12 @@ def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) 
         Unsettled: the remote has commits that are not here.
         Busy: other writers kept changing the branch.
     """
-    branch = _branch_of(ws, verb_input.name)
-    branch.check_exists()
-    about, remote = _describe(branch), open_named_remote(ws, verb_input.remote)
-    kept = branch.store.tip(branch.ref)
+    branch = branch_named(ws, verb_input.name)
+    moved = find_moved(branch.store, branch.prefix, branch.namespace)
+    if moved is None:
+        branch.check_exists()
+    kept = branch.tip() if moved is None else moved.now or moved.known
+    about, remote = describe_namespace(branch, kept), open_named_remote(ws, verb_input.remote)
     if remote is not None:
         check_remote(remote.remote, branch, kept)
     backup = None
@@ -152,11 +156,12 @@ def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) 
             raise make_unconfirmed(f"{verb_input.name} would be deleted{where}")
         backup = delete_branch(branch, ws.stamp("delete", now), ws.environment)
         if remote is not None:
-            delete_on_remote(remote, branch, branch.store.tip(backup))
+            delete_on_remote(remote, branch, branch.store.tip(backup) if backup is not None else None)
     return DeletedNamespace(**about, remote=verb_input.remote, dry_run=verb_input.dry_run, backup=backup)
 
 
-def _branch_of(ws: Workspace, name: str) -> Branch:
+def branch_named(ws: Workspace, name: str) -> Branch:
+    """Return the branch of a namespace that the caller named, which no write creates."""
     return replace(ws.branch, namespace=Namespace(name), may_begin=False, is_named=True)
 
 
@@ -168,8 +173,11 @@ def open_named_remote(ws: Workspace, name: str | None) -> NamedRemote | None:
     return NamedRemote(open_remote(ws.branch.store.repository, name, ws.environment), name, ws.environment)
 
 
-def _describe(branch: Branch) -> dict[str, Any]:
-    revision = branch.read()
+def describe_namespace(branch: Branch, tip: Oid | None) -> dict[str, Any]:
+    """Return the fields of a `NamespaceChange` that describe a namespace at a commit."""
+    if tip is not None and not branch.store.is_stored(tip):
+        return {"namespace": str(branch.namespace), "revision": 0, "commit": tip, "records": 0}
+    revision = branch.read() if tip is None else branch.revision_at(tip)
     return {
         "namespace": str(branch.namespace),
         "revision": revision.number,

@@ -918,3 +918,40 @@ def test_a_record_that_cannot_be_read_leaves_the_rest_of_the_brief(hook: Hook, r
     assert "Use git" in text
     assert "FU-1" in text
     assert "is missing" in text
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_a_session_is_told_once_that_another_program_deleted_the_branch(hook, session, git, repo, baton, pack):
+    baton("followup", "add", "A", "--id", "FU-1")
+    hook("SessionStart", source="startup")
+    tip = git(repo, "rev-parse", "baton/work")
+    if pack:
+        git(repo, "pack-refs", "--all", "--prune")
+    assert hook("UserPromptSubmit", prompt="go on") is None
+    git(repo, "branch", "-q", "-D", "baton/work")
+    said = context(hook("UserPromptSubmit", prompt="go on"))
+    assert tip[:10] in said
+    assert "baton namespace restore work" in said
+    assert "namespace delete" not in said
+    assert hook("UserPromptSubmit", prompt="go on") is None
+    assert hook("Stop", last_assistant_message="done") is None
+    assert tip[:10] in context(hook("SessionStart", NEW, source="startup"))
+    assert git(repo, "for-each-ref", "refs/heads/baton") == ""
+    baton("namespace", "restore", "work")
+    assert "FU-1" in context(hook("UserPromptSubmit", NEW, prompt="go on"))
+
+
+def test_a_new_session_is_told_of_a_deleted_branch_if_nothing_else_of_baton_is_left(hook, git, repo, baton):
+    baton("followup", "add", "A")
+    tip = git(repo, "rev-parse", "baton/work")
+    git(repo, "branch", "-q", "-D", "baton/work")
+    shutil.rmtree(repo / ".git/baton")
+    assert tip[:10] in context(hook("SessionStart", source="startup"))
+
+
+def test_a_session_is_told_that_another_program_moved_the_branch_back(hook, git, repo, baton):
+    baton("followup", "add", "A", "--id", "FU-1")
+    hook("SessionStart", source="startup")
+    tip = git(repo, "rev-parse", "baton/work")
+    git(repo, "update-ref", "refs/heads/baton/work", "baton/work~1")
+    assert tip[:10] in context(hook("UserPromptSubmit", prompt="go on"))

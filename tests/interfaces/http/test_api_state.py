@@ -101,3 +101,39 @@ def test_validate_reports_a_branch_without_faults(api: Any) -> None:
     assert found.headers["etag"] == api.get("/v1/status").headers["etag"]
     assert (told["ok"], told["faulty"]) == (True, [])
     assert told["checked"] > 1
+
+
+def test_a_branch_that_another_program_moved_is_reported_also_where_reads_are_cached(api: Any, git: Any) -> None:
+    for id_ in ("OL-1", "OL-2"):
+        api.post("/v1/loops", {**LOOP, "id": id_}, code=201)
+    ref = api.post("/v1/namespaces", {"namespace": api.namespace}).json()["ref"]
+    tip = git(api.folder, "rev-parse", ref)
+    read = {"namespace": api.namespace}
+    before = git(api.folder, "rev-parse", f"{ref}~1")
+    git(api.folder, "update-ref", ref, before)
+    git(api.folder, "update-ref", ref, tip)
+    api.post("/v1/baton/read", read)
+    for command in (("update-ref", ref, before), ("update-ref", "-d", ref)):
+        git(api.folder, *command)
+        for method, path, body in (
+            ("GET", "/v1/state", None), ("GET", "/v1/status", None), ("POST", "/v1/loops", {**LOOP, "id": "OL-3"}),
+        ):  # fmt: skip
+            problem = api.problem(method, path, 409, body)
+            assert (problem["error"], problem["known"]) == ("branch_moved", tip)
+            assert tip[:10] in problem["detail"]
+        assert tip[:10] in api.ask("POST", "/v1/baton/read", read, code=409).text
+        assert tip[:10] in api.ask("POST", "/v1/baton/write", {**read, "baton": {"session_id": "s"}}, code=409).text
+    assert not git(api.folder, "for-each-ref", ref)
+    name = api.namespace.replace(":", "%3A")
+    assert api.post(f"/v1/namespaces/{name}/restore", {}).json()["commit"] == tip
+    assert api.get("/v1/status").json()["open_loops"] == {"open": 2}
+
+
+def test_a_cached_read_notices_that_the_branch_was_moved_back_to_what_is_cached(api: Any, git: Any, baton: Any) -> None:
+    api.post("/v1/loops", {**LOOP, "id": "OL-1"}, code=201)
+    api.post("/v1/baton/read", {"namespace": api.namespace})
+    ref = api.post("/v1/namespaces", {"namespace": api.namespace}).json()["ref"]
+    cached = git(api.folder, "rev-parse", ref)
+    baton("loop", "add", "x", "--expect", "y", "-n", api.namespace, cwd=api.folder)
+    git(api.folder, "update-ref", ref, cached)
+    api.ask("POST", "/v1/baton/read", {"namespace": api.namespace}, code=409)

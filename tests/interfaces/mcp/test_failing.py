@@ -80,3 +80,13 @@ def test_a_bug_is_reported_as_a_bug_and_leaves_a_report(here, monkeypatch, tmp_p
 
 def test_control_characters_are_escaped_in_errors(here):
     assert "\x1b" not in refusal("loop_verify", id="\x1b[31m", result="passed")
+
+
+@pytest.mark.parametrize("tool", ["boot", "status", "ready", "followup_add", "wrap"])
+def test_a_branch_that_another_program_deleted_is_reported(here, baton, git, top, tool):
+    baton("followup", "add", "A")
+    tip = git(top, "rev-parse", "baton/work")
+    git(top, "branch", "-q", "-D", "baton/work")
+    text = refusal(tool, **{"followup_add": {"item": "x"}, "wrap": {"context": "c"}}.get(tool, {}))
+    assert tip[:10] in text
+    assert "baton namespace restore work" in text

@@ -86,10 +86,10 @@ def test_a_namespace_of_any_name_is_reached_by_the_links_of_the_page(baton: Any,
         assert served.path("board", name) == link
 
 
-def test_an_empty_repository_has_a_page_with_the_first_step(serve: Any, git: Any, top: Any) -> None:
+def test_an_empty_repository_has_a_page_with_the_first_step(serve: Any, baton: Any) -> None:
     served = serve(whole=True)
     for name in ("shop", "work"):
-        git(top, "update-ref", "-d", f"refs/heads/baton/{name}")
+        baton("namespace", "delete", name, "--yes")
     text = served.get("/").text
     assert "baton init" in text
     assert "baton boot" in text

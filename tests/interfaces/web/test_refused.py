@@ -135,3 +135,17 @@ def test_a_rejected_review_form_keeps_its_choices(world: World, serve: Any) -> N
     served.post("review", {**fields, **choice, "remote": "nowhere"}, code=409)
     served.send("review", choice)
     assert "1 record from" in served.get("review").text
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_branch_that_another_program_moved_is_reported_on_every_page(
+    baton: Any, git: Any, top: Any, serve: Any, *, deleted: bool
+) -> None:
+    some_work(baton)
+    served = serve()
+    tip = git(top, "rev-parse", "refs/heads/baton/shop")
+    git(top, "update-ref", *(("-d", "refs/heads/baton/shop") if deleted else ("refs/heads/baton/shop", f"{tip}~1")))
+    for page in ("/", served.path("board"), served.path("timeline"), served.path("conflicts")):
+        text = served.client.get(page, follow_redirects=True).text
+        assert tip[:10] in text, page
+        assert "baton namespace restore" in text

@@ -235,6 +235,7 @@ def test_the_state_of_a_remote_against_the_branch_is_reported(
     assert findings("remotes")[0]["summary"] == "origin lacks 1 commit of ours"
     git(top, "push", "-q", "origin", f"{branch}:{branch}")
     git(top, "update-ref", branch, first)
+    baton("namespace", "accept", "work", "--yes")
     assert findings("remotes")[0]["summary"] == "origin is ahead by 1 commit"
     git(there, "update-ref", "-d", branch)
     deleted = findings("remotes", code=1)[0]

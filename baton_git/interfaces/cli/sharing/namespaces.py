@@ -25,6 +25,7 @@ from baton_git.verbs.upkeep.namespace_moves import (
     delete_namespace,
     rename_namespace,
 )
+from baton_git.verbs.upkeep.namespace_recovery import AcceptNamespace, RecoveredNamespace, accept_namespace
 from baton_git.verbs.upkeep.namespaces import NamespaceList, NamespaceSummary
 from baton_git.verbs.upkeep.prefix_move import MovedNamespaces, MoveNamespaces, move_namespaces
 
@@ -153,9 +154,27 @@ def _describe_due(row: NamespaceSummary) -> str:
     )
 
 
+def _accept(app: App, ws: Workspace, verb_input: AcceptNamespace, values: Values) -> RecoveredNamespace:
+    """Accept where another program moved a branch. Without `--yes`, a person must confirm."""
+    if not verb_input.dry_run and not verb_input.yes:
+        preview = accept_namespace(ws, app.now, verb_input.model_copy(update={"dry_run": True}))
+        _confirm(f"Go on with {preview.namespace} as it is now ({_size(preview)})?", "changed")
+    return accept_namespace(ws, app.now, verb_input.model_copy(update={"yes": True}))
+
+
+def _render_recovered(app: App, result: RecoveredNamespace) -> None:
+    app.answer(result.as_data(), "")
+    verb = "would be" if result.dry_run else "is"
+    app.say(flat(f"{result.namespace} {verb} at {result.commit[:10]} ({_size(result)})"))
+    if result.backup is not None:
+        app.say(f"a backup has the other revision: {result.backup}")
+
+
 ADDITIONS = {
     "namespace list": Addition(render=_render_list),
     "namespace rename": Addition(run=_rename, render=_render_renamed),
     "namespace move": Addition(run=_move, render=_render_moved),
+    "namespace restore": Addition(render=_render_recovered),
+    "namespace accept": Addition(run=_accept, render=_render_recovered),
     "namespace delete": Addition(run=_delete, render=_render_deleted),
 }

@@ -76,7 +76,7 @@ def sync_command(
             planned = sync(ws, app.now, remote or named, replace(options, dry_run=True), settle=settle)
             confirm_extent(app, _list_changes(planned), ws.branch.read().state)
         done = sync(ws, app.now, remote or named, options, settle=settle)
-        is_here = ws.branch.store.tip(ws.branch.ref) is not None
+        is_here = ws.branch.exists
         open_conflicts = [] if dry_run else _list_conflicts(ws, done)
     app.answer(done.as_data(), LINES.join(format_changes(_list_changes(done))))
     lines = (

@@ -1,0 +1,263 @@
+"""A branch that another program deleted, moved back or replaced: what every command says, and how it comes back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from baton_git.core.names import Namespace
+from baton_git.git.refs.kept_refs import OpenKeptRef, kept_name
+from baton_git.git.store import Repository, Store
+from baton_git.namespace import last_tip
+from baton_git.namespace.machine_state import GoneNamespaces
+
+REF = "refs/heads/baton/work"
+KEPT_REF = kept_name(REF)
+COMMANDS = (
+    ("list",), ("status",), ("ready",), ("log",), ("show", "FU-1"), ("read",), ("diff", "1"), ("validate",),
+    ("recall", "A"), (), ("conflicts",), ("handoff",), ("boot",), ("wrap", "--context", "c"), ("init",),
+    ("followup", "add", "C"), ("followup", "done", "FU-1"), ("undo",), ("rollback", "1", "--yes"),
+    ("namespace", "rename", "work", "other"), ("todo", "list"), ("boot", "--json"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def tip(baton, git, top):
+    """Fill the namespace with two records; return its tip."""
+    baton("followup", "add", "A", "--id", "FU-1")
+    baton("followup", "add", "B", "--id", "FU-2")
+    return git(top, "rev-parse", REF)
+
+
+def _delete(git, top):
+    git(top, "branch", "-D", "baton/work")
+    git(top, "gc", "-q", "--prune=now")
+
+
+def _move_back(git, top):
+    git(top, "update-ref", REF, f"{REF}~1")
+    git(top, "gc", "-q", "--prune=now")
+
+
+def _replace(git, top):
+    other = git(top, "commit-tree", f"{REF}~1^{{tree}}", "-p", f"{REF}~1", "-m", "mine")
+    git(top, "update-ref", REF, other)
+
+
+MOVES = {"deleted": _delete, "older": _move_back, "different": _replace}
+
+
+@pytest.mark.parametrize("change", MOVES)
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_says_what_happened_and_changes_nothing(baton, git, top, tip, change, words):
+    MOVES[change](git, top)
+    refs = git(top, "for-each-ref")
+    done = baton(*words, code=3)
+    said = done.out + done.err
+    assert tip[:10] in said
+    assert "baton namespace restore work" in said
+    assert "was written" not in said
+    assert git(top, "for-each-ref") == refs
+
+
+@pytest.mark.parametrize("change", MOVES)
+def test_the_command_that_is_named_brings_it_back(baton, git, top, tip, change):
+    MOVES[change](git, top)
+    moved = git(top, "for-each-ref", REF, "--format=%(objectname)")
+    done = baton("namespace", "restore", "work", "--json").json
+    assert done["commit"] == git(top, "rev-parse", REF) == tip
+    assert {row["id"] for row in baton("list", "followups", "--json").json["records"]} == {"FU-1", "FU-2"}
+    assert (done["backup"] is None) == (change == "deleted")
+    assert moved in git(top, "for-each-ref", "refs/baton-backup/")
+    assert baton("namespace", "restore", "work", "--json").json["backup"] is None
+
+
+@pytest.mark.parametrize("change", MOVES)
+def test_doctor_finds_it_and_repairs_it(baton, git, top, tip, change):
+    MOVES[change](git, top)
+    now = git(top, "for-each-ref", REF, "--format=%(objectname)")
+    [finding] = [part for part in baton("doctor", "refs", "--json", code=1).json["findings"] if part["repair"]]
+    assert tip[:10] in finding["summary"]
+    baton("doctor", "--fix", "--yes", code=None)
+    assert git(top, "rev-parse", REF) == tip
+    assert "error" not in [part["severity"] for part in baton("doctor", "refs", "--json").json["findings"]]
+    baton("doctor", "--undo", "--yes")
+    assert git(top, "for-each-ref", REF, "--format=%(objectname)") == now
+    baton("list", code=3)
+
+
+@pytest.mark.parametrize("change", ["older", "different"])
+def test_a_move_that_a_person_wants_is_accepted_with_one_command(baton, git, top, tip, change):
+    MOVES[change](git, top)
+    now = git(top, "rev-parse", REF)
+    baton("namespace", "accept", "work", code=2)
+    backup = baton("namespace", "accept", "work", "--yes", "--json").json["backup"]
+    assert git(top, "rev-parse", backup) == tip
+    assert git(top, "rev-parse", REF) == git(top, "rev-parse", KEPT_REF) == now
+    baton("followup", "add", "C")
+
+
+def test_a_deletion_that_a_person_wants_is_accepted_with_one_command(baton, git, top, tip):
+    _delete(git, top)
+    baton("namespace", "accept", "work", "--yes", code=3)
+    backup = baton("namespace", "delete", "work", "--yes", "--json").json["backup"]
+    assert git(top, "rev-parse", backup) == tip
+    assert git(top, "for-each-ref", KEPT_REF) == ""
+    assert "it was deleted on this machine" in baton("list", code=1).err
+    baton("init")
+    baton("followup", "add", "C")
+
+
+def test_what_git_moves_forward_is_accepted_without_a_word(baton, git, top, tip):
+    git(top, "worktree", "add", "-q", "../tree", "baton/work")
+    tree = top.parent / "tree"
+    (tree / "follow_ups" / "FU-2.toml").unlink()
+    git(tree, "commit", "-qam", "by hand")
+    by_hand = git(top, "rev-parse", REF)
+    done = baton("list", "followups")
+    assert "FU-2" not in done.out
+    assert not done.err
+    assert git(top, "rev-parse", KEPT_REF) == by_hand
+    git(tree, "reset", "-q", "--hard", "HEAD~1")
+    assert by_hand[:10] in baton("list", code=3).err
+    git(top, "fetch", "-q", ".", f"+{by_hand}:{REF}", "--update-head-ok")
+    baton("list")
+
+
+def test_a_tip_of_git_becomes_the_last_known_one_even_if_baton_never_writes_on_it(baton, git, top, tip):
+    new = git(top, "commit-tree", f"{REF}^{{tree}}", "-p", REF, "-m", "by hand")
+    git(top, "update-ref", REF, new)
+    baton("list")
+    git(top, "update-ref", REF, tip)  # the tip that baton wrote last
+    assert new[:10] in baton("list", code=3).err
+
+
+@pytest.mark.parametrize("lost", [KEPT_REF, "note", "folder"])
+def test_one_of_the_two_places_is_enough(baton, git, top, tip, lost):
+    if lost == KEPT_REF:
+        git(top, "update-ref", "-d", KEPT_REF)
+    else:
+        shutil.rmtree(top / ".git/baton" / ("last" if lost == "note" else ""))
+    assert "FU-2" in baton("list").out
+    git(top, "branch", "-D", "baton/work")
+    assert tip[:10] in baton("list", code=3).err
+    baton("namespace", "restore", "work")
+    baton("followup", "add", "C")
+    assert git(top, "rev-parse", KEPT_REF) == git(top, "rev-parse", REF)  # made again by the write
+
+
+def test_a_fetch_that_prunes_all_refs_is_noticed_too(baton, git, top, tip):
+    git(top, "init", "-q", "--bare", "../empty.git")
+    git(top, "push", "-q", "../empty.git", "main")
+    git(top, "fetch", "-q", "--prune", "--update-head-ok", "../empty.git", "+refs/*:refs/*")
+    assert git(top, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+    assert tip[:10] in baton("list", code=3).err
+    baton("namespace", "restore", "work")
+    assert "FU-2" in baton("list").out
+
+
+def test_a_lost_commit_is_named_even_if_it_cannot_be_restored(baton, git, top, tip):
+    for ref in (KEPT_REF, REF):
+        git(top, "update-ref", "-d", ref)
+    git(top, "gc", "-q", "--prune=now")
+    said = baton("list", code=3).err
+    assert tip[:10] in said
+    assert "no longer here" in said
+    baton("namespace", "restore", "work", code=1)
+    assert "another program moved or deleted its branch" in baton("doctor", "repository", code=1).out
+    baton("namespace", "delete", "work", "--yes")
+    baton("init")
+    baton("followup", "add", "C")
+
+
+def test_a_clone_is_new_and_a_mirror_does_no_harm(baton, git, top, tip):
+    git(top, "clone", "-q", "--bare", ".", "../bare.git")
+    mirror = top.parent / "mirror.git"
+    git(top, "init", "-q", "--bare", str(mirror))
+    git(top, "push", "-q", "--mirror", str(mirror))
+    assert git(mirror, "rev-parse", KEPT_REF) == tip
+    for folder in (top.parent / "bare.git", mirror):
+        git(folder, "update-ref", REF, f"{tip}~1")  # others push to it
+        assert "FU-1" in baton("list", "--namespace", "work", cwd=folder).out
+        baton("followup", "add", "D", "--namespace", "work", cwd=folder)
+        assert git(folder, "rev-parse", KEPT_REF) == git(folder, "rev-parse", REF)
+
+
+def test_a_sync_does_not_take_the_older_branch_of_the_remote(baton, git, top, tip):
+    git(top, "init", "-q", "--bare", "../remote.git")
+    git(top, "remote", "add", "origin", "../remote.git")
+    git(top, "push", "-q", "origin", f"{tip}~1:{REF}")
+    baton("sync", "--dry-run")
+    for change in MOVES.values():
+        change(git, top)
+        before = git(top, "for-each-ref", REF)
+        assert tip[:10] in baton("sync", code=3).err
+        assert tip[:10] in baton("boot", code=3).err
+        assert git(top, "for-each-ref", REF) == before
+        assert git(top.parent / "remote.git", "rev-parse", REF) == git(top, "rev-parse", f"{tip}~1")
+        baton("namespace", "restore", "work")
+
+
+def test_a_namespace_of_the_remote_does_not_take_the_place_of_a_deleted_one(baton, git, top, tip):
+    git(top, "init", "-q", "--bare", "../remote.git")
+    git(top, "remote", "add", "origin", "../remote.git")
+    git(top, "push", "-q", "origin", f"{tip}:refs/heads/baton/other")
+    git(top, "fetch", "-q", "origin")
+    git(top, "config", "--unset-all", "baton.namespace", code=5)
+    _delete(git, top)
+    assert tip[:10] in baton("list", code=3).err
+
+
+def test_all_namespaces_are_compared(baton, git, top, tip):
+    baton("init", "--namespace", "other")
+    baton("followup", "add", "X", "--namespace", "other")
+    git(top, "branch", "-D", "baton/other")
+    baton("list", "--namespace", "work")
+    rows = {row["namespace"]: row for row in baton("namespace", "list", "--json").json["namespaces"]}
+    assert "namespace restore other" in rows["other"]["unreadable"]
+    assert "namespace restore other" in baton("doctor", "refs", code=1).out
+    baton("doctor", "--fix", "--yes", code=None)
+    assert "X" in baton("list", "--namespace", "other").out
+
+
+def test_a_write_that_was_killed_before_the_kept_ref_is_no_moved_branch(baton, git, top, tip, monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OpenKeptRef, "write", killed)
+    baton("followup", "add", "C", "--id", "FU-3", code=None)
+    monkeypatch.undo()
+    assert git(top, "rev-parse", KEPT_REF) == tip
+    assert git(top, "rev-parse", f"{REF}~1") == tip
+    assert "FU-3" in baton("list").out
+
+
+def test_an_older_baton_beside_this_one_is_no_other_program(baton, git, top, tip):
+    """It moves the branch and the note of its last write; it deletes and renames without the kept ref."""
+    new = git(top, "commit-tree", f"{REF}^{{tree}}", "-p", f"{REF}~1", "-m", "reset by sync --settle theirs")
+    git(top, "update-ref", REF, new)
+    with Store(Repository.open(top)) as store:
+        store.ref_files.last_good.note(REF, new)
+        baton("list")
+        git(top, "update-ref", "refs/baton-backup/work/20260617T123000Z-4f2a91c0", new)
+        GoneNamespaces(store.repository.common_dir).note(Namespace("work"), None)
+        git(top, "update-ref", "-d", REF)
+        assert last_tip.read_tip(store, "refs/heads/baton/", Namespace("work")) is None
+    assert "it was deleted on this machine" in baton("list", code=1).err
+
+
+def test_a_branch_that_baton_created_again_can_vanish_again(baton, git, top, tip):
+    baton("namespace", "delete", "work", "--yes")
+    baton("init")
+    baton("followup", "add", "C")
+    new = git(top, "rev-parse", REF)
+    _delete(git, top)
+    assert new[:10] in baton("list", code=3).err
+
+
+def test_the_error_has_the_details_for_programs(baton, git, top, tip):
+    _move_back(git, top)
+    error = json.loads(baton("list", "--json", code=3).out)
+    assert (error["error"], error["change"], error["known"]) == ("branch_moved", "older", tip)
