@@ -22,7 +22,7 @@ if [ "$event" = post-rewrite ]; then # store which commit replaced which, becaus
 else
   previous "$@"
   status=$?
-  run_lfs "$@" || status=$?
+  run_kept_out "$@" || status=$?
 fi
 case $event in
   post-commit) [ ! -d "$dir/rebase-merge" ] || exit "$status" ;; # post-rewrite runs when the rebase is finished

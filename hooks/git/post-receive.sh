@@ -3,6 +3,7 @@
 input=$(cat)
 print_input | previous "$@"
 status=$?
+print_input | run_kept_out || status=$?
 while read -r _ _ ref; do
   case $ref in
     "$prefix"*/*) ;;

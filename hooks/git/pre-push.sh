@@ -43,7 +43,7 @@ END
 
 read_input
 print_input | previous "$@" || exit
-print_input | run_lfs "$@" || exit
+print_input | run_kept_out "$@" || exit
 [ -z "${BATON_HOOK-}" ] && [ "$1" != "$2" ] || exit 0
 case $input in *" $prefix"*) note_pushed "$1" ;; esac
 none_in "$common/baton/unsent" && ! find_published "$1" && exit 0

@@ -1,49 +1,69 @@
 """Find out what baton's hooks and the hooks of other tools take from each other: the place, or the input.
 
-Git LFS installs its hooks only where there are none, and is silent if there are. A script of baton in such a place
-runs the hook of Git LFS itself (`hooks/git/lfs.sh`). Git passes lines to some hooks, and a tool that runs baton's
-script may not pass them on.
+Git LFS and git-annex install their hooks only where there are none, and Git LFS may be silent about that. A script of
+baton in such a place runs their hooks itself (`hooks/git/kept-out.sh`). Git passes lines to some hooks, and a tool that
+runs baton's script may not pass them on.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from baton_git.git.hooks.inspection import exists, is_program, read_hook
 from baton_git.git.hooks.location import WITH_INPUT, HookLocation
 from baton_git.git.hooks.script import BACKUP, PRE_COMMITS
 
-LFS_EVENTS: Final = ("pre-push", "post-checkout", "post-commit", "post-merge")
-"""The events for which Git LFS 3 installs hooks."""
-_RUNS_LFS = re.compile(rb"^[^#\n]*(?:git[- ]lfs|lefthook)", re.MULTILINE)
-"""A command that runs the hook of Git LFS; lefthook does that without naming it."""
+
+class _KeptOut(NamedTuple):
+    """A tool that installs its hooks only where there are none, with the commands of its hooks by event."""
+
+    name: str
+    commands: Mapping[str, str]
+    pattern: re.Pattern[bytes]
+
+
+_LFS: Final = _KeptOut(
+    "git-lfs",
+    {event: f"git lfs {event}" for event in ("pre-push", "post-checkout", "post-commit", "post-merge")},
+    re.compile(rb"^[^#\n]*(?:git[- ]lfs|lefthook)", re.MULTILINE),  # lefthook runs them without naming them
+)
+_ANNEX: Final = _KeptOut(
+    "git-annex",
+    {
+        "post-checkout": "git annex smudge --update", "post-merge": "git annex smudge --update",
+        "post-receive": "git annex post-receive",
+    },
+    re.compile(rb"^[^#\n]*git[- ]annex", re.MULTILINE),
+)  # fmt: skip
+"""Seen with Git LFS 3.3.0 and git-annex 10.20230126."""
 _READS_INPUT = re.compile(r"^[^#]*\b(?:git[- ]lfs|lefthook|pre-commit|read|cat|xargs)\b")
 
 _TOOLS: Final = {
     "pre-commit": PRE_COMMITS,
     "lefthook": re.compile(rb"lefthook", re.IGNORECASE),
     "Git LFS": re.compile(rb"git[- ]lfs"),
+    "git-annex": re.compile(rb"git[- ]annex"),
     "overcommit": re.compile(rb"overcommit", re.IGNORECASE),
     "husky": re.compile(rb"husky"),
 }
 """The tools whose hooks are recognized, most specific first."""
-
-Standing = Literal["stands in", "keeps out"]
 
 
 class Neighbours(NamedTuple):
     """What baton's hook of one event does to another tool, and what another tool does to it.
 
     Attributes:
-        lfs: `stands in` if baton's script runs the hook of Git LFS, whose place it takes; `keeps out` if it takes the
-            place and does not run it; None if Git LFS is not used here, or another script runs it.
+        stands_in: by the name of a tool, the command of its hook that baton's script runs, because it has its place.
+        keeps_out: the same for a script that has the place and does not run it.
         input_problem: why the script does not get the lines that git writes for the hook; empty if it does.
     """
 
-    lfs: Standing | None = None
+    stands_in: Mapping[str, str] = MappingProxyType({})
+    keeps_out: Mapping[str, str] = MappingProxyType({})
     input_problem: str = ""
 
 
@@ -57,7 +77,10 @@ def find_neighbours(location: HookLocation, event: str, script: Path) -> Neighbo
         StoreError: git cannot be run, or a hook cannot be read.
     """
     problem = next(_input_problems(location, event, script), "") if event in WITH_INPUT else ""
-    return Neighbours(_find_lfs_standing(location, event, script), problem)
+    left_out = {tool.name: tool.commands[event] for tool in _find_left_out(location, event, script)}
+    if b"\nrun_kept_out() {\n" in (read_hook(script) or b""):
+        return Neighbours(stands_in=left_out, input_problem=problem)
+    return Neighbours(keeps_out=left_out if location.mode != "configured" else {}, input_problem=problem)
 
 
 def name_tool(hook: bytes) -> str:
@@ -68,15 +91,16 @@ def name_tool(hook: bytes) -> str:
 # --- the place
 
 
-def _find_lfs_standing(location: HookLocation, event: str, script: Path) -> Standing | None:
-    if event not in LFS_EVENTS or location.mode == "configured" or not uses_lfs(location):
-        return None
-    if any(_RUNS_LFS.search(text) for text in _other_scripts(location, event, script)):
-        return None
-    return "stands in" if b"\nrun_lfs() {\n" in (read_hook(script) or b"") else "keeps out"
+def _find_left_out(location: HookLocation, event: str, script: Path) -> Iterator[_KeptOut]:
+    """Yield the tools that are used here and whose hook for this event no other script runs."""
+    for tool, is_used in ((_LFS, _uses_lfs), (_ANNEX, _uses_annex)):
+        if event in tool.commands and is_used(location):
+            texts = _other_scripts(location, event, script, tool)
+            if not any(tool.pattern.search(text) for text in texts):
+                yield tool
 
 
-def uses_lfs(location: HookLocation) -> bool:
+def _uses_lfs(location: HookLocation) -> bool:
     """Return whether Git LFS is set up on this machine, and the repository has files of it."""
     settings = location.git.ask("config", "--get-regexp", r"^(filter\.lfs\.(process|clean)|lfs\.storage)$") or ""
     if "filter.lfs." not in settings:
@@ -87,19 +111,27 @@ def uses_lfs(location: HookLocation) -> bool:
     return "lfs.storage" in settings and location.git.ask(*attributes) is not None
 
 
-def _other_scripts(location: HookLocation, event: str, script: Path) -> Iterator[bytes]:
-    """Yield the other scripts that run for this event, as `hooks/git/lfs.sh` finds them."""
+def _uses_annex(location: HookLocation) -> bool:
+    return location.git.ask("config", "--get", "annex.uuid") is not None
+
+
+def _other_scripts(location: HookLocation, event: str, script: Path, tool: _KeptOut) -> Iterator[bytes]:
+    """Yield the other scripts that run for this event, as `hooks/git/kept-out.sh` finds them."""
+    folder = location.folder_for(event)
     if location.mode == "external":
         yield read_hook(location.file_for(event)) or b""
-        return
-    backup = location.folder / (event + BACKUP)
-    if is_program(backup):
-        yield read_hook(backup) or b""
-    if script.name != event:
-        yield read_hook(location.folder_for(event) / event) or b""
-        wanted = re.compile(rb"git[- ]lfs " + event.encode())
-        configuration = read_hook(location.git.folder / ".pre-commit-config.yaml") or b""
-        yield from (match[0] for match in wanted.finditer(configuration))
+    elif location.mode == "configured":
+        yield read_hook(folder / event) or b""
+        yield (location.git.ask("config", "--get-regexp", r"^hook\..*\.command$") or "").encode()
+    else:
+        backup = folder / (event + BACKUP)
+        if is_program(backup):
+            yield read_hook(backup) or b""
+        if script.name != event:
+            yield read_hook(folder / event) or b""
+            wanted = re.compile(re.escape(f"{tool.name} {event}".encode()).replace(rb"\-", b"[- ]", 1))
+            configuration = read_hook(location.git.folder / ".pre-commit-config.yaml") or b""
+            yield from (match[0] for match in wanted.finditer(configuration))
 
 
 # --- the input

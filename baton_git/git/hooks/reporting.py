@@ -37,22 +37,18 @@ class EventState(NamedTuple):
     @property
     def summary(self) -> str:
         """`how`, what it means for other tools and for the script, and the command that updates an outdated script."""
-        lfs, problem = self.neighbours
-        without = f"without its input, {self.how}: {problem}" if problem else self.how
-        parts = [
-            without,
-            *([_INPUT_REPLACED] if problem and self.event == "post-rewrite" else []),
-            *(
-                [f"runs git lfs {self.event} too, since Git LFS adds no hook where there is one"]
-                if lfs == "stands in"
-                else []
-            ),
-            *(["keeps the hook of Git LFS out"] if lfs == "keeps out" else []),
-            *([f"not up to date{REMEDY}"] if self.is_outdated else []),
-        ]
+        problem = self.neighbours.input_problem
+        parts = [f"without its input, {self.how}: {problem}" if problem else self.how]
+        if problem and self.event == "post-rewrite":
+            parts.append(_INPUT_REPLACED)
+        parts += [f"runs {command} too{_WHY}" for command in self.neighbours.stands_in.values()]
+        parts += [f"keeps the hook of {tool} out" for tool in self.neighbours.keeps_out]
+        if self.is_outdated:
+            parts.append(f"not up to date{REMEDY}")
         return "; ".join(parts)
 
 
+_WHY = ", since no hook of its own does"
 _INPUT_REPLACED = "baton finds the rewritten commits in the reflog"
 
 

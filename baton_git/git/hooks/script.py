@@ -23,13 +23,13 @@ VERSION: Final = 4
 """Version of the scripts; increased if installed scripts should be upgraded."""
 
 PARTS: Final = {
-    "post-commit": ("begin", "within", "later", "lfs", "after-code"),
-    "post-merge": ("begin", "within", "later", "lfs", "after-code"),
-    "post-checkout": ("begin", "within", "later", "lfs", "after-code"),
+    "post-commit": ("begin", "within", "later", "kept-out", "after-code"),
+    "post-merge": ("begin", "within", "later", "kept-out", "after-code"),
+    "post-checkout": ("begin", "within", "later", "kept-out", "after-code"),
     "post-rewrite": ("begin", "within", "later", "after-code"),
-    "pre-push": ("begin", "within", "lfs", "pre-push"),
+    "pre-push": ("begin", "within", "kept-out", "pre-push"),
     "pre-receive": ("begin", "within", "pre-receive"),
-    "post-receive": ("begin", "within", "later", "post-receive"),
+    "post-receive": ("begin", "within", "later", "kept-out", "post-receive"),
 }
 """The files of `hooks/git/` that make up the script, by event."""
 

@@ -41,7 +41,8 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
         )  # fmt: skip
     for severity, group in _split_stale(stale):
         names = ", ".join(state.event for state in group)
-        kept_out = ", and keep the hooks of Git LFS out: a push may leave out its files" if severity == "error" else ""
+        tools = " and ".join(sorted({tool for state in group for tool in state.neighbours.keeps_out}))
+        kept_out = f", and keep the hooks of {tools} out: a push may leave out its files" if tools else ""
         yield Diagnostic(
             severity, f"{names}: not up to date{kept_out}", "baton was updated since",
             "baton hooks install", _install_git_hooks(location, ours),
@@ -56,15 +57,16 @@ _ADVICE = "nothing if commits that were amended or rebased are found; else let g
 
 def _describe_working(states: Iterable[EventState]) -> str:
     states = list(states)
-    lfs = [state.event for state in states if state.neighbours.lfs == "stands in"]
-    more = f"; {', '.join(lfs)} also run the hooks of Git LFS, whose place they have" if lfs else ""
+    standing = [state.event for state in states if state.neighbours.stands_in]
+    tools = sorted({tool for state in states for tool in state.neighbours.stands_in})
+    more = f"; {', '.join(standing)} also run the hooks of {' and '.join(tools)}" if standing else ""
     return f"{count_noun(len(states), 'hook')} installed and working{more}"
 
 
 def _split_stale(states: Iterable[EventState]) -> Iterator[tuple[Severity, list[EventState]]]:
     """Yield the outdated hooks that keep another tool out, as an error, and the other outdated hooks."""
     states = list(states)
-    keeping = [state for state in states if state.neighbours.lfs == "keeps out"]
+    keeping = [state for state in states if state.neighbours.keeps_out]
     if keeping:
         yield "error", keeping
     others = [state for state in states if state not in keeping]

@@ -174,6 +174,15 @@ def test_a_server_rejects_only_what_it_cannot_check(server, push, monkeypatch):
     assert push("main")[0] == 0
 
 
+def test_a_server_refuses_a_push_whose_lines_another_script_has_read(git, server, push, tmp_path):
+    """With core.hooksPath, commands before baton's line may read the input; git always passes at least one line."""
+    hook(tmp_path / "hooks", "pre-receive", f'#!/bin/sh\ncat >/dev/null\n"{server}/hooks/pre-receive"\n')
+    git(server, "config", "core.hooksPath", str(tmp_path / "hooks"))
+    code, output = push("baton/work")
+    assert code != 0
+    assert "refused, since baton's pre-receive hook got no input to check" in output
+
+
 def test_a_bug_in_baton_refuses_the_push_in_one_line(server, push, tmp_path):
     program = hook(tmp_path, "broken", "#!/bin/sh\necho 'baton: a bug in baton itself' >&2\nexit 70\n")
     (server / "hooks/pre-receive").write_bytes(HookScript("pre-receive", PREFIX, (str(program),)).text)

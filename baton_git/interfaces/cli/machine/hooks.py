@@ -60,12 +60,10 @@ def status_command(app: App) -> None:
 
 
 def _describe_state(state: EventState) -> dict[str, object]:
-    lfs, problem = state.neighbours
+    stands_in, keeps_out, problem = state.neighbours
     return {
         "event": state.event, "runs": state.runs, "gets_input": state.runs and not problem,
-        "stands_in_for": "git-lfs" if lfs == "stands in" else None,
-        "keeps_out": "git-lfs" if lfs == "keeps out" else None,
-        "summary": state.summary,
+        "stands_in_for": list(stands_in), "keeps_out": list(keeps_out), "summary": state.summary,
     }  # fmt: skip
 
 

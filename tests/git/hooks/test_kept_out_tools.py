@@ -1,4 +1,4 @@
-"""Git LFS beside baton's hooks: whichever was first, a push uploads the large files, and each hook runs once.
+"""Git LFS and git-annex beside baton's hooks: whichever was first, a push uploads the large files, and all run once.
 
 Git LFS (seen with 3.3.0) installs pre-push, post-checkout, post-commit and post-merge only where no file has that
 name. `git lfs install` reports this, but `git lfs track`, which people use later, does not.
@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 import pytest
-from hook_world import everything, hook, pre_commit
+from hook_world import hook, pre_commit
 
 from baton_git.git.hooks.script import HookScript
 
@@ -171,7 +171,7 @@ def test_a_repository_without_large_files_does_not_run_git_lfs(baton, git, top, 
     git(top, "commit", "-q", "--allow-empty", "-m", "x")
     assert push(top).returncode == 0
     assert lfs() == []
-    assert states(baton)["pre-push"]["stands_in_for"] is None
+    assert states(baton)["pre-push"]["stands_in_for"] == []
 
 
 def test_large_files_stored_elsewhere_are_found_by_their_attributes(baton, git, top, tmp_path, lfs, track):
@@ -203,7 +203,7 @@ def test_a_previous_hook_that_runs_git_lfs_is_the_only_one_to_do_it(baton, top, 
     lfs()
     assert push(top).returncode == 0
     assert len(pushes(lfs())) == 1
-    assert states(baton)["pre-push"]["stands_in_for"] == ("git-lfs" if name == "mine" else None)
+    assert states(baton)["pre-push"]["stands_in_for"] == (["git-lfs"] if name == "mine" else [])
 
 
 @pytest.mark.parametrize("order", ["baton lfs pre-commit", "lfs pre-commit baton", "baton pre-commit lfs"])
@@ -233,7 +233,7 @@ def test_hooks_that_git_lfs_overwrote_are_found_and_repaired_so_that_both_run(ba
     assert all(event in found for event in LFS)
     baton("doctor", "--fix", "--yes", "hooks")
     assert all(state["runs"] for state in states(baton).values())
-    assert states(baton)["pre-push"]["stands_in_for"] is None
+    assert states(baton)["pre-push"]["stands_in_for"] == []
     leave_unsent(baton, git, top)
     program = hook(top.parent, "called", f"#!/bin/sh\necho baton <&0 >>{lfs.log}\n")
     (top / ".git/hooks/pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", (str(program),)).text)
@@ -248,11 +248,11 @@ def test_hooks_that_git_lfs_overwrote_are_found_and_repaired_so_that_both_run(ba
 def test_status_and_doctor_name_the_tool_whose_place_a_hook_has(baton, top, lfs, track):
     baton("init")
     baton("hooks", "install")
-    assert {state["stands_in_for"] for state in states(baton).values()} == {None}
+    assert not any(state["stands_in_for"] for state in states(baton).values())
     track()
-    assert {event for event, state in states(baton).items() if state["stands_in_for"] == "git-lfs"} == set(LFS)
+    assert {event for event, state in states(baton).items() if state["stands_in_for"] == ["git-lfs"]} == set(LFS)
     assert "runs git lfs pre-push too" in baton("hooks", "status").out
-    assert "Git LFS" in baton("doctor", "hooks", "--all").out
+    assert "git-lfs" in baton("doctor", "hooks", "--all").out
 
 
 def test_an_older_script_that_keeps_git_lfs_out_is_an_error(baton, top, lfs, track):
@@ -260,12 +260,12 @@ def test_an_older_script_that_keeps_git_lfs_out_is_an_error(baton, top, lfs, tra
     baton("hooks", "install")
     track()
     path = top / ".git/hooks/pre-push"
-    path.write_bytes(path.read_bytes().replace(b"run_lfs", b"run_no_lfs"))
+    path.write_bytes(path.read_bytes().replace(b"run_kept_out", b"run_nothing"))
     state = states(baton)["pre-push"]
-    assert (state["keeps_out"], state["stands_in_for"]) == ("git-lfs", None)
-    assert "pre-push: not up to date, and keep the hooks of Git LFS out" in baton("doctor", "hooks", code=1).out
+    assert (state["keeps_out"], state["stands_in_for"]) == (["git-lfs"], [])
+    assert "pre-push: not up to date, and keep the hooks of git-lfs out" in baton("doctor", "hooks", code=1).out
     baton("hooks", "install")
-    assert states(baton)["pre-push"]["stands_in_for"] == "git-lfs"
+    assert states(baton)["pre-push"]["stands_in_for"] == ["git-lfs"]
 
 
 # --- core.hooksPath
@@ -312,7 +312,7 @@ def test_a_line_in_a_tracked_hook_keeps_the_input_for_the_others(baton, git, top
     assert head in runs[0] or (mine == "reader" and not first)
     state = states(baton)["pre-push"]
     assert state["gets_input"] == (first or not mine)
-    assert state["stands_in_for"] == (None if mine == "lfs" else "git-lfs")
+    assert state["stands_in_for"] == ([] if mine == "lfs" else ["git-lfs"])
 
 
 def test_an_older_line_before_other_commands_leaves_them_the_input_and_is_reported(baton, git, top, lfs):
@@ -331,14 +331,55 @@ def test_an_older_line_before_other_commands_leaves_them_the_input_and_is_report
     assert states(baton)["pre-push"]["gets_input"]
 
 
-def test_hooks_in_gits_settings_leave_the_place_to_git_lfs(baton, git, top, lfs, track):
-    """Git 2.54 and newer; the script is called as git would call it, because an older git ignores the settings."""
+@pytest.mark.parametrize("who", ["a hook of its own", "a setting", "nobody"])
+def test_hooks_in_gits_settings_leave_the_place_to_git_lfs(baton, git, top, lfs, track, who):
+    """Git 2.54 and newer. The script is called as git would call it, because an older git ignores the settings. A hook
+    that was a file before may have kept Git LFS out, and then runs its hook as a setting, too.
+    """
     baton("init")
+    if who == "a hook of its own":
+        track()
     baton("hooks", "install")
-    track()
-    before = everything(top / ".git/baton/hooks")
+    (top / ".git/hooks/pre-push.pre-baton").unlink(missing_ok=True)
+    (top / ".git/hooks/pre-push").unlink()
+    if who == "a hook of its own":
+        hook(top / ".git/hooks", "pre-push", '#!/bin/sh\ngit lfs pre-push "$@"\n')
+    else:
+        track()
+        (top / ".git/hooks/pre-push").unlink(missing_ok=True)
+    if who == "a setting":
+        git(top, "config", "hook.lfs.command", "git lfs pre-push")
     lfs()
     command = 'hook="$(git rev-parse --git-common-dir)/baton/hooks/pre-push"; test ! -x "$hook" || "$hook"'
     subprocess.run(["sh", "-c", f'{command} "$@"', "-", "origin", "../r.git"], cwd=top, input=b"", check=True)
-    assert lfs() == []
-    assert everything(top / ".git/baton/hooks") == before
+    assert len(lfs()) == (who == "nobody")
+
+
+# --- git-annex
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["baton first", "git-annex first"])
+def test_the_hooks_of_git_annex_run_once_too(baton, git, top, tmp_path, monkeypatch, first):
+    """git-annex (seen with 10.20230126) leaves post-checkout, post-merge and post-receive alone if they exist."""
+    log = tmp_path / "annex.log"
+    hook(tmp_path / "bin", "git-annex", f'#!/bin/sh\necho "$*" >>{log}\n')
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
+    baton("init")
+    if not first:
+        for event in ("post-checkout", "post-merge"):
+            hook(
+                top / ".git/hooks",
+                event,
+                "#!/bin/sh\n# automatically configured by git-annex\ngit annex smudge --update\n",
+            )
+    baton("hooks", "install", "--server")
+    git(top, "checkout", "-q", "-b", "before")
+    assert log.exists() != first
+    log.unlink(missing_ok=True)
+    git(top, "config", "annex.uuid", "2e452c87-7967-4ff4-a0fa-f1b030b23deb")
+    git(top, "checkout", "-q", "-b", "other")
+    assert log.read_text() == "smudge --update\n"
+    git(top, "push", "-q", ".", "other:refs/heads/pushed")
+    assert log.read_text() == "smudge --update\npost-receive\n"
+    expected = ["git-annex"] if first else []
+    assert [states(baton)[event]["stands_in_for"] for event in ("post-merge", "post-commit")] == [expected, []]
