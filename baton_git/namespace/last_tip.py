@@ -18,6 +18,7 @@ from baton_git.git.store import Store
 from baton_git.namespace.commit_log import read_revision_number
 from baton_git.namespace.machine_state import GoneNamespaces
 from baton_git.namespace.provenance.bootstrap import ledger_of
+from baton_git.namespace.purges import follow_purge, is_removed_by_filter
 
 BACKUP = "refs/baton-backup/"
 """The backups of branches that baton reset or deleted, one folder for each namespace."""
@@ -43,13 +44,15 @@ class MovedBranch(NamedTuple):
 def read_tip(store: Store, prefix: str, namespace: Namespace) -> Oid | None:
     """Return the tip of the branch of a namespace; None if it does not exist.
 
-    If another program moved the branch forward, its tip becomes the last known one.
+    If another program moved the branch forward, its tip becomes the last known one; so does the rewritten tip after a
+    purge, which is a person's decision.
 
     Raises:
         BranchMoved: another program deleted the branch, moved it back or replaced it.
         Corrupt: the value of the ref is not an object id.
         StoreError: a ref cannot be read.
     """
+    follow_purge(store)
     ref = prefix + namespace.component
     kept = store.kept_refs.value(ref)  # read first: a writer moves the branch first
     tip = store.tip(ref)
@@ -73,6 +76,7 @@ def find_moved(store: Store, prefix: str, namespace: Namespace) -> MovedBranch |
         Corrupt: the value of the ref is not an object id.
         StoreError: a ref cannot be read.
     """
+    follow_purge(store)
     ref = prefix + namespace.component
     kept = store.kept_refs.value(ref)
     return _compare(store, namespace, ref, kept, store.tip(ref))
@@ -84,7 +88,9 @@ def list_moved(store: Store, prefix: str) -> list[MovedBranch]:
     Unreadable refs are left out, and branches that were deleted so long ago that their commits are gone too.
     """
     noted = [
-        ref for ref, tip in store.ref_files.last_good.all().items() if ref.startswith(prefix) and _is_there(store, tip)
+        ref
+        for ref, tip in store.ref_files.last_good.all().items()
+        if ref.startswith(prefix) and (_is_there(store, tip) or is_removed_by_filter(store, Oid(tip)))
     ]
     names = {*store.kept_refs.below(prefix), *store.refs(prefix), *noted}
     moved = []
@@ -181,6 +187,15 @@ def describe_move(store: Store, moved: MovedBranch) -> str:
         back = f"to bring it back: baton namespace restore {_argument(moved)}"
     else:
         back = "its commits are no longer here; git fetch can bring them from a clone that has them"
+    if moved.change == "deleted" and is_removed_by_filter(store, moved.known):
+        what = (
+            f"git filter-repo removed its branch {branch}, because its filter kept no file of it; last known: {known}"
+        )
+        if not store.is_stored(moved.known):
+            back = (
+                "its commits are no longer here; to bring it back: git remote add origin URL (git filter-repo removes "
+                f"the remote), baton sync, then baton namespace restore {_argument(moved)}"
+            )
     return one_line(f"{moved.namespace}: {what}; {back}", 1000)
 
 

@@ -23,6 +23,7 @@ from baton_git.namespace.guard import refuse_losses
 from baton_git.namespace.last_tip import MovedBranch, find_moved
 from baton_git.namespace.machine_state import GoneNamespaces, PendingRename, PendingRenames, move_namespace_files
 from baton_git.namespace.merge_commit import create_merge_commit
+from baton_git.namespace.purges import forget_purge, is_removed_by_filter
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import create_backup, list_known_remotes, tracking_refs_of
 
@@ -202,6 +203,8 @@ def restore_branch(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> st
     backup = create_backup(branch, moved.now, stamp) if moved.now is not None else None
     if not branch.advance(store.draft(), moved.now, moved.known, stamp, by="caller"):
         raise Busy(f"{branch.namespace}: another program moved the branch again", hint="try again")
+    if is_removed_by_filter(store, moved.known):
+        forget_purge(store)  # the commits are wanted, so a sync may receive them
     return backup
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Oid
@@ -16,6 +17,19 @@ from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.rejected_tips import RejectedTips
 
 
+class PurgedTip(NamedTuple):
+    """A tip of the remote that was not accepted, because commits in its history were purged here.
+
+    Attributes:
+        purged: the number of purged commits in its history, as far as that was fetched.
+        others: the number of commits in its history that were not purged and are not here.
+    """
+
+    tip: Oid
+    purged: int = 1
+    others: int = 0
+
+
 @dataclass(frozen=True)
 class FetchResult:
     """The result of a fetch.
@@ -23,15 +37,17 @@ class FetchResult:
     Attributes:
         tips: the accepted tips by ref of the remote; the tracking refs have the same tips.
         rejected: the rejections of the other tips, by ref of the remote; their tracking refs are unchanged.
+        purged: the tips with commits that were purged here, by ref of the remote; nothing of them is stored.
     """
 
     tips: dict[str, Oid] = field(default_factory=dict)
     rejected: dict[str, Rejected] = field(default_factory=dict)
+    purged: dict[str, PurgedTip] = field(default_factory=dict)
 
 
 def fetch_and_check(
     store: Store, remote: Remote, wants: Mapping[str, str], *, seconds: float, budget: Budget = SYNC,
-    retry: bool = True, everything: bool = False,
+    retry: bool = True, everything: bool = False, purged: Collection[Oid] = (),
 ) -> FetchResult:  # fmt: skip
     """Fetch branches of a remote and accept those within the budget.
 
@@ -40,6 +56,7 @@ def fetch_and_check(
         seconds: time limit for the whole fetch.
         retry: whether to fetch tips again that were rejected before.
         everything: whether to fetch objects again that are already here, because some may be damaged.
+        purged: commits that must not come back; a tip that is one of them is not fetched at all.
 
     Raises:
         Rejected: the received data exceeded the limits before it could be assigned to a ref.
@@ -51,11 +68,20 @@ def fetch_and_check(
     rejected: dict[str, Rejected] = {}
     if not retry and memory.any():
         wants, rejected = _without_rejected(remote, wants, memory, deadline)
+    refused: dict[str, PurgedTip] = {}
+    if purged:
+        tips = remote.tips(wants, seconds=deadline.seconds_left)
+        refused = {ref: PurgedTip(tip) for ref, tip in tips.items() if tip in purged}
+        wants = {ref: local_ref for ref, local_ref in matches(wants, tips).items() if ref not in refused}
+        if not wants:
+            return FetchResult({}, rejected, refused)
     limits = FetchLimits(budget.total_bytes, budget.object_bytes)
     try:
         with remote.fetch(wants, seconds=deadline.seconds_left, limits=limits, everything=everything) as quarantine:
             rejections = _check_quarantine(store, quarantine, budget, deadline)
-            accepted = {ref: tip for ref, tip in quarantine.tips.items() if ref not in rejections}
+            sound = {ref: tip for ref, tip in quarantine.tips.items() if ref not in rejections}
+            refused |= _find_purged(store, quarantine, sound, purged)
+            accepted = {ref: tip for ref, tip in sound.items() if ref not in refused}
             packs = quarantine.packs(accepted.values(), max(1.0, deadline.seconds_left))
             with store.adopt_packs(packs):
                 for ref, tip in accepted.items():
@@ -66,7 +92,24 @@ def fetch_and_check(
     _remember_rejections(memory, quarantine, rejections)
     if not rejections and not rejected:
         memory.clear()
-    return FetchResult(accepted, {**rejected, **rejections})
+    return FetchResult(accepted, {**rejected, **rejections}, refused)
+
+
+def _find_purged(
+    store: Store, quarantine: Quarantine, tips: Mapping[str, Oid], purged: Collection[Oid]
+) -> dict[str, PurgedTip]:
+    """Return the tips in whose history are purged commits."""
+    if not purged:
+        return {}
+    found = {}
+    with Store(store.repository, more_objects=(quarantine.objects,)) as extended:
+        for ref, tip in tips.items():
+            history = [info.oid for info in extended.log(tip)]
+            number = sum(commit in purged for commit in history)
+            if number:
+                others = sum(commit not in purged and not store.is_stored(commit) for commit in history)
+                found[ref] = PurgedTip(tip, number, others)
+    return found
 
 
 def _remember_rejections(memory: RejectedTips, quarantine: Quarantine, rejections: Mapping[str, Rejected]) -> None:

@@ -110,13 +110,14 @@ def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
 def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | None:
     """Return `stop` if the remote branch was rewritten or deleted, or if a local commit silently reverts others.
 
-    If `terms.settle` is set, the sync stops only if the branch was deleted on the remote and `settle` is `theirs`.
+    If `terms.settle` is `merge` or `theirs`, the sync stops only if it is `theirs` and the branch was deleted on the
+    remote.
     """
     name = str(branch.namespace)
     if tips.seen is not None and tips.theirs is None and terms.settle == "theirs":
         return SyncAction("stop", name, 0, "the branch was deleted on the remote, so --settle theirs is not possible",
                       "baton sync --settle merge sends it again")  # fmt: skip
-    if terms.settle is not None:
+    if terms.settle in ("merge", "theirs"):
         return None
     known = tips.theirs or tips.seen
     reverts = _find_reverts(branch, tips.local, known) if tips.local is not None and known is not None else {}
@@ -174,7 +175,7 @@ def _find_newest_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tup
         return unsafe_file, None
     if terms.policy == "review":
         return "the remote's policy is review", None
-    reverted = _find_reverts(branch, tips.theirs, tips.local) if terms.settle is None else {}
+    reverted = _find_reverts(branch, tips.theirs, tips.local) if terms.settle in (None, "ours") else {}
     new = list(store.only_in(tips.theirs, *([tips.local] if tips.local is not None else [])))
     why = _UNSIGNED[terms.trusted is None]
     if reverted:

@@ -10,7 +10,7 @@ from baton_git.namespace.provenance.claims import Trusted
 
 Policy = Literal["auto", "review", "signed"]
 POLICIES: tuple[Policy, ...] = ("auto", "review", "signed")
-Settle = Literal["merge", "theirs"]
+Settle = Literal["merge", "theirs", "ours"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Terms:
             allowed in a namespace.
         trusted: tells whether a commit is signed by an allowed key; None if signing is not configured.
         settle: what to do if the branch was rewritten or deleted on the remote, or if a local commit silently reverts
-            others; None: stop and report it.
+            others; `ours` settles only a purge here, by replacing the branch of the remote; None: stop and report it.
         name: the name of the remote in the configuration.
         address: its URL, without credentials.
     """

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
 from baton_git.core.names import Oid
+from baton_git.core.output import count_noun
 from baton_git.git.remotes import Push, PushAccepted, PushOvertaken, PushRefused, Remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.budget import SYNC, Budget
-from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
+from baton_git.namespace.ingest.fetch import FetchResult, PurgedTip, fetch_and_check
 from baton_git.namespace.ingest.trees import check_changed
 from baton_git.namespace.machine_state import HookMarkers
+from baton_git.namespace.purges import find_purged, follow_purge, forget_purge, read_purged
 from baton_git.namespace.review.rejected_changes import find_rejected_changes
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.actions import BranchTips, Plan, SyncAction, is_rewritten, plan_sync
@@ -126,6 +128,10 @@ def synchronise(
             `Remote.push`. Commits that were received before the error are not lost.
     """
     end = time.monotonic() + options.seconds
+    store = branches[0].store
+    follow_purge(store)
+    is_here = all(store.tip(branch.ref) is not None for branch in branches)  # else a filter may have removed it
+    purged = read_purged(store).commits if is_here and terms.settle in (None, "ours") else {}
     more = options.everything
     jobs = [_job(branch, name) for branch in branches]
     finished: list[_Job] = []
@@ -137,6 +143,7 @@ def synchronise(
             fetched = fetch_and_check(
                 branches[0].store, remote, wants,
                 seconds=_seconds_left(end), budget=options.budget, retry=options.retry, everything=bool(damaged),
+                purged=purged,
             )  # fmt: skip
         except Unreachable:
             if attempt == 0:
@@ -205,6 +212,9 @@ def _merge_and_plan_push(
     """Do the local part of a sync: plan, merge, and decide what to push."""
     if job.outcome.error is not None:
         return job._replace(push=None)
+    purged = fetched.purged.get(job.branch.ref)
+    if purged is not None:
+        return _settle_purged(job, purged, terms)
     rejected = fetched.rejected.get(job.branch.ref)
     if rejected is not None:
         return job._replace(outcome=replace(job.outcome, error=rejected), push=None)
@@ -214,6 +224,43 @@ def _merge_and_plan_push(
         return _carry_out(job, theirs, terms, stamp, dry_run=options.dry_run)
     except BatonError as error:  # an error in one namespace must not prevent the sync of the others
         return job._replace(outcome=replace(job.outcome, error=error), push=None)
+
+
+def _settle_purged(job: _Job, theirs: PurgedTip, terms: Terms) -> _Job:
+    """Plan to replace the branch of the remote, which has commits that were purged here; stop unless that is settled.
+
+    The commits of others that were never here would be lost, so they must be merged and purged first.
+    """
+    branch, name, remote = job.branch, str(job.branch.namespace), terms.name
+    local = branch.store.tip(branch.ref)
+    if terms.settle == "ours" and local is not None and not theirs.others:
+        number = count_commits(branch.store, local, None)
+        why = f"the branch on {remote} is replaced by the history that was purged here"
+        outcome = replace(job.outcome, actions=job.outcome.actions or (SyncAction("send", name, number, why),))
+        return job._replace(outcome=outcome, push=Push(branch.ref, local, theirs.tip))
+    error = make_purged_error(name, remote, theirs, is_refused=terms.settle == "ours")
+    action = SyncAction("stop", name, theirs.purged, str(error), error.hint)
+    return job._replace(outcome=replace(job.outcome, actions=(action,), error=error), push=None)
+
+
+def make_purged_error(namespace: str, remote: str, theirs: PurgedTip, *, is_refused: bool = False) -> Unsettled:
+    """Return the error for a remote that has commits that were purged here, with what each way out does to them."""
+    why = f"{namespace}: the history was rewritten here (git filter-repo), and {remote} still has purged commits"
+    others = count_noun(theirs.others, "commit")
+    if theirs.others and is_refused:
+        return Unsettled(
+            f"{why} below {others} that were never here, so --settle ours would lose those",
+            hint="baton sync --settle theirs brings them here, below your newer changes; then purge again, and run "
+            "baton sync --settle ours",
+        )
+    also = f"; {others} of others are on top of them and must be merged and purged before" if theirs.others else ""
+    return Unsettled(
+        why,
+        hint=f"baton sync --settle ours replaces the branch there, which removes the purged commits{also}; "
+        "--settle theirs brings the purged commits back here, and keeps the rewritten history in a backup ref; "
+        "--settle merge brings them back here and joins both histories, here and there, so that records that the purge "
+        "changed are there twice",
+    )
 
 
 def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
@@ -262,6 +309,8 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
     reset = (SyncAction("reset", str(branch.namespace), count_commits(store, tips.seen, theirs)),) if resets else ()
     notes: tuple[str, ...] = ()
     if resets and not dry_run:
+        assert theirs is not None
+        _record_received(branch, tips, theirs, terms)
         local, backup = reset_to_theirs(branch, tips, stamp)
         tips = tips._replace(local=local, seen=None)
         notes = (f"reset to {branch.ref} of the remote; the previous state is kept as {backup}",)
@@ -275,6 +324,8 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
         [stop] = plan.actions
         error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)
         return job._replace(outcome=replace(outcome, error=error), push=None)
+    if terms.settle in ("merge", "theirs") and theirs is not None:
+        _bring_back(branch, theirs)
     if theirs is not None and theirs != tips.seen:
         _record_received(branch, tips, theirs, terms)
         set_ref(store, job.refs.seen, theirs, stamp)
@@ -282,6 +333,12 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
     outcome = _compare_records(branch, tips.local, integration, terms, outcome)
     push = _plan_push(branch, plan, integration, theirs)
     return job._replace(outcome=_add_integration(outcome, integration), push=push)
+
+
+def _bring_back(branch: Branch, theirs: Oid) -> None:
+    """Forget the purge if a person chose to accept a history with purged commits."""
+    if find_purged(branch.store, theirs, read_purged(branch.store).commits):
+        forget_purge(branch.store)
 
 
 _REMOVED = "{0} was removed on the remote (baton rollback --record {0} restores it)"
@@ -339,7 +396,9 @@ def _apply_answer(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
     if job.push is None or answer is None:
         return job
     if isinstance(answer, PushAccepted) and job.push.new is not None:
-        sent = count_commits(job.branch.store, job.push.new, job.push.expected)
+        expected = job.push.expected
+        is_known = expected is not None and job.branch.store.has(expected)  # a purged commit is not here
+        sent = count_commits(job.branch.store, job.push.new, expected if is_known else None)
         set_ref(job.branch.store, job.refs.seen, job.push.new, stamp)
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
     if isinstance(answer, PushRefused):

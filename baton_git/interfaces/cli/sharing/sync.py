@@ -7,13 +7,13 @@ from dataclasses import replace
 import click
 
 from baton_git.core.diff import RecordChange
-from baton_git.core.errors import BatonError
+from baton_git.core.errors import BatonError, NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun
-from baton_git.interfaces.cli.app import SECONDS, App, command, flat
+from baton_git.interfaces.cli.app import SECONDS, App, command, flat, require_terminal
 from baton_git.interfaces.cli.common_command import find_completer
 from baton_git.interfaces.cli.previewing import YES, confirm_extent
-from baton_git.interfaces.cli.printing import progress_line
+from baton_git.interfaces.cli.printing import agrees, progress_line
 from baton_git.interfaces.cli.revisions.change_lines import LINES, format_changes
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
@@ -35,11 +35,12 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 )
 @click.option("--all", "everything", is_flag=True, help="Sync all namespaces of this repository and of the remote.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and which records would change here.")
-@click.option("--settle", type=click.Choice(["merge", "theirs"]),
-              help="What to do if the branch was rewritten or deleted on the remote. merge: keep the changes of "
-                   "both sides, and push a deleted branch again. theirs: drop the commits that the remote dropped, and "
-                   "keep them in a backup ref; not possible for a deleted branch. Both ask before they "
-                   "change many records; a sync without --settle never asks.")  # fmt: skip
+@click.option("--settle", type=click.Choice(["merge", "theirs", "ours"]),
+              help="What to do if the branch was rewritten or deleted on the remote, or purged here. merge: keep the "
+                   "changes of both sides, and push a deleted branch again. theirs: drop the commits that the remote "
+                   "dropped, and keep them in a backup ref; not possible for a deleted branch. ours: after a purge "
+                   "here, replace the branch on the remote. They ask before they change many records or replace a "
+                   "branch; a sync without --settle never asks.")  # fmt: skip
 @YES
 @click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Time limit in seconds.")
 def sync_command(
@@ -56,9 +57,9 @@ def sync_command(
 
     REMOTE is the name or the address of a remote. Default: git config baton.remote, else origin, else the only remote.
 
-    No push is ever forced. An unreachable remote is not an error: the next sync pushes what is pending. Once a
-    namespace was synced, baton boot fetches and baton wrap pushes automatically, unless git config baton.autosync is
-    false.
+    No push is ever forced, except that --settle ours replaces a branch with purged commits. An unreachable remote is
+    not an error: the next sync pushes what is pending. Once a namespace was synced, baton boot fetches and baton wrap
+    pushes automatically, unless git config baton.autosync is false.
 
     \b
     baton sync
@@ -75,6 +76,7 @@ def sync_command(
         if settle is not None and not (dry_run or yes):
             planned = sync(ws, app.now, remote or named, replace(options, dry_run=True), settle=settle)
             confirm_extent(app, _list_changes(planned), ws.branch.read().state)
+            _confirm_replacement(planned)
         done = sync(ws, app.now, remote or named, options, settle=settle)
         is_here = ws.branch.exists
         open_conflicts = [] if dry_run else _list_conflicts(ws, done)
@@ -87,6 +89,22 @@ def sync_command(
     )
     app.say(*(flat(line) for text in lines for line in text.splitlines()))
     return _status(done.errors) or app.tell_conflicts(open_conflicts, done.conflicts)
+
+
+def _confirm_replacement(planned: Synced) -> None:
+    """Ask before branches on the remote are replaced.
+
+    Raises:
+        UsageError: there is no terminal to ask at.
+        NotAllowed: the person refused.
+    """
+    replaced = [
+        action.why for outcome in planned.outcomes for action in outcome.actions if action.kind == "send" and action.why
+    ]
+    if replaced:
+        require_terminal()
+        if not agrees(flat(f"{'; '.join(replaced)}. Replace it?")):
+            raise NotAllowed("not confirmed, so nothing was sent")
 
 
 _SAME = "up to date with {}"

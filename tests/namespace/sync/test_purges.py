@@ -1,0 +1,237 @@
+"""`git filter-repo` beside baton: a purged secret stays gone, and branches that a filter removed come back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Baton = Callable[..., Any]
+Git = Callable[..., str]
+SECRET = "ZEBRA-4471"
+PROGRAM = Path(sys.executable).parent / "git-filter-repo"
+WITHOUT = pytest.mark.skipif(not (PROGRAM.exists() or shutil.which("git-filter-repo")), reason="needs git-filter-repo")
+pytestmark = WITHOUT
+
+
+def filter_repo(top: Path, *words: str) -> None:
+    program = str(PROGRAM) if PROGRAM.exists() else "git-filter-repo"
+    done = subprocess.run([program, "--force", *words], cwd=top, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def purge(top: Path, *words: str) -> None:
+    rules = top.parent / "rules"
+    rules.write_text(f"{SECRET}==>REMOVED\n")
+    filter_repo(top, "--replace-text", str(rules), "--replace-message", str(rules), *words)
+
+
+def find_secret(git: Git, top: Path) -> list[str]:
+    """Return the objects (packed and loose) and the files of the git directory that contain the secret."""
+    directory = top if (top / "objects").is_dir() else top / ".git"
+    names = git(top, "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)").splitlines()
+    found = [name for name in names if SECRET in git(top, "cat-file", "-p", name.split()[0])]
+    files = (path for path in directory.rglob("*") if path.is_file() and "objects" not in path.parts)
+    return [*found, *(str(path) for path in files if SECRET.encode() in path.read_bytes())]
+
+
+@pytest.fixture
+def hub(baton: Baton, git: Git, top: Path, tmp_path: Path) -> Path:
+    """A remote that has the namespace `work` with the secret, in a record and in the subject of a commit."""
+    hub = tmp_path / "hub.git"
+    git(tmp_path, "init", "-q", "--bare", "hub.git")
+    git(top, "remote", "add", "origin", str(hub))
+    git(top, "push", "-q", "origin", "main")
+    baton("followup", "add", f"the door code is {SECRET}", "--id", "FU-1")
+    baton("followup", "add", "Ask Bo", "--id", "FU-2")
+    baton("sync")
+    return hub
+
+
+def readd(git: Git, top: Path, hub: Path) -> None:
+    """Add the remote again, which git filter-repo removes."""
+    git(top, "remote", "add", "origin", str(hub))
+
+
+def list_items(baton: Baton, **more: Any) -> dict[str, str]:
+    return {row["id"]: row["item"] for row in baton("read", "--json", **more).json["baton"]["follow_ups"]}
+
+
+def test_the_purged_bytes_are_in_no_object_and_the_kept_ref_follows(baton, git, top, hub):
+    purge(top)
+    assert list_items(baton) == {"FU-1": "the door code is REMOVED", "FU-2": "Ask Bo"}
+    baton("followup", "add", "later", "--id", "FU-3")
+    git(top, "gc", "-q", "--prune=now")
+    assert find_secret(git, top) == []
+    tips = {git(top, "rev-parse", ref) for ref in ("refs/heads/baton/work", "refs/baton-kept/heads/baton/work")}
+    assert len(tips) == 1
+    assert "checks passed" in baton("doctor", "refs", "objects").out
+
+
+def test_refs_that_a_run_did_not_rewrite_follow_its_map(baton, git, top, hub):
+    git(top, "update-ref", "refs/baton-backup/work/20260101T000000Z-00000000", "refs/heads/baton/work")
+    git(top, "update-ref", "refs/baton-incoming/origin/work", "refs/heads/baton/work")
+    purge(top, "--refs", "refs/heads/baton/work")
+    assert find_secret(git, top) != []
+    assert list_items(baton)["FU-1"] == "the door code is REMOVED"
+    git(top, "reflog", "expire", "--expire=now", "--all")
+    git(top, "gc", "-q", "--prune=now")
+    assert find_secret(git, top) == []
+    new = git(top, "rev-parse", "refs/heads/baton/work")
+    refs = git(top, "for-each-ref", "--format=%(objectname) %(refname)").splitlines()
+    names = [line for line in refs if " refs/baton-" in line]
+    assert len(names) == 4
+    assert {name.split()[0] for name in names} == {new}
+
+
+def test_what_was_made_here_still_counts_as_made_here_but_a_confirmation_ends(baton, git, top, hub):
+    sources = {row["id"]: row.get("provenance") for row in baton("list", "followups", "--json").json["records"]}
+    purge(top)
+    rows = baton("list", "followups", "--json").json["records"]
+    assert {row["id"]: row.get("provenance") for row in rows} == sources
+    baton("followup", "add", "x", "--id", "FU-3")
+    git(top, "update-ref", "-d", "refs/baton-remotes/origin/work")
+    shutil.rmtree(top / ".git" / "filter-repo")
+    assert {row["id"]: row.get("provenance") for row in baton("list", "followups", "--json").json["records"]} == {
+        **sources, "FU-3": sources["FU-2"]
+    }  # fmt: skip
+
+
+def test_sync_says_that_the_history_was_rewritten_here_and_takes_nothing_back(baton, git, top, hub):
+    purge(top)
+    readd(git, top, hub)
+    for _ in range(2):
+        refused = baton("sync", code=3).err
+        assert "the history was rewritten here (git filter-repo), and origin still has purged commits" in refused
+        assert "on the remote, without" not in refused
+        for way, what in {
+            "ours": "replaces the branch there, which removes the purged commits",
+            "theirs": "brings the purged commits back here, and keeps the rewritten history in a backup ref",
+            "merge": "brings them back here and joins both histories",
+        }.items():
+            assert f"--settle {way} {what}" in " ".join(refused.split())
+        baton("boot", code=None)
+        shutil.rmtree(top / ".git" / "filter-repo", ignore_errors=True)  # it is remembered
+    git(top, "gc", "-q", "--prune=now")
+    assert find_secret(git, top) == []
+
+
+def test_ours_replaces_the_branch_of_the_remote(baton, git, top, hub):
+    purge(top)
+    readd(git, top, hub)
+    baton("followup", "add", "later", "--id", "FU-3")
+    assert "there is no terminal" in baton("sync", "--settle", "ours", code=2).err
+    assert "is replaced by the history that was purged here" in baton("sync", "--settle", "ours", "--dry-run").err
+    baton("sync", "--settle", "ours", "--yes")
+    assert git(hub, "rev-parse", "baton/work") == git(top, "rev-parse", "baton/work")
+    git(hub, "gc", "-q", "--prune=now")
+    assert (find_secret(git, hub), find_secret(git, top)) == ([], [])
+    assert "up to date" in baton("sync").out + baton("sync").err
+
+
+@pytest.mark.parametrize("way", ["theirs", "merge"])
+def test_theirs_and_merge_bring_the_purged_commits_back(baton, git, top, hub, way):
+    purge(top)
+    baton("followup", "add", "later", "--id", "FU-3")
+    readd(git, top, hub)
+    baton("sync", "--settle", way, "--yes")
+    items = list_items(baton)
+    assert set(items) >= {"FU-1", "FU-2", "FU-3"}
+    assert SECRET in items["FU-1"] or way == "merge"
+    assert find_secret(git, top) != []
+    assert bool(git(top, "for-each-ref", "refs/baton-backup/")) is (way == "theirs")
+    baton("sync")
+
+
+def test_commits_of_others_on_top_of_purged_ones_are_not_lost(baton, git, top, hub, tmp_path):
+    other = tmp_path / "other" / "work"
+    git(tmp_path, "clone", "-q", str(hub), str(other))
+    baton("boot", cwd=other)
+    purge(top)
+    readd(git, top, hub)
+    baton("followup", "add", "from the other machine", "--id", "FU-9", cwd=other)
+    baton("sync", cwd=other)
+    assert "commits of others are on top of them" in baton("sync", code=3).err
+    assert "--settle ours would lose those" in baton("sync", "--settle", "ours", "--yes", code=3).err
+    git(top, "gc", "-q", "--prune=now")
+    assert find_secret(git, top) == []
+    baton("sync", "--settle", "theirs", "--yes")
+    purge(top)
+    readd(git, top, hub)
+    baton("sync", "--settle", "ours", "--yes")
+    assert set(list_items(baton)) == {"FU-1", "FU-2", "FU-9"}
+    # the other machine takes the purged history, and removes the backup that still has the old one
+    assert "rewritten on the remote" in baton("sync", cwd=other, code=3).err
+    baton("sync", "--settle", "theirs", "--yes", cwd=other)
+    git(other, "fetch", "-q", "--prune")
+    for ref in git(other, "for-each-ref", "--format=%(refname)", "refs/baton-backup/").split():
+        git(other, "update-ref", "-d", ref)
+    git(other, "reflog", "expire", "--expire=now", "--all")
+    git(other, "gc", "-q", "--prune=now")
+    assert find_secret(git, other) == []
+    assert list_items(baton, cwd=other) == list_items(baton)
+
+
+def test_ours_without_a_purge_is_an_ordinary_sync(baton, git, top, hub, tmp_path):
+    other = tmp_path / "other" / "work"
+    git(tmp_path, "clone", "-q", str(hub), str(other))
+    baton("followup", "add", "x", "--id", "FU-8", cwd=other)
+    baton("sync", cwd=other)
+    baton("followup", "add", "y", "--id", "FU-9")
+    baton("sync", "--settle", "ours", "--yes")
+    assert set(list_items(baton)) == {"FU-1", "FU-2", "FU-8", "FU-9"}
+
+
+# --- filters of paths
+
+
+def test_a_filter_of_paths_that_removed_the_branches_is_noticed_and_a_remote_restores_them(baton, git, top, hub):
+    (top / "src").mkdir()
+    (top / "src" / "a").write_text("x")
+    git(top, "add", "src")
+    git(top, "commit", "-q", "-m", "src")
+    filter_repo(top, "--path", "src/")
+    assert git(top, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+    for words in (("list",), ("boot",), ("followup", "add", "x")):
+        told = " ".join(baton(*words, code=3).err.split())
+        assert "git filter-repo removed its branch" in told
+        assert "git remote add origin URL" in told
+    assert "git filter-repo removed its branch" in baton("doctor", "refs", code=1).out
+    readd(git, top, hub)
+    baton("sync", code=3)
+    baton("namespace", "restore", "work")
+    assert set(list_items(baton)) == {"FU-1", "FU-2"}
+    baton("sync")
+
+
+def test_the_kept_ref_restores_a_branch_that_a_filter_removed(baton, git, top, hub):
+    (top / "src").mkdir()
+    (top / "src" / "a").write_text("x")
+    git(top, "add", "src")
+    git(top, "commit", "-q", "-m", "src")
+    filter_repo(top, "--path", "src/", "--refs", "main", "baton/work")
+    told = " ".join(baton("list", code=3).err.split())
+    assert "git filter-repo removed its branch" in told
+    assert "baton namespace restore work" in told
+    git(top, "gc", "-q", "--prune=now")
+    baton("doctor", "refs", "--fix", "--yes")
+    assert set(list_items(baton)) == {"FU-1", "FU-2"}
+
+
+def test_a_damaged_or_newer_file_of_purged_commits_is_made_again(baton, git, top, hub):
+    purge(top)
+    readd(git, top, hub)
+    file = top / ".git" / "baton" / "purged"
+    for text in ("", "{", '{"format": 9}', "[]"):
+        baton("list")
+        assert json.loads(file.read_text())["format"] == 1
+        file.write_text(text)
+        assert "rewritten here" in baton("sync", code=3).err
+        os.utime(file)
