@@ -20,7 +20,7 @@ from typing import Protocol
 from baton_git.core.codecs import toml
 from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
 from baton_git.core.kinds import ALL_KINDS, ARCHIVE, CLOSED, KIND_OF_FOLDER, KINDS, SINGLETONS
-from baton_git.core.names import Oid
+from baton_git.core.names import Oid, find_replaced_id
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
 from baton_git.core.state import Entry, Key, State, StateSource, Unreadable
@@ -61,6 +61,9 @@ class TreeFolder(Protocol):
     def folder(self, name: str) -> TreeFolder: ...
     def read(self, name: str) -> bytes | None: ...
 
+
+_ArchivedKeys = Mapping[str, tuple[Key, ...]]
+"""The keys of archived records, by the id that each had before."""
 
 ROOT_FILES: Mapping[str, bytes] = {
     FORMAT_FILE: f"# The version of this branch's layout. baton-git writes this branch.\nversion = {FORMAT}\n".encode(),
@@ -269,6 +272,52 @@ class TreeSource:
             if key is not None:
                 yield key
 
+    def list_moved(self, key: Key, before: StateSource) -> Iterator[Key]:
+        row, closed = KINDS[key.kind], CLOSED[key.kind]
+        earlier = before.root if isinstance(before, TreeSource) else _EMPTY
+        for path in _new_files(self._folder(row.folder), _folder_at(earlier, row.folder), row.parts):
+            id_ = _id_of(key.kind, False, path)
+            if id_ is not None and find_replaced_id(id_) == key.id:
+                yield Key(key.kind, id_)
+        archive, old_archive = self._folder(closed.folder), _folder_at(earlier, closed.folder)
+        old_items = old_archive.entries()
+        for name, item in archive.entries().items():
+            old = old_items.get(name)
+            if item.is_folder and (old is None or old.oid != item.oid):
+                # Cached by both folders: of up to 256 folders, few are new at each write.
+                cache_key = ("archived", key.kind, name, old and old.oid, item.oid)
+                known: _ArchivedKeys | None = self.memory.get(cache_key) if self.memory is not None else None
+                if known is None:
+                    known = self._list_archived(key.kind, name, archive.folder(name), old_archive.folder(name))
+                    if self.memory is not None:
+                        self.memory.put(cache_key, known, 100 * len(known))
+                yield from known.get(key.id, ())
+
+    def _list_archived(self, kind: str, name: str, folder: TreeFolder, before: TreeFolder) -> _ArchivedKeys:
+        """Return the archived records that a subfolder of the archive has and an earlier one lacks, by former id."""
+        found: dict[str, tuple[Key, ...]] = {}
+        for path in _new_files(folder, before, CLOSED[kind].parts):
+            id_ = _id_of(kind, True, path)
+            if id_ is not None and shard(id_) == name:
+                key = Key(kind, id_, archived=True)
+                for former in {*self._list_former_ids(key)}:
+                    found[former] = (*found.get(former, ()), key)
+        return found
+
+    def _list_former_ids(self, key: Key) -> Iterator[str]:
+        """Yield the ids that the archived record at `key` may have had before."""
+        entry = self.load(key)
+        if isinstance(entry, Archived):
+            yield str(entry.record.get("id"))
+        replaced = find_replaced_id(key.id)
+        if replaced is not None:
+            yield replaced
+
+    def identify_file(self, key: Key) -> object:
+        folder, _, name = path_of(key).rpartition("/")
+        item = self._folder(folder).entries().get(name)
+        return None if item is None else (item.oid, item.mode)
+
     def unreadable(self) -> Iterator[Unreadable]:
         for row in KINDS.values():
             for path in _entries_in(self._folder(row.folder), row.parts):
@@ -280,6 +329,21 @@ class TreeSource:
         for name, item in folder.entries().items():
             if item.is_folder:
                 yield folder.folder(name)
+
+
+def _folder_at(folder: TreeFolder, path: str) -> TreeFolder:
+    """Return the folder at `path` below a folder; an empty one if there is none."""
+    for name in path.split("/"):
+        folder = folder.folder(name)
+    return folder
+
+
+def _new_files(folder: TreeFolder, before: TreeFolder, depth: int) -> Iterable[str]:
+    """Return the paths of files that an earlier folder lacks."""
+    if depth == 1:
+        items = folder.entries()
+        return (name for name in items.keys() - before.entries().keys() if not items[name].is_folder)
+    return set(_files_in(folder, depth)) - set(_files_in(before, depth))
 
 
 def _files_in(folder: TreeFolder, depth: int) -> Iterator[str]:

@@ -232,6 +232,15 @@ def derive_id(id_: str, suffix: str) -> str:
         return f"{id_[:12]}.{sha256(id_.encode()).hexdigest()[:8]}.{suffix}"
 
 
+_REPLACED = re.compile(r"(.+)\.[0-9a-f]{6,64}")
+
+
+def find_replaced_id(id_: str) -> str | None:
+    """Return the id that a merge replaced by `id_`; None if a merge did not assign `id_`."""
+    match = _REPLACED.fullmatch(id_)
+    return match[1] if match else None
+
+
 def mint_id(prefix: str, random: bytes) -> str:
     """Return a short new id, such as `OL-7k3f9q`: 30 bits of `random` (at least 4 bytes) in Crockford's base 32."""
     number = int.from_bytes(random[:4], "big")

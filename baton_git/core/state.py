@@ -79,6 +79,12 @@ class StateSource(Protocol):
     def differing(self, other: StateSource) -> Iterable[Key]:
         """Yield the keys whose stored content differs in `other`."""
 
+    def list_moved(self, key: Key, before: StateSource) -> Iterable[Key]:
+        """Yield the keys that `before` lacks and at which a record may be stored that had `key` there; also others."""
+
+    def identify_file(self, key: Key) -> object:
+        """Return a value that is equal in two sources if they store the same content at `key`; None for no content."""
+
     def unreadable(self) -> Iterable[Unreadable]:
         """Yield files in record folders whose paths are not those of records; `load` never returns them."""
 
@@ -94,6 +100,12 @@ class EmptySource:
 
     def differing(self, other: StateSource) -> Iterable[Key]:
         return () if isinstance(other, EmptySource) else other.differing(self)
+
+    def list_moved(self, key: Key, before: StateSource) -> Iterable[Key]:
+        return ()
+
+    def identify_file(self, key: Key) -> object:
+        return None
 
     def unreadable(self) -> Iterable[Unreadable]:
         return ()
@@ -200,6 +212,18 @@ class State:
         """Return the keys whose entries may differ in `other`; entries at all other keys are equal."""
         stored = () if self.source is other.source else self.source.differing(other.source)
         return {*stored, *self.edits, *other.edits}
+
+    def may_differ(self, other: State, key: Key) -> bool:
+        """Return whether `key` is one of the keys that `differing` returns; takes the same time for a state of any
+        size."""
+        if key in self.edits or key in other.edits:
+            return True
+        return self.source is not other.source and self.source.identify_file(key) != other.source.identify_file(key)
+
+    def list_moved(self, key: Key, before: State) -> set[Key]:
+        """Return the keys of `differing` at which a record may be that had `key` in `before`; also a few others."""
+        stored = () if self.source is before.source else self.source.list_moved(key, before.source)
+        return {*stored, *(other for other in (*self.edits, *before.edits) if other.kind == key.kind)}
 
     # --- changing
 

@@ -31,6 +31,7 @@ from baton_git.core import layout
 from baton_git.core.merge import decide
 from baton_git.core.merge.decisions import canonical_json, entry_values, record_data
 from baton_git.core.merge.graduation import GRADUATION
+from baton_git.core.merge.lineages import compare_side, compare_side_at
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import TIERS, Part, Record, alike, parse
 from baton_git.core.records.conflict import Conflict
@@ -567,3 +568,30 @@ def test_reordering_the_keys_of_an_archived_record_is_not_a_change() -> None:
         tree(reordered),
         tree(closed({**record, "more": {"b": 2, "a": 1}})),
     )
+
+
+# --- the moves that a merge depends on
+
+
+@some
+@given(system_histories | histories())
+def test_the_moves_at_the_changed_keys_are_those_of_the_whole_comparison(history: History) -> None:
+    base, ours, theirs = history
+    changed = base.differing(theirs)
+    whole, part = compare_side(base, ours), compare_side_at(base, ours, changed)
+    differing = base.differing(ours)
+    assert {key: key in differing for key in changed} == {key: part.is_changed(key) for key in changed}
+    for side in (whole, part):
+        relevant = {key: new for key, new in side.moves.items() if key in changed or new in changed}
+        assert relevant == {key: new for key, new in whole.moves.items() if key in changed or new in changed}
+
+
+@some
+@given(histories())
+def test_stored_states_have_the_same_moves_as_states_in_memory(history: History) -> None:
+    base, ours, theirs = (stored(state) for state in history)
+    changed = base.differing(theirs)
+    whole, part = compare_side(base, ours), compare_side_at(base, ours, changed)
+    relevant = {key: new for key, new in whole.moves.items() if key in changed or new in changed}
+    assert relevant == {key: new for key, new in part.moves.items() if key in changed or new in changed}
+    assert part.moves.items() <= whole.moves.items()

@@ -21,7 +21,14 @@ from baton_git.core.merge.decisions import (
 from baton_git.core.merge.fields import merge_fields
 from baton_git.core.merge.graduation import graduation_winner
 from baton_git.core.merge.id_assignment import Placement, assign_ids, replace_id
-from baton_git.core.merge.lineages import MergeSide, are_different_records, compare_side, identical, same
+from baton_git.core.merge.lineages import (
+    MergeSide,
+    are_different_records,
+    compare_side,
+    compare_side_at,
+    identical,
+    same,
+)
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, parse
 from baton_git.core.records.rule import Rule
@@ -42,10 +49,11 @@ def decide(
             are decided by value.
         rules: the version of the merge rules.
     """
-    their_side = compare_side(base, theirs)
-    if not their_side.changed:
+    changed = frozenset(base.differing(theirs))
+    if not changed:
         return []
-    merger = _Merger(base, compare_side(base, ours), their_side, prefer, rules)
+    our_side = compare_side_at(base, ours, {*changed, *(_pattern_of(key) for key in changed if _is_rule(key))})
+    merger = _Merger(base, our_side, compare_side(base, theirs), changed, prefer, rules)
     return list(assign_ids(ours, theirs, merger.place_rules(list(merger.placements())), prefer))
 
 
@@ -54,13 +62,15 @@ class _Merger:
     base: State
     ours: MergeSide
     theirs: MergeSide
+    changed: frozenset[Key]
+    """The keys that may differ between the base and theirs."""
     prefer: Prefer | None
     rules: int
 
     def placements(self) -> Iterator[Placement]:
         """Yield a placement for every record that theirs changed, or that ours moved to a key that theirs changed."""
-        moved = {key for key, new_key in self.ours.moves.items() if new_key in self.theirs.changed}
-        for key in sorted(self.theirs.changed | moved):
+        moved = {key for key, new_key in self.ours.moves.items() if new_key in self.changed}
+        for key in sorted(self.changed | moved):
             if self._is_theirs_alone(key):
                 yield Placement(key, self.theirs.state.entry(key), key, "take", key)
                 continue
@@ -70,7 +80,7 @@ class _Merger:
             yield from self._merge_added(key, was)
 
     def _is_theirs_alone(self, key: Key) -> bool:
-        return key not in self.ours.changed and key not in self.theirs.moves and key not in self.theirs.arrived
+        return not self.ours.is_changed(key) and key not in self.theirs.moves and key not in self.theirs.arrived
 
     def _merge_known(self, key: Key, was: Entry) -> Placement:
         """Return the placement of a record that exists in the base."""
@@ -148,7 +158,8 @@ class _Merger:
 
     def place_rules(self, placements: list[Placement]) -> list[Placement]:
         """Return the placements with each rule taken from the side whose graduation of the pattern wins."""
-        keys = {key for key in (*self.ours.changed, *self.theirs.changed) if key.kind == Rule.kind and not key.archived}
+        # A rule that only ours changed needs no decision, unless theirs changed the graduation of its pattern.
+        keys = {key if _is_rule(key) else Key(Rule.kind, key.id) for key in self.changed if _decides_rule(key)}
         rules = [
             self._place_rule(key, winner) for key in sorted(keys) if (winner := self._rule_winner(key)) is not None
         ]
@@ -160,7 +171,7 @@ class _Merger:
         our_rule, their_rule, was = (side.entry(rule) for side in (self.ours.state, self.theirs.state, self.base))
         if same(our_rule, their_rule):
             return None
-        key = Key(Pattern.kind, rule.id)
+        key = _pattern_of(rule)
         here, there = (side.state.entry(side.current_key(key)) for side in (self.ours, self.theirs))
         base = self.base.entry(key)
         if (
@@ -178,6 +189,19 @@ class _Merger:
         contested = self._contest_record(self.base.entry(key), our_rule, their_rule, winner)
         entry = our_rule if winner == "ours" else their_rule
         return Placement(key, entry, key, "keep" if entry is our_rule else "take", key, (contested,))
+
+
+def _is_rule(key: Key) -> bool:
+    return key.kind == Rule.kind and not key.archived
+
+
+def _decides_rule(key: Key) -> bool:
+    return key.kind in (Rule.kind, Pattern.kind) and not key.archived
+
+
+def _pattern_of(rule: Key) -> Key:
+    """Return the key of the pattern from which a rule was graduated."""
+    return Key(Pattern.kind, rule.id)
 
 
 def _keep_alike(key: Key, ours: Entry | None, theirs: Entry | None) -> Placement:

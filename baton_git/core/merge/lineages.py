@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from baton_git.core.kinds import ALL_KINDS, NUMBERED, value_at
+from baton_git.core.kinds import ALL_KINDS, NUMBERED, SINGLETONS, value_at
 from baton_git.core.merge.decisions import entry_values, ordered_json, record_data
+from baton_git.core.names import find_replaced_id
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key, State, same_fields
-
-_RENAMED = re.compile(r"(.+)\.[0-9a-f]{6,64}")
-"""An id that a merge assigned; the group is the previous id."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +19,18 @@ class MergeSide:
 
     Attributes:
         state: the records of the side.
-        changed: the keys that may differ from the base.
         moves: for each record that moved, its new key by its key in the base.
         arrived: the new keys in `moves`.
     """
 
+    base: State
     state: State
-    changed: set[Key]
     moves: dict[Key, Key]
     arrived: frozenset[Key]
+
+    def is_changed(self, key: Key) -> bool:
+        """Return whether the entry at `key` may differ from that of the base."""
+        return self.base.may_differ(self.state, key)
 
     def current_key(self, key: Key) -> Key:
         """Return the key on this side of the record that has `key` in the base."""
@@ -49,25 +49,64 @@ class MergeSide:
 
 def compare_side(base: State, state: State) -> MergeSide:
     """Return the changes of one side since the base, with the records that moved to another key."""
-    changed = base.differing(state)
+    return _find_moves(base, state, _find_candidates(base, state, base.differing(state)))
+
+
+def compare_side_at(base: State, state: State, keys: Iterable[Key]) -> MergeSide:
+    """Return the same as `compare_side`, but only with the moves that a merge of changes at `keys` depends on.
+
+    Only records are searched that may have moved from one of the keys, or to it. So a write costs as much as its own
+    change, however much the side has changed since the base.
+    """
+    return _find_moves(base, state, _find_candidates_at(base, state, keys))
+
+
+def _find_moves(base: State, state: State, candidates_by_key: Mapping[Key, Collection[Key]]) -> MergeSide:
+    """Return the side in which each record moved to one of its candidates, if any; a candidate is taken once."""
     moves: dict[Key, Key] = {}
-    for key, candidates in sorted(_find_candidates(base, state, changed).items()):
+    taken: set[Key] = set()
+    for key, candidates in sorted(candidates_by_key.items()):
         was = base.entry(key)
-        free = [candidate for candidate in sorted(candidates) if candidate not in moves.values()]
+        free = [candidate for candidate in sorted(candidates) if candidate not in taken]
         new_key = _find_new_key(key, was, state, free) if isinstance(was, Part) else None
         if new_key is not None:
             moves[key] = new_key
-    return MergeSide(state, changed, moves, frozenset(moves.values()))
+            taken.add(new_key)
+    return MergeSide(base, state, moves, frozenset(taken))
 
 
-def _find_candidates(base: State, state: State, changed: Iterable[Key]) -> dict[Key, list[Key]]:
+def _find_candidates(base: State, state: State, changed: Iterable[Key]) -> dict[Key, set[Key]]:
     """Map the keys of changed records to the new keys that they may have moved to."""
     changed = set(changed)
-    candidates: dict[Key, list[Key]] = {}
+    candidates: dict[Key, set[Key]] = {}
     for new_key in changed:
         for key in _list_origins(new_key, state):
             if key in changed and base.entry(new_key) is None:
-                candidates.setdefault(key, []).append(new_key)
+                candidates.setdefault(key, set()).add(new_key)
+    return candidates
+
+
+def _find_candidates_at(base: State, state: State, keys: Iterable[Key]) -> dict[Key, set[Key]]:
+    """Return the part of `_find_candidates` for these keys, and for the records that compete with them for a new key.
+
+    A record that the side left as it was did not move, so it is left out.
+    """
+    waiting: list[Key] = []
+    for key in keys:
+        was = base.entry(key)
+        if key.kind not in SINGLETONS and not same(was, state.entry(key)):
+            waiting += [key] if was is not None else _list_origins(key, state)
+    candidates: dict[Key, set[Key]] = {}
+    while waiting:
+        key = waiting.pop()
+        if key in candidates or same(base.entry(key), state.entry(key)):
+            continue
+        candidates[key] = {
+            new_key
+            for new_key in state.list_moved(key, base)
+            if base.entry(new_key) is None and key in _list_origins(new_key, state)
+        }
+        waiting += [origin for new_key in candidates[key] for origin in _list_origins(new_key, state)]
     return candidates
 
 
@@ -76,14 +115,14 @@ def _list_origins(key: Key, state: State) -> Iterator[Key]:
     entry = state.entry(key) if key.archived else None
     if isinstance(entry, Archived):
         yield Key(key.kind, str(entry.record.get("id")))
-    renamed = _RENAMED.fullmatch(key.id)
-    if renamed:
-        yield key._replace(id=renamed[1])
+    replaced = find_replaced_id(key.id)
+    if replaced is not None:
+        yield key._replace(id=replaced)
         if key.archived:
-            yield Key(key.kind, renamed[1])
+            yield Key(key.kind, replaced)
 
 
-def _find_new_key(key: Key, was: Part, state: State, candidates: list[Key]) -> Key | None:
+def _find_new_key(key: Key, was: Part, state: State, candidates: Sequence[Key]) -> Key | None:
     """Return the key in `candidates` that a record moved to, or None if it did not move.
 
     The entry at `key` now decides where the record moved to:
@@ -107,7 +146,7 @@ def _find_new_key(key: Key, was: Part, state: State, candidates: list[Key]) -> K
     closed = [
         candidate
         for candidate in candidates
-        if candidate.archived and not key.archived and not _RENAMED.fullmatch(candidate.id)
+        if candidate.archived and not key.archived and find_replaced_id(candidate.id) is None
     ]
     if now is None:
         return next(iter((*same_subject, *closed)), None)

@@ -8,7 +8,8 @@ who     ::= name " <" mail "> " seconds " " ("+"|"-") hhmm
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from dulwich.object_format import ObjectFormat
@@ -110,11 +111,71 @@ def raw_entries(data: bytes, width: int) -> Iterator[RawEntry]:
         at = after
 
 
-def encode_tree(entries: Mapping[str, TreeEntry]) -> bytes:
-    """Encode a tree with these entries, in git's order."""
-    named = [(name.encode("utf-8", "surrogateescape"), entry) for name, entry in entries.items()]
-    named.sort(key=lambda pair: pair[0] + b"/" if pair[1].is_folder else pair[0])
-    return b"".join(b"%o %s\0%s" % (entry.mode, name, bytes.fromhex(entry.oid)) for name, entry in named)
+_SMALL_TREE: Final = 100
+"""Number of entries up to which a tree is encoded as a whole."""
+_SMALL_SHARE: Final = 16
+"""A tree is also encoded as a whole if at least one of this many entries changed."""
+
+
+class EncodedTree(NamedTuple):
+    """A tree in both forms: its entries in git's order, and its bytes."""
+
+    entries: Mapping[str, TreeEntry]
+    data: bytes
+
+
+def edit_tree(
+    entries: Mapping[str, TreeEntry], read: Callable[[], bytes], edits: Mapping[str, TreeEntry | None]
+) -> EncodedTree:
+    """Return a tree with some entries changed, added or (None) removed.
+
+    Of a large tree only the changed entries are encoded: otherwise the time of a write would grow with the number of
+    files in its folder.
+
+    Args:
+        entries: the entries of the tree, in its order.
+        read: returns the bytes of the tree; called only for a large tree.
+    """
+    if len(entries) > _SMALL_TREE and len(edits) * _SMALL_SHARE < len(entries):
+        spliced = _splice_tree(EncodedTree(entries, read()), edits)
+        if spliced is not None:
+            return spliced
+    changed = {name: entry for name, entry in {**entries, **edits}.items() if entry is not None}
+    changed = dict(sorted(changed.items(), key=_sort_key))
+    return EncodedTree(changed, b"".join(_encode_entry(item) for item in changed.items()))
+
+
+_Item = tuple[str, TreeEntry]
+
+
+def _splice_tree(tree: EncodedTree, edits: Mapping[str, TreeEntry | None]) -> EncodedTree | None:
+    """Return the tree after the edits; None if it is not encoded as git does."""
+    items, data = list(tree.entries.items()), tree.data
+    for name, entry in edits.items():
+        for item, is_added in ((tree.entries.get(name), False), (entry, True)):
+            if item is None:
+                continue
+            at = bisect_left(items, _sort_key((name, item)), key=_sort_key)
+            if not is_added and items[at : at + 1] != [(name, item)]:
+                return None
+            start = data.find(_encode_entry(items[at])) if at < len(items) else len(data)
+            if start < 0:
+                return None
+            end = start if is_added else start + len(_encode_entry(items[at]))
+            new = [(name, item)] if is_added else []
+            items[at : at + 1 - is_added] = new
+            data = data[:start] + b"".join(map(_encode_entry, new)) + data[end:]
+    return EncodedTree(dict(items), data)
+
+
+def _sort_key(item: _Item) -> bytes:
+    name = item[0].encode("utf-8", "surrogateescape")
+    return name + b"/" if item[1].is_folder else name
+
+
+def _encode_entry(item: _Item) -> bytes:
+    name, entry = item
+    return b"%o %s\0%s" % (entry.mode, name.encode("utf-8", "surrogateescape"), bytes.fromhex(entry.oid))
 
 
 def decode_commit(name: Oid, data: bytes) -> CommitInfo:

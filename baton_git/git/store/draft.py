@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from dulwich.object_format import ObjectFormat
@@ -19,9 +20,9 @@ from baton_git.git.objects.values import (
     FOLDER_MODE,
     TREE,
     TreeEntry,
+    edit_tree,
     encode_commit,
     encode_signature,
-    encode_tree,
     object_id,
 )
 from baton_git.git.store.folder import Folder, ObjectReader, entries_of
@@ -124,17 +125,21 @@ class ObjectDraft:
 
     def _edit_tree(self, base: Oid | None, node: _Node, where: str) -> Oid | None:
         """Return the id of `base` after the edits of `node`, or None if the resulting tree is empty."""
-        entries = {} if base is None else dict(self._entries(base, where))
-        before = dict(entries)
+        entries = {} if base is None else self._entries(base, where)
+        edits: dict[str, TreeEntry | None] = {}
         for name, edit in node.items():
-            entry = self._edit_entry(entries.get(name), edit, f"{where}{name}")
-            if entry is None:
-                entries.pop(name, None)
-            else:
-                entries[name] = entry
-        if not entries:
+            old = entries.get(name)
+            new = self._edit_entry(old, edit, f"{where}{name}")
+            if new != old:
+                edits[name] = new
+        if not edits:
+            return base if entries else None
+        tree = edit_tree(entries, lambda: self.read(base, TREE) if base is not None else b"", edits)
+        if not tree.entries:
             return None
-        return base if base is not None and entries == before else self._add(TREE, encode_tree(entries))
+        oid = self._add(TREE, tree.data)
+        self.memory.put(("tree", oid), MappingProxyType(tree.entries), 4 * len(tree.data))  # it is read next
+        return oid
 
     def _edit_entry(self, old: TreeEntry | None, edit: Edit | _Node, path: str) -> TreeEntry | None:
         if isinstance(edit, dict):

@@ -9,7 +9,7 @@ from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt, InvalidArgument
 from baton_git.core.names import Oid
-from baton_git.git.objects.values import TREE, decode_tree
+from baton_git.git.objects.values import TREE, decode_tree, object_id
 from baton_git.git.store import ReflogEntry, TreeEntry
 
 _NAMES = st.sampled_from(["a", "b", "a.b", "a-b", "é", "ab"])
@@ -180,3 +180,40 @@ def test_an_entry_whose_blob_does_not_exist_is_not_published(store, writer):
 def test_the_entry_of_a_folder_cannot_be_put_back(store):
     with pytest.raises(InvalidArgument):
         store.draft().tree(None, {"b": TreeEntry(Oid("1" * 40), True, 0o40000)})
+
+
+_LARGE = {f"C-{number:04d}.toml": b"%d" % number for number in range(150)} | {"C-0100": b"file", "D/x": b"folder"}
+_CHANGES = st.dictionaries(
+    st.sampled_from(["C-0000.toml", "C-0149.toml", "C-0075.toml", "A", "Z", "C-0100.a", "C-0100.toml", "D", "Db", "é"]),
+    st.sampled_from([b"1", b"2", None]),
+    max_size=6,
+).filter(lambda changes: changes.get("D") is None)  # fmt: skip
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(_CHANGES)
+def test_a_large_tree_is_edited_as_if_it_was_encoded_anew(store, changes):
+    draft = store.draft()
+    changes = {name: content for name, content in changes.items() if name != "D"} | (
+        {"D/x": None, "D": b"file now"} if "D" in changes else {}
+    )
+    base = draft.tree(None, _LARGE)
+    edited = draft.tree(base, changes)
+    entries = draft.folder(edited).entries()
+    expected = {name: content for name, content in {**_LARGE, **changes}.items() if content is not None}
+    assert edited == draft.tree(None, expected)
+    decoded = decode_tree(draft.objects[edited][1], draft.form, "tree")
+    assert list(entries.items()) == list(decoded.items())
+
+
+def test_a_large_tree_that_git_would_not_write_is_put_in_order(store):
+    draft = store.draft()
+    tree = draft.tree(None, _LARGE)
+    data = draft.objects[tree][1]
+    entries = list(decode_tree(data, draft.form, "tree").items())
+    swapped = b"".join(
+        b"%o %s\0%s" % (entry.mode, name.encode(), bytes.fromhex(entry.oid)) for name, entry in entries[::-1]
+    )
+    odd = object_id(TREE, swapped, draft.form)
+    draft.objects[odd] = (TREE, swapped)
+    assert draft.tree(odd, {"C-0075.toml": b"1"}) == draft.tree(tree, {"C-0075.toml": b"1"})
