@@ -46,25 +46,36 @@ class LocalGit:
         done = self._run(arguments)
         return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n") if done.returncode == 0 else None
 
+    def read(self, *arguments: str, given: bytes = b"", seconds: float = 30) -> str:
+        """Run a git command that must succeed, with `given` as its input, and return its output.
+
+        Raises:
+            StoreError: the command fails, cannot be started, or did not finish in time.
+        """
+        done = self._run(arguments, given, seconds)
+        if done.returncode != 0:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
+            raise StoreError(f"git {arguments[0]}: {lines[-1]}")
+        return done.stdout.decode("utf-8", "surrogateescape")
+
     def do(self, *arguments: str) -> None:
         """Run a git command that changes something.
 
         Raises:
             StoreError: the command fails, cannot be started, or did not finish in time.
         """
-        done = self._run(arguments)
-        if done.returncode != 0:
-            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
-            raise StoreError(f"git {arguments[0]}: {lines[-1]}")
+        self.read(*arguments)
 
-    def _run(self, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
+    def _run(
+        self, arguments: tuple[str, ...], given: bytes = b"", seconds: float = 30
+    ) -> subprocess.CompletedProcess[bytes]:
         try:
             return subprocess.run(  # noqa: S603  git, with baton's arguments
                 ["git", *arguments],  # noqa: S607  the git on the user's PATH
-                cwd=self.folder, env=dict(self.environment), stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
+                cwd=self.folder, env=dict(self.environment), input=given, capture_output=True, timeout=seconds,
                 check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise StoreError(f"git {arguments[0]} did not finish within 30 seconds") from None
+            raise StoreError(f"git {arguments[0]} did not finish within {seconds:g} seconds") from None
         except OSError as error:
             raise StoreError(f"cannot start git: {error.strerror}", hint="install git") from error

@@ -79,7 +79,7 @@ class AddedText:
         make_folder(self.memory)
         with writing(self.memory):
             self.memory.chmod(0o700)
-        write_all({self._note_path: json.dumps(record, indent=2).encode() + b"\n", self.path: fresh})
+        write_all({self.note_path: json.dumps(record, indent=2).encode() + b"\n", self.path: fresh})
         return fresh != current
 
     def take(self, agent: str) -> bool:
@@ -89,12 +89,12 @@ class AddedText:
             return False
         others = [name for name in note["agents"] if name != agent]
         if others:
-            write_all({self._note_path: json.dumps({**note, "agents": others}, indent=2).encode() + b"\n"})
+            write_all({self.note_path: json.dumps({**note, "agents": others}, indent=2).encode() + b"\n"})
             return False
         is_there = current is not None and note["text"].encode() in current
         if current is not None and is_there:
             self._write(current.replace(note["text"].encode(), b"", 1), note)
-        remove(self._note_path)
+        remove(self.note_path)
         return is_there
 
     def _write(self, rest: bytes, note: Mapping[str, Any]) -> None:
@@ -108,14 +108,14 @@ class AddedText:
                 Path(folder).rmdir()
 
     @property
-    def _note_path(self) -> Path:
+    def note_path(self) -> Path:
         name = sha256(str(self.path).encode("utf-8", "surrogateescape")).hexdigest()[:32]
         return self.memory / f"{name}.added.json"
 
     def _load_note(self) -> dict[str, Any] | None:
         """Return the note on the added text; None if it is missing or damaged."""
         try:
-            data = json.loads(read_bytes(self._note_path))
+            data = json.loads(read_bytes(self.note_path))
             kinds = {"text": str, "agents": list, "folders": list, "was_there": bool}
             is_whole = isinstance(data, dict) and all(isinstance(data.get(name), kind) for name, kind in kinds.items())
         except (BatonError, ValueError):

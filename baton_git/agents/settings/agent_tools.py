@@ -126,13 +126,35 @@ class AgentTools:
         _parse_toml(others + text, path)
         return added.put(text, self.agent)
 
+    def list_notes(self) -> list[Path]:
+        """Return the files in which baton notes what it added for the skills and the server, if it did."""
+        path = self.server_path
+        files = [*self.list_skills().values(), *([AddedText(path, self.memory, self.within)] if path else [])]
+        return [file.note_path for file in files]
+
+    def list_installed(self) -> list[Path]:
+        """Return the files with our skills and our server that `uninstall` would change."""
+        files = [file.path for file in self.list_skills().values() if file.find_text() is not None]
+        path = self.server_path
+        if path is None or self.is_server_with_hooks:
+            return files
+        is_toml = path.suffix == ".toml"
+        is_ours = (
+            AddedText(path, self.memory, self.within).find_text() is not None
+            if is_toml
+            else self._open_json(path).was_installed()
+        )
+        return [*files, path] if is_ours else files
+
     def uninstall(self) -> list[Path]:
         """Remove our skills and our server, except a server in the file of the hooks; return the files that changed.
 
         Raises:
             InvalidDocument, InvalidArgument, StoreError, WriteFailed: as for `install_server`.
         """
-        changed = [file.path for file in self.list_skills().values() if file.take(self.agent)]
+        skills = list(self.list_skills().values())
+        # The first skill is removed last: its note names the folder of all skills, which is removed if it is empty.
+        changed = [file.path for file in reversed(skills) if file.take(self.agent)]
         path = self.server_path
         if path is None or self.is_server_with_hooks:
             return changed

@@ -61,9 +61,18 @@ def uninstall(location: HookLocation) -> HookReport:
     Raises:
         WriteFailed, StoreError: like `install`.
     """
-    steps = (*_unconfigure_steps(location), *_remove_steps(location), *_cleanup_steps(location))
+    steps = plan_uninstall(location)
     run(steps, location.git)
     return HookReport(location.mode, steps)
+
+
+def plan_uninstall(location: HookLocation) -> tuple[Step, ...]:
+    """Return the steps by which `uninstall` removes the hooks.
+
+    Raises:
+        StoreError: like `install`.
+    """
+    return (*_unconfigure_steps(location), *_remove_steps(location), *_cleanup_steps(location))
 
 
 def script_path(path: Path) -> Path:

@@ -74,6 +74,7 @@ COMMANDS = {
     "mcp": ("machine.mcp", "Serve baton's commands to an agent as MCP tools."),
     "doctor": ("machine.doctor", "Check the installation, and repair it."),
     "gc": ("machine.upkeep", "Combine the objects that baton stored into one pack."),
+    "uninstall": ("machine.uninstall", "Remove baton from a repository, or from this machine."),
     "completion": ("machine.upkeep", "Print a shell completion script."),
     "help": ("machine.help", "Show the help of a command or a topic."),
     "demo": ("machine.demo", "Show three sessions in a temporary repository."),
@@ -92,7 +93,7 @@ SECTIONS = {
     "Other systems": ("read", "write", "checkpoint", "restore", "sessions", "identity", "handover"),
     "Maintenance": (
         "doctor", "validate", "gc", "hooks", "trust", "namespace", "schema", "import", "export", "merge-driver",
-        "completion", "demo", "help",
+        "completion", "demo", "uninstall", "help",
     ),
 }  # fmt: skip
 """The commands as `--help` lists them. A command in no section is not listed."""

@@ -66,6 +66,13 @@ def find_server(port: int) -> RunningServer | None:
         return None
 
 
+def list_servers() -> list[RunningServer]:
+    """Return the running servers of this user that are known."""
+    ports = [path.stem for path in sorted((data_home() / "baton" / FOLDER).glob("*.json"))]
+    found = (find_server(int(port)) for port in ports if port.isdecimal())
+    return [server for server in found if server is not None]
+
+
 def make_listen_error(host: str, port: int, error: OSError | UnicodeError) -> StoreError:
     """Return the error of a server that cannot listen; if its port is taken, the error says by what, if that is
     known."""

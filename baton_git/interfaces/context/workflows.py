@@ -20,7 +20,7 @@ def workflow_folders(call: Call) -> WorkflowFolders:
     top = call.settings.folder
     return WorkflowFolders(
         project=top / ".baton" / "workflows" if top is not None and not call.settings.is_own_store else None,
-        user=_config_home() / "baton" / "workflows",
+        user=config_home() / "baton" / "workflows",
         shipped=find_shipped("workflows"),
         enabled=frozenset(read_list(call, ENABLED)),
         disabled=frozenset(read_list(call, DISABLED)),
@@ -51,6 +51,6 @@ def _words(call: Call, key: str) -> tuple[str, ...]:
         return ()
 
 
-def _config_home() -> Path:
+def config_home() -> Path:
     folder = os.environ.get("XDG_CONFIG_HOME", "")
     return Path(folder) if folder.startswith("/") else Path.home() / ".config"

@@ -346,7 +346,7 @@ def test_the_log_shows_operations_and_the_changes_of_one_record(baton, filled):
 
 def test_the_effects_of_a_session_can_be_reverted(baton, filled):
     baton("followup", "add", "by another", "--id", "FU-2", "--session", "s2")
-    baton("rollback", "--of-session", "s1")
+    baton("rollback", "--of-session", "s1", "--yes")
     assert [one["id"] for one in records(baton, "follow_ups")] == ["FU-2"]
     assert records(baton, "open_loops") == []
 

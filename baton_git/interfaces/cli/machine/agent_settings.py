@@ -44,6 +44,17 @@ def find_tools(app: App, agent: str, scope: Scope) -> AgentTools:
     return AgentTools.of(agent, scope, root, os.environ, _find_notes_folder())
 
 
+def open_project_settings(agent: str, top: Path) -> SettingsFile:
+    """Return the settings file of an agent CLI in a work tree."""
+    settings = AGENTS[agent].hooks
+    return SettingsFile(top / settings.folder / settings.file, _find_notes_folder(), settings.comments, top)
+
+
+def find_project_tools(agent: str, top: Path) -> AgentTools:
+    """Return the skills and the MCP server of an agent CLI in a work tree."""
+    return AgentTools.of(agent, "project", top, os.environ, _find_notes_folder())
+
+
 def _work_tree(app: App) -> Path:
     repository = find_repository(app)
     top = repository.work_tree if repository else None
@@ -64,9 +75,13 @@ def find_repository(app: App) -> Repository | None:
 
 
 def _find_notes_folder() -> Path:
+    return state_home() / "baton" / "agents"
+
+
+def state_home() -> Path:
+    """Return the folder of the user's state files, which has the copies of the settings that baton changed."""
     named = os.environ.get("XDG_STATE_HOME", "")
-    home = Path(named) if named.startswith("/") else Path.home() / ".local" / "state"
-    return home / "baton" / "agents"
+    return Path(named) if named.startswith("/") else Path.home() / ".local" / "state"
 
 
 def build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:

@@ -108,14 +108,14 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
     """
     scope: Scope = "project" if project else "user"
     files = {agent: open_settings(app, agent, scope) for agent in _agents(name)}
-    for_trust = _find_trusted(app, files.get("codex"))
+    for_trust = find_trusted(app, files.get("codex"))
     taken = uninstall_tools(app, {agent: find_tools(app, agent, scope) for agent in files})
     done, failed = _change_each(app, files, lambda _, file: file.uninstall())
     failed = failed if taken is not None else FAILED
     for agent, changed in done.items():
         app.say(f"{agent}: {'removed from' if changed else 'not installed in'} {files[agent].path}")
     if done.get("codex") and for_trust:
-        _forget_trust(app, for_trust)
+        forget_trust(app, for_trust)
     for agent in done:
         left = [name for name in AGENTS[agent].todo_variables if _has_variable(files[agent], name)]
         app.say(*(f"{agent}: env.{name} was not set by baton, so it was not removed" for name in left))
@@ -216,7 +216,7 @@ def _trust_hooks(app: App, codex: Codex, file: SettingsFile) -> list[str]:
     return [hook.key for hook in loaded]
 
 
-def _find_trusted(app: App, file: SettingsFile | None) -> list[str]:
+def find_trusted(app: App, file: SettingsFile | None) -> list[str]:
     """Return the keys of baton's hooks in this file that codex trusts, or trusted before the hooks changed."""
     program = shutil.which("codex")
     if file is None or program is None or not file.entries_or_none():
@@ -229,7 +229,8 @@ def _find_trusted(app: App, file: SettingsFile | None) -> list[str]:
     return [hook.key for hook in select_hooks_of_file(seen, file.path) if hook.status in ("trusted", "modified")]
 
 
-def _forget_trust(app: App, keys: list[str]) -> None:
+def forget_trust(app: App, keys: list[str]) -> None:
+    """Make codex forget its trust in removed hooks; if that fails, say so."""
     try:
         _open_codex(app).forget(keys)
     except BatonError as error:
