@@ -54,17 +54,15 @@ def read_tip(store: Store, prefix: str, namespace: Namespace) -> Oid | None:
     """
     follow_purge(store)
     ref = prefix + namespace.component
-    kept = store.kept_refs.value(ref)  # read first: a writer moves the branch first
-    tip = store.tip(ref)
+    kept, tip, moved = _examine(store, ref, namespace)
     if tip is not None and tip == kept:
         return tip
-    moved = _compare(store, namespace, ref, kept, tip)
     if moved is not None:
         raise BranchMoved(
             describe_move(store, moved), hint=_describe_choice(moved), namespace=str(namespace), ref=ref,
             change=moved.change, known=moved.known, now=moved.now,
         )  # fmt: skip
-    if tip is not None and kept is not None:
+    if tip is not None and kept is not None and (tip == store.ref_files.noted(ref) or _contains(store, tip, kept)):
         accept_tip(store, ref, tip)
     return tip
 
@@ -77,9 +75,7 @@ def find_moved(store: Store, prefix: str, namespace: Namespace) -> MovedBranch |
         StoreError: a ref cannot be read.
     """
     follow_purge(store)
-    ref = prefix + namespace.component
-    kept = store.kept_refs.value(ref)
-    return _compare(store, namespace, ref, kept, store.tip(ref))
+    return _examine(store, prefix + namespace.component, namespace)[2]
 
 
 def list_moved(store: Store, prefix: str) -> list[MovedBranch]:
@@ -118,6 +114,18 @@ def accept_tip(store: Store, ref: str, tip: Oid) -> None:
         store.ref_files.last_good.note(ref, tip)
 
 
+def _examine(store: Store, ref: str, namespace: Namespace) -> tuple[Oid | None, Oid | None, MovedBranch | None]:
+    """Return the kept tip of a branch, its tip, and what another program did to it."""
+    before: tuple[Oid | None, Oid | None] | None = None
+    while True:
+        kept = store.kept_refs.value(ref)  # read first: a writer moves the branch first
+        tip = store.tip(ref)
+        moved = _compare(store, namespace, ref, kept, tip) if tip is None or tip != kept else None
+        if moved is None or (kept, tip) == before:
+            return kept, tip, moved
+        before = kept, tip  # look twice: the kept ref is overwritten in place, and may be read half-written
+
+
 def _compare(store: Store, namespace: Namespace, ref: str, kept: Oid | None, tip: Oid | None) -> MovedBranch | None:
     noted = store.ref_files.noted(ref)
     if tip is not None and tip in (kept, noted):  # an older baton sets only the note, also when it resets the branch
@@ -128,6 +136,8 @@ def _compare(store: Store, namespace: Namespace, ref: str, kept: Oid | None, tip
     if tip is None:
         is_meant = _is_meant(store, namespace, known)
         return None if is_meant else MovedBranch(namespace, ref, "deleted", known, None)
+    if store.ref_files.is_symbolic(ref):
+        return None  # it cannot be written, and reading it says what it leads to
     if noted is None and not ledger_of(store).is_made_here(known):
         return None  # `git push --mirror` brought the kept ref of another repository
     change = _relate(store, known, tip)
@@ -157,6 +167,13 @@ def _relate(store: Store, known: Oid, tip: Oid) -> Literal["older", "different",
     except Corrupt:
         return None
     return "unclear" if store.is_shallow else "different"
+
+
+def _contains(store: Store, tip: Oid, commit: Oid) -> bool:
+    """Return whether a tip is there and contains a commit."""
+    with suppress(Corrupt):
+        return store.is_stored(tip) and store.is_ancestor(commit, tip)
+    return False
 
 
 def _is_meant(store: Store, namespace: Namespace, known: Oid) -> bool:

@@ -62,6 +62,14 @@ class Refs:
             ref = value[len(_SYMBOLIC) :].strip().decode("utf-8", "surrogateescape")
         raise Corrupt(f"ref {ref}", "has too many levels of symbolic refs")
 
+    def is_symbolic(self, ref: str) -> bool:
+        """Return whether `ref` points to another ref.
+
+        Raises:
+            StoreError: the name is not valid, or the file of the ref cannot be read.
+        """
+        return (self._raw(ref) or b"").startswith(_SYMBOLIC)
+
     def below(self, prefix: str) -> dict[str, Oid]:
         """Return all refs whose name begins with `prefix`, sorted by name.
 
