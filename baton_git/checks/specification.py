@@ -17,7 +17,7 @@ class CheckSpec(NamedTuple):
     Attributes:
         method: a key of `all_checks.PROBES`.
         expected_status: for `http`; None means 200.
-        path: for `file_exists`; relative to `World.folder`, `~` is not expanded.
+        path: for `file_exists`; absolute, or relative to `World.folder`; `~` is not expanded here.
         process_name: for `process_running`; an exact name.
         host: for `port_open`; None means this machine.
         argv: for `command`; run without a shell.

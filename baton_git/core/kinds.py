@@ -68,6 +68,8 @@ class KindInfo(NamedTuple):
         has_fixed_fields: whether its model has immutable fields.
         copied_as: the file name that users of its system give to a copy of a record; the copy contains its id.
         is_derived: whether baton derives its records from other records, so that their files may be larger.
+        is_verbatim: whether its records are documents of another system or values of several machines, so that paths
+            in them are stored as they are; what baton itself writes into them is shortened before.
         comment: the `$comment` of its JSON Schema: facts about its file beyond the fields.
     """
 
@@ -93,6 +95,7 @@ class KindInfo(NamedTuple):
     has_fixed_fields: bool = False
     copied_as: str = ""
     is_derived: bool = False
+    is_verbatim: bool = False
     comment: str = ""
 
     @property
@@ -208,22 +211,22 @@ KINDS = {
         KindInfo(
             "checkpoint", load_from("systems.paif.records.checkpoint", "Checkpoint"), "checkpoints", "checkpoint",
             codec=WITHOUT_ID, parts=2, about="context.conversation_summary", dated="metadata.ended_at", began="made",
-            counted=BY_FOLDER, left_behind=True, made_once=True,
+            counted=BY_FOLDER, left_behind=True, made_once=True, is_verbatim=True,
         ),
         KindInfo(
             "identity", load_from("systems.paif.records.identity", "Identity"), "identity", "identity", "identities",
             codec=WITHOUT_ID, about="immutable.purpose.statement", began="made", counted=None, left_behind=True,
-            has_fixed_fields=True,
+            has_fixed_fields=True, is_verbatim=True,
         ),
         KindInfo(
             "handover", load_from("systems.kairos.record", "Handover"), "handover", "handover",
             codec=_kairos_codec(), suffix=".txt", about="step.current_challenge", dated="updated_at", began="begun",
-            left_behind=True, copied_as="kairos-session-handover.txt",
+            left_behind=True, copied_as="kairos-session-handover.txt", is_verbatim=True,
         ),
         KindInfo(
             "snapshot", load_from("systems.ecc.record", "Snapshot"), "snapshots", "snapshot",
             codec=WITHOUT_ID, parts=2, about="snapshot.session.state", dated="recorded_at", began="recorded",
-            counted=BY_FOLDER, left_behind=True, replaced=True,
+            counted=BY_FOLDER, left_behind=True, replaced=True, is_verbatim=True,
             comment="The stored file has no id. The id consists of the decoded names of its folder and of its file, "
             "with `/` between them; both names are also in the snapshot.",
         ),
@@ -241,7 +244,10 @@ KINDS = {
             comment="The stored file has no id. The id consists of the decoded names of its folder and of its file, "
             "with `/` between them.",
         ),
-        KindInfo("conflict", lambda: Conflict, "conflicts", "conflict", counted="record_kind", is_derived=True),
+        KindInfo(
+            "conflict", lambda: Conflict, "conflicts", "conflict",
+            counted="record_kind", is_derived=True, is_verbatim=True,
+        ),
     )
 }  # fmt: skip
 """The kinds that have a folder, in display order."""

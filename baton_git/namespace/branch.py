@@ -28,6 +28,7 @@ from baton_git.core.errors import (
     Stale,
 )
 from baton_git.core.lifecycle import waits_for_code
+from baton_git.core.local_names import NOTHING
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import is_safe, one_line
 from baton_git.core.records.work_items import OpenLoop
@@ -47,6 +48,7 @@ from baton_git.namespace.commit_log import (
     read_revision_number,
 )
 from baton_git.namespace.last_tip import read_tip
+from baton_git.namespace.local_places import LocalPlaces
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.namespaces import find_fetched, make_missing_error
 from baton_git.namespace.other_prefixes import find_other_prefix
@@ -90,6 +92,8 @@ class Branch:
     """Whether the user named the namespace; if not, it is the default for the current folder."""
     fault: BatonError | None = None
     """The error of an invalid setting; every update raises it. None if all settings are valid."""
+    places: LocalPlaces | None = None
+    """The places of this machine, which updates store in a short form; None stores all paths as they are."""
 
     @property
     def ref(self) -> str:
@@ -395,7 +399,7 @@ class Branch:
         Raises:
             InvalidDocument, NotAllowed: under the same conditions as `update`.
         """
-        return _evaluate(self.read(), change)[1]
+        return self._evaluate(self.read(), change)[1]
 
     def advance(
         self,
@@ -484,7 +488,7 @@ class Branch:
             raise self._missing_namespace
         if expected is not None and expected != tip.number:
             raise Stale(str(self.namespace), expected, tip.number)
-        proposal, outcome = _evaluate(tip, change)
+        proposal, outcome = self._evaluate(tip, change)
         files = {**layout.encode(proposal.state.edits), **proposal.files}
         vouches = any(name == VOUCHES for name, _ in proposal.trailers)  # it says something even if it changes no file
         if not outcome.changes and not files and not vouches:
@@ -504,6 +508,24 @@ class Branch:
         record_draft(self.ledger, draft)
         revision = Revision(self.namespace, proposal.state, commit, tree, base_revision + 1, stamp.now, stamp.op)
         return Prepared(outcome._replace(revision=revision), draft, plain=not proposal.files)
+
+    def _evaluate(self, tip: Revision, change: Change) -> tuple[ProposedState, WriteResult]:
+        """Return the proposal of a change as it is stored, and the result of applying it.
+
+        It has no secrets, and no paths of this machine unless it keeps them. The result's `revision` is still the tip.
+        """
+        result = change(tip)
+        proposal = result if isinstance(result, ProposedState) else ProposedState(result)
+        keeps_paths = proposal.keeps_paths or bool(proposal.files)
+        names = NOTHING if self.places is None or keeps_paths else self.places.names
+        edits, redactions = redact_edits(tip.state, proposal.state, names)
+        after = State(proposal.state.source, edits)
+        immutable_fields.refuse_changes(tip.state, after)
+        changes = tuple(diff.diff(tip.state, after))
+        files = tuple(sorted(path for path in proposal.files if layout.key_at(path) is None))
+        return proposal._replace(state=after), WriteResult(
+            tip, tip, changes, (*proposal.redactions, *redactions), files=files
+        )
 
     def _parents(
         self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
@@ -546,20 +568,6 @@ class Branch:
             author=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"{subject}\n\n{lines}",
             sign=self.sign,
         )  # fmt: skip
-
-
-def _evaluate(tip: Revision, change: Change) -> tuple[ProposedState, WriteResult]:
-    """Return the redacted proposal of a change, and the result of applying it, whose `revision` is still the tip."""
-    result = change(tip)
-    proposal = result if isinstance(result, ProposedState) else ProposedState(result)
-    edits, redactions = redact_edits(tip.state, proposal.state)
-    after = State(proposal.state.source, edits)
-    immutable_fields.refuse_changes(tip.state, after)
-    changes = tuple(diff.diff(tip.state, after))
-    files = tuple(sorted(path for path in proposal.files if layout.key_at(path) is None))
-    return proposal._replace(state=after), WriteResult(
-        tip, tip, changes, (*proposal.redactions, *redactions), files=files
-    )
 
 
 _BACK = re.compile(r"~(\d{0,9})")

@@ -73,6 +73,8 @@ class ProposedState(NamedTuple):
         redactions: the redactions made before `state` was computed.
         settled: the loops and follow-ups that this archives because they are done. Anybody may settle them, but only a
             person may remove them in another way if a person confirmed them.
+        keeps_paths: whether the paths of this machine stay in the text, because it is the document of another program,
+            or text that was stored before. They also stay if there are `files`.
     """
 
     state: State
@@ -82,6 +84,7 @@ class ProposedState(NamedTuple):
     trailers: tuple[tuple[str, str], ...] = ()
     redactions: tuple[tuple[Key, Redaction], ...] = ()
     settled: frozenset[Key] = frozenset()
+    keeps_paths: bool = False
 
 
 Change = Callable[[Revision], State | ProposedState]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.core.lifecycle import Confirmed, Policy
+from baton_git.core.local_names import NOTHING, LocalNames
 from baton_git.core.names import mint_id
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.core.proposals import Proposals, find_proposals
@@ -195,6 +196,45 @@ class Workspace:
             return self.approvals is not None and self.approvals.trusts_remote(url)
         except StoreError:
             return False
+
+    @property
+    def names(self) -> LocalNames:
+        """The names of this machine that are not stored, for texts written in the current work tree."""
+        return self.branch.places.names if self.branch.places is not None else NOTHING
+
+    def names_for(self, work_tree: str | Path | None, *spellings: str | None) -> LocalNames:
+        """Return the names that are not stored, for texts written in a work tree (None: in the current one).
+
+        Args:
+            spellings: other paths of that work tree, such as its path in a container.
+        """
+        places = self.branch.places
+        return places.names_for(work_tree, *spellings) if places is not None else NOTHING
+
+    def label_work_tree(self, work_tree: str | Path) -> str:
+        """Return what is stored in place of a work tree's path."""
+        return self.branch.places.label(work_tree) if self.branch.places is not None else str(work_tree)
+
+    def remember_work_tree(self, work_tree: str | Path | None) -> None:
+        """Record the path of a work tree on this machine, because its label is stored."""
+        if self.branch.places is not None and work_tree is not None:
+            self.branch.places.remember(work_tree)
+
+    def show_work_tree(self, stored: str) -> str:
+        """Return the path on this machine of a stored work tree, or what is stored if it is elsewhere."""
+        return self.names.find_work_tree(stored) or stored
+
+    def is_own_machine(self, machine: str | None) -> bool:
+        """Return whether a stored name of a machine is, or was, the one of this machine."""
+        places = self.branch.places
+        return machine == self.actor.machine or (places is not None and places.is_own(machine))
+
+    def is_in_work_tree(self, machine: str | None, work_tree: str | None) -> bool:
+        """Return whether a record's machine and work tree, a label or a path, are the current work tree."""
+        if self.branch.places is not None:
+            return self.branch.places.is_here(machine, work_tree)
+        here = os.path.realpath(self.folder) if self.folder is not None else None
+        return machine == self.actor.machine and bool(work_tree) and os.path.realpath(work_tree or "") == here
 
     def stamp(self, op: str, now: datetime) -> CommitStamp:
         actor = self.actor

@@ -17,6 +17,8 @@ _STEPS = (2048, 768, 256, 80)
 _KEPT_FIRST, _KEPT_LAST = 1, 3
 """Numbers of first and of last turns that are shortened only if it was not enough to shorten those between them."""
 _CUT = " […] "
+_WORD = 64
+"""Maximum length of the rest of a cut word that may be the end of a path; it is left out."""
 
 
 def bound_turns(turns: Iterable[Turn], limit: int = MAX_BYTES) -> tuple[Turn, ...]:
@@ -43,6 +45,7 @@ def bound_turns(turns: Iterable[Turn], limit: int = MAX_BYTES) -> tuple[Turn, ..
 def keep_ends(text: str, most: int) -> str:
     """Return the text, or its beginning and end with a mark between them, in at most `most` bytes.
 
+    A path is not cut in two: half of one would no longer be recognised as a path of this machine, and shortened.
     `most` must be larger than the mark.
     """
     raw = text.encode("utf-8", "replace")
@@ -50,7 +53,25 @@ def keep_ends(text: str, most: int) -> str:
         return text
     room = most - len(_CUT.encode())
     head, tail = raw[: room - room // 3], raw[len(raw) - room // 3 :]
-    return head.decode("utf-8", "ignore").rstrip() + _CUT + tail.decode("utf-8", "ignore").lstrip()
+    shown_head, shown_tail = head.decode("utf-8", "ignore"), tail.decode("utf-8", "ignore")
+    following, preceding = raw[len(head) : len(head) + 1], raw[-len(tail) - 1 : -len(tail) or None]
+    if not following.isspace() and _is_path(last := _find_word(shown_head, at_end=True)):
+        shown_head = shown_head[: -len(last)]
+    first = _find_word(shown_tail, at_end=False)
+    if not preceding.isspace() and (_is_path(first) or len(first) <= _WORD):
+        shown_tail = shown_tail[len(first) :]
+    return shown_head.rstrip() + _CUT + shown_tail.lstrip()
+
+
+def _find_word(text: str, *, at_end: bool) -> str:
+    """Return the last or first characters of a text up to white space; empty if white space is there."""
+    if not text or text[-1 if at_end else 0].isspace():
+        return ""
+    return text.rsplit(maxsplit=1)[-1] if at_end else text.split(maxsplit=1)[0]
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or "\\" in word
 
 
 def encode_turn(turn: Turn) -> bytes:

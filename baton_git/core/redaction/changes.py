@@ -1,4 +1,7 @@
-"""Redact the secrets in a change of state. Only new text is searched, not text that is already stored."""
+"""Redact the secrets in a change of state, and shorten the paths of this machine.
+
+Only new text is searched, not text that is already stored.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from baton_git.core.errors import Fault, InvalidDocument
-from baton_git.core.kinds import name_kind
+from baton_git.core.kinds import KINDS, name_kind
+from baton_git.core.local_names import NOTHING, LocalNames
 from baton_git.core.records.base import Part
 from baton_git.core.redaction import Redaction, find_secret_kind, redact
 from baton_git.core.state import Entry, Key, State
@@ -15,8 +19,12 @@ Redactions = tuple[tuple[Key, Redaction], ...]
 """Redacted secrets with the keys of their records."""
 
 
-def redact_edits(before: State, after: State) -> tuple[dict[Key, Entry | None], list[tuple[Key, Redaction]]]:
-    """Return the edits without secrets, and the redactions.
+def redact_edits(
+    before: State, after: State, names: LocalNames = NOTHING
+) -> tuple[dict[Key, Entry | None], list[tuple[Key, Redaction]]]:
+    """Return the edits without secrets and with the paths of this machine shortened, and the redactions.
+
+    The records of kinds that hold the documents of other systems keep their paths (`KindInfo.is_verbatim`).
 
     Raises:
         InvalidDocument: the id of a record contains a secret.
@@ -28,8 +36,11 @@ def redact_edits(before: State, after: State) -> tuple[dict[Key, Entry | None], 
         if not isinstance(record, Part):
             continue
         refuse_secret(f"id of {name_kind(key.kind)}", key.id)
-        data, secrets = redact(record.as_data(), known=_strings(before, key))
-        if secrets:
+        whole, known = record.as_data(), _strings(before, key)
+        data, secrets = redact(whole, known=known)
+        if names is not NOTHING and not (key.kind in KINDS and KINDS[key.kind].is_verbatim):
+            data = names.shorten(data, known=known)
+        if data is not whole:
             edits[key] = type(record).model_validate(data)
             redactions += [(key, secret) for secret in secrets]
     return edits, redactions

@@ -82,7 +82,7 @@ class Call:
     def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
         """Return the workspace of a namespace in `store`, in which no session or agent acts."""
         settings = self.settings
-        branch = Branch(store, namespace, settings.prefix, settings.sign, fault=settings.fault)
+        branch = Branch(store, namespace, settings.prefix, settings.sign, fault=settings.fault, places=settings.places)
         return Workspace(
             settings.choose_branch(branch, namespace),
             Actor(settings.author, machine=settings.machine),

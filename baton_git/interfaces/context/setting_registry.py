@@ -123,6 +123,14 @@ _SETTINGS = (
         "whether the turns of sessions (prompts and answers, without secrets) are committed for other "
         "machines, or stay on this one",
     ),
+    Setting(
+        "baton.machine",
+        TEXT,
+        "",
+        "the name of this machine in records and commits, usually set with `--global`",
+        default_note="`machine-` and six characters, from which the host name cannot be read",
+        page="sharing.md#what-leaves-the-machine",
+    ),
     Setting("baton.allowPrivateHosts", FLAG, "false", "whether checks may contact private networks", page="checks.md"),
     Setting(
         "baton.handoverFile",

@@ -21,6 +21,7 @@ from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 from baton_git.interfaces.context.agent_session import find_hooked_session
 from baton_git.interfaces.context.git_config import WANTED, expand_home, read_config
+from baton_git.interfaces.context.host import find_host
 from baton_git.interfaces.context.namespace_choice import (
     NamespaceChoice,
     find_folder_outside,
@@ -39,6 +40,7 @@ from baton_git.interfaces.context.repository_choice import (
 from baton_git.interfaces.context.repository_config import RepositoryConfig
 from baton_git.interfaces.context.setting_registry import CHECKED, FLAG, POLICY_KEYS, SETTINGS, Setting
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.local_places import Host, LocalPlaces
 from baton_git.namespace.workspace import RemoteSettings
 
 if TYPE_CHECKING:
@@ -266,14 +268,27 @@ class Settings:
 
     @property
     def author(self) -> str:
-        """The author of commits, `Name <mail>`, from the same settings as git's."""
-        name = os.environ.get("GIT_AUTHOR_NAME") or self.config.get("user.name") or _login()
-        mail = os.environ.get("GIT_AUTHOR_EMAIL") or self.config.get("user.email") or f"{_login()}@{self.machine}"
+        """The author of commits, `Name <mail>`, from the same settings as git's.
+
+        Without them, git makes an address of the login and the host name; here it names neither.
+        """
+        name = os.environ.get("GIT_AUTHOR_NAME") or self.config.get("user.name") or "unknown"
+        mail = os.environ.get("GIT_AUTHOR_EMAIL") or self.config.get("user.email") or f"unknown@{self.machine}"
         return f"{_plain(name) or 'unknown'} <{_plain(mail)}>"
+
+    @functools.cached_property
+    def host(self) -> Host:
+        """What this machine is called, with the name that is stored (`baton.machine`)."""
+        return find_host(self.config.get("baton.machine"))
 
     @property
     def machine(self) -> str:
-        return re.sub(r"[^A-Za-z0-9.-]", "-", os.uname().nodename.split(".")[0]) or "unknown"
+        return self.host.machine
+
+    @property
+    def places(self) -> LocalPlaces:
+        """The places of this machine that are stored in a short form."""
+        return LocalPlaces(self.repository, self.host, self.folder)
 
     @property
     def session(self) -> str | None:
@@ -399,7 +414,3 @@ def _check_signers_file(path: Path) -> None:
 
 def _plain(text: str) -> str:
     return re.sub(r"[<>\x00-\x1f\x7f]", "", text).strip()
-
-
-def _login() -> str:
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or "unknown"

@@ -112,7 +112,7 @@ class SessionActions:
 
         agent = self._ws.actor.agent or self._session.source
         body = {"conversation_summary": summary or self.summarize() or "at work"}
-        return {"checkpoint": save_checkpoint(self._ws, self._now, agent, body).id}
+        return {"checkpoint": save_checkpoint(self._ws, self._now, agent, self._ws.names.shorten(body)).id}
 
     def run_checks(self) -> Mapping[str, Any]:
         """Run the checks of the open loops and return their results by loop."""

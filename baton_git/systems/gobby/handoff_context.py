@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from baton_git.agents.turn_store import keep_ends
 from baton_git.core.brief import Rank, Section, short_session
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import is_safe, one_line
+from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.record import Facts, FileUse, Handoff
 
 _BRACKETS = str.maketrans("[]", "()")
@@ -111,20 +111,20 @@ def _to_plain(value: Any) -> Any:
     return value
 
 
-def describe_origin(handoff: Handoff, now: datetime, *, machine: str | None = None, folder: Path | None = None) -> str:
+def describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
     """Return one line about the origin of a handoff: agent, session, age, event, branch, machine and folder.
 
-    Args:
-        machine, folder: the machine and work tree of the reader; the line does not repeat them.
+    The machine and work tree of the reader are not repeated.
     """
     agent, _, session = handoff.id.partition("/")
     parts = [f"{agent} session {short_session(session)}", describe_age(handoff.extracted_at, now)]
     parts += [_WHEN[handoff.trigger]] if handoff.trigger in _WHEN else []
     parts += [f"on branch {one_line(handoff.branch, 60)}"] if handoff.branch else []
-    is_here = handoff.machine == machine
+    is_here = ws.is_own_machine(handoff.machine)
     parts += [f"on {one_line(handoff.machine, 40)}"] if handoff.machine and not is_here else []
-    is_elsewhere = is_here and folder is not None and handoff.worktree not in (None, str(folder))
-    parts += [f"in {one_line(handoff.worktree or '', 100)}"] if is_elsewhere else []
+    is_elsewhere = ws.folder is not None and not ws.is_in_work_tree(handoff.machine, handoff.worktree)
+    if is_here and is_elsewhere and handoff.worktree:
+        parts.append(f"in {one_line(ws.show_work_tree(handoff.worktree), 100)}")
     return ", ".join(parts)
 
 

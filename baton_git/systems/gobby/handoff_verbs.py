@@ -47,7 +47,9 @@ class HandoffSummary(BaseModel):
         description="The hook event or command that extracted the facts.", examples=["session_end"]
     )
     machine: str | None = Field(description="The machine on which the session ran.")
-    worktree: str | None = Field(description="The work tree of the session.")
+    worktree: str | None = Field(
+        description="The label of the session's work tree; older records have its path.", examples=["wt-7k3f9q"]
+    )
     branch: str | None = Field(description="The checked-out branch.")
     goal: str = Field(description="The goal of the session.")
 
@@ -92,7 +94,7 @@ def show_handoff(ws: Workspace, now: datetime, verb_input: ShowHandoff) -> Shown
     if handoff is None:
         others = sorted(revision.state.records(Handoff), key=extraction_time, reverse=True)
         whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
-        raise NotFound(f"handoff of the {whose}", hint=_name_others(others))
+        raise NotFound(f"handoff of the {whose}", hint=_name_others(ws, others))
     handoff = follow_rewritten(handoff, ws.branch.store.repository.common_dir)
     return ShownHandoff(handoff=handoff.as_data(), **full_position(revision))
 
@@ -104,10 +106,13 @@ def _summarise(handoff: Handoff) -> HandoffSummary:
     )  # fmt: skip
 
 
-def _name_others(others: Sequence[Handoff]) -> str:
+def _name_others(ws: Workspace, others: Sequence[Handoff]) -> str:
     """Return a hint for a work tree without a handoff; it names the handoffs of other work trees."""
     if not others:
         return "baton handoff extract latest --keep makes one"
-    named = [f"{handoff.id} ({handoff.worktree or 'no work tree'})" for handoff in others[:NAMED]]
+    named = [
+        f"{handoff.id} ({ws.show_work_tree(handoff.worktree) if handoff.worktree else 'no work tree'})"
+        for handoff in others[:NAMED]
+    ]
     more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
     return f"handoffs of other work trees: {', '.join(named)}{more}; to see one, give its id"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -156,6 +157,7 @@ def store_handoff(
 
     if find_change(ws.branch.read().state) is None:
         return None
+    ws.remember_work_tree(find_top(extraction, worktree))
     written = ws.update("handoff-extract", now, change)
     return written if written.changes else None
 
@@ -187,21 +189,40 @@ def make_handoff_id(extraction: Extraction) -> str:
 def build_body(
     ws: Workspace, key: Key, extraction: Extraction, notes: str | None, worktree: Path | None
 ) -> tuple[dict[str, Any], Redactions]:
-    """Return the data of the record, within the size limits and redacted, and the redactions.
+    """Return the data of the record, within the size limits, redacted and with shortened paths, and the redactions.
 
     The data has no `extracted_at` and no `trigger`: the caller adds them if the record is stored.
     """
     started = parse_time_or_none(extraction.started) if extraction.started else None
+    top = find_top(extraction, worktree)
     optional = {
         "started": iso(started) if started is not None else None,
         "machine": ws.actor.machine,
-        "worktree": str(worktree) if worktree else extraction.home or extraction.cwd,
+        "worktree": ws.label_work_tree(top) if top else None,
         "branch": extraction.branch,
         "notes": cut_text(notes, MAX_NOTES) if notes is not None else None,
     }
     body = {"id": key.id, **{name: value for name, value in optional.items() if value is not None}}
-    data, redactions = redact({**body, "facts": limit_facts(extraction.facts)})
+    names = ws.names_for(top, _find_other_place(extraction, top))
+    facts = limit_facts(names.shorten(extraction.facts, from_transcript=True))
+    data, redactions = redact({**names.shorten(body, from_transcript=True), "facts": facts})
     return data, tuple((key, redaction) for redaction in redactions)
+
+
+def find_top(extraction: Extraction, worktree: Path | None) -> str | None:
+    """Return the work tree of a session: the given one, otherwise the folder named in its transcript."""
+    return str(worktree) if worktree else extraction.home or extraction.cwd
+
+
+def _find_other_place(extraction: Extraction, top: str | None) -> str | None:
+    """Return the folder in which the session began, if it is the work tree elsewhere, as in a container.
+
+    It is recognised by its name: the session may as well have begun in a folder below, or above, the work tree.
+    """
+    home = extraction.home
+    if not home or not top or home == top:
+        return None
+    return home if re.split(r"[\\/]", home)[-1] == Path(top).name else None
 
 
 def select_compared(record: Mapping[str, Any], everything: bool) -> dict[str, Any]:

@@ -99,8 +99,8 @@ def make_handoff_sections(
 def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
     """Return one line about the origin of a handoff. For a handoff from another machine, a label says who vouches for
     it."""
-    origin = describe_origin(handoff, now, machine=ws.actor.machine, folder=ws.folder)
-    if handoff.machine in (None, ws.actor.machine):
+    origin = describe_origin(ws, handoff, now)
+    if handoff.machine is None or ws.is_own_machine(handoff.machine):
         return origin
     return f"{origin} [{ws.judgement().word(key_of(handoff))}]"
 

@@ -18,7 +18,14 @@ from baton_git.core.state import Key, State
 from baton_git.core.times import from_seconds, iso, parse_time_or_none, shift
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.handoffs import archive_oldest, build_body, gather_facts, make_handoff_id, select_compared
+from baton_git.systems.gobby.handoffs import (
+    archive_oldest,
+    build_body,
+    find_top,
+    gather_facts,
+    make_handoff_id,
+    select_compared,
+)
 from baton_git.systems.gobby.previous_sessions import read_handoff
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.session_turns import open_turn_store, put_turns, store_turns
@@ -88,6 +95,7 @@ def read_session(
     extraction = replace(extraction, session=candidate.session)
     session = _build_session(ws, now, candidate, extraction, work_tree)
     if keep_turns and session.has_facts:
+        ws.remember_work_tree(find_top(extraction, Path(work_tree) if work_tree else None))
         store_turns(ws, extraction, work_tree)
     return session
 

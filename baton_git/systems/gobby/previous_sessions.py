@@ -6,7 +6,6 @@ Every session start imports this module, so it imports nothing that reads transc
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -33,12 +32,8 @@ def list_handoffs(ws: Workspace, state: State, other_than: str | None = None) ->
         other_than: the id of a session, or of its handoff, which is left out.
     """
     others = [handoff for handoff in state.records(Handoff) if other_than not in (handoff.id, session_of(handoff))]
-    worktree = os.path.realpath(ws.folder) if ws.folder is not None else None
-    here = [
-        handoff for handoff in others
-        if handoff.machine == ws.actor.machine and handoff.worktree and os.path.realpath(handoff.worktree) == worktree
-    ]  # fmt: skip
-    elsewhere = [handoff for handoff in others if handoff.machine != ws.actor.machine]
+    here = [handoff for handoff in others if ws.is_in_work_tree(handoff.machine, handoff.worktree)]
+    elsewhere = [handoff for handoff in others if not ws.is_own_machine(handoff.machine)]
     return sorted(here or elsewhere, key=extraction_time, reverse=True)
 
 

@@ -113,7 +113,10 @@ class LastAnswer(Part):
 class FileUse(Part):
     """How a session used a file."""
 
-    path: Text = Field(description="The absolute path, or the path in the transcript if it cannot be resolved.")
+    path: Text = Field(
+        description="The path relative to the session's work tree; elsewhere with `~` for the home or the label of "
+        "another work tree, or else absolute. Or the path in the transcript if it cannot be resolved."
+    )
     changes: Whole = Field(0, description="How often the session changed the file.")
     reads: Whole = Field(0, description="How often the session read the file.")
     found: Text = Field(
@@ -161,7 +164,9 @@ class Facts(Part):
     active_task: ActiveTask | None = Field(None, description="The task that the session worked on last.")
     todo_state: tuple[TodoItem, ...] = Field((), description="The current to-do list.")
     files_modified: Texts = Field(
-        (), description="The absolute paths of the changed files, in the order of their first successful change."
+        (),
+        description="The paths of the changed files, as in `files_used`, in the order of their first successful "
+        "change.",
     )
     git_commits: tuple[CommitMade, ...] = Field(
         (), description="The commits of this session in this repository, oldest first."
@@ -217,7 +222,11 @@ class Handoff(Record):
         "(`baton handoff extract`).",
     )
     machine: Text | None = Field(None, description="The machine on which the session ran.")
-    worktree: Text | None = Field(None, description="The path of the session's work tree on that machine.")
+    worktree: Text | None = Field(
+        None,
+        description="The label of the session's work tree, whose path only that machine knows. Older records have the "
+        "path.",
+    )
     branch: Text | None = Field(None, description="The checked-out branch of the work tree.")
     facts: Annotated[Facts, Beside("extracted_at", "initial_goal")] = Field(
         description="The facts. A merge takes all of them from one side."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from baton_git.agents.extraction import Extraction
 from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, bound_turns, turns_folder
@@ -57,7 +58,9 @@ def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: H
     """
     if not ws.shares_turns or not all_turns:
         return state
-    turns = bound_turns(all_turns)
+    names = ws.names_for(ws.names.find_work_tree(handoff.worktree or ""))
+    shorten = partial(names.shorten_text, from_transcript=True)
+    turns = bound_turns([turn._replace(prompt=shorten(turn.prompt), answer=shorten(turn.answer)) for turn in all_turns])
     optional = {name: getattr(handoff, name) for name in ("started", "machine", "worktree", "branch")}
     record = {
         "id": handoff.id, "recorded_at": handoff.extracted_at,

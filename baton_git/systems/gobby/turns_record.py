@@ -39,7 +39,7 @@ class SharedTurns(Record):
     recorded_at: Annotated[Text, Latest()] = Field(description="When the turns were stored: ISO 8601, UTC.")
     started: Annotated[Text | None, Earliest()] = Field(None, description="When the session began: ISO 8601.")
     machine: Text | None = Field(None, description="The machine on which the session ran.")
-    worktree: Text | None = Field(None, description="The path of the session's work tree on that machine.")
+    worktree: Text | None = Field(None, description="The label of the session's work tree, as in its handoff.")
     branch: Text | None = Field(None, description="The checked-out branch of the work tree.")
     topic: Text = Field("", description="The beginning of the first prompt.")
     conversation: Annotated[Conversation, Beside("recorded_at", "count")] = Field(

@@ -90,7 +90,7 @@ def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
         _check_not_ended(tip.state, run.id, copy)
         state, fields = merge_run(tip.state, _find_base(stored, tip.state, run.id), run)
         contested.extend(fields)
-        return ProposedState(state, redactions=redactions)
+        return ProposedState(state, redactions=redactions, keeps_paths=True)
 
     written = ws.update("handover-import", now, change)
     if not unchanged:

@@ -188,7 +188,9 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, verb_input: SaveCheckpoi
     options = {
         body: value for name, body in BODY_FIELDS.items() if (value := getattr(verb_input, name)) not in (None, [])
     }
-    body = overlay_document(nest_sections(verb_input.more, where=verb_input.source), nest_sections(options))
+    body = overlay_document(
+        nest_sections(verb_input.more, where=verb_input.source), nest_sections(ws.names.shorten(options))
+    )
     interval = verb_input.interval_minutes if verb_input.periodic else None
     saved = save_checkpoint(
         ws, now, check_agent(verb_input.agent), body, interval_minutes=interval, where=verb_input.source

@@ -240,7 +240,7 @@ def save_final_checkpoint(
         own = "" if old.startswith(GENERATED_PREFIX) or _is_periodic(before) else old
         generated = work.summary if work is not None else ""
         best = summary or context or own or generated or old or state.readable_head.context
-        return _describe_work(state, agent, now, before, work, best)
+        return _describe_work(ws, state, agent, now, before, work, best)
 
     return _save(act_as(ws, agent), now, agent, make_document)
 
@@ -252,7 +252,7 @@ def save_due_checkpoint(
 
     def make_document(state: State, session: str | None) -> Table:
         before = checkpoint_store.find_newest(state, agent, now, session)
-        described = _describe_work(state, agent, now, before, work, work.summary or "at work")
+        described = _describe_work(ws, state, agent, now, before, work, work.summary or "at work")
         return overlay_document(described, {"metadata": {"checkpoint_type": "periodic"}})
 
     return _save(act_as(ws, agent), now, agent, make_document, interval=timedelta(minutes=interval_minutes))
@@ -263,7 +263,13 @@ def _is_periodic(checkpoint: Checkpoint | None) -> bool:
 
 
 def _describe_work(
-    state: State, agent: str, now: datetime, before: Checkpoint | None, work: SessionWork | None, summary: str
+    ws: Workspace,
+    state: State,
+    agent: str,
+    now: datetime,
+    before: Checkpoint | None,
+    work: SessionWork | None,
+    summary: str,
 ) -> Table:
     """Return the document of a new checkpoint: the content of `before`, the session's last checkpoint, updated with
     `summary`, with `work`, and with the items that are still pending. If the session has no checkpoint yet, items of
@@ -273,7 +279,7 @@ def _describe_work(
     carried = source.context.pending_items if source is not None else ()
     pending = [item for item in dict.fromkeys((*work.pending, *carried)) if item not in work.done]
     body = {"conversation_summary": summary, "pending_items": pending, "open_files": list(work.files) or None}
-    changes = nest_sections(body)
+    changes = nest_sections(ws.names.shorten(body))
     return overlay_document(carry_over(before, now), changes) if before is not None else {"metadata": {}, **changes}
 
 

@@ -106,7 +106,7 @@ def import_paif(ws: Workspace, now: datetime, verb_input: ImportPaif) -> Importe
         state, _, redactions = _place_drafts(tip.state, valid)
         for name in sorted({draft.record.metadata.agent_id for draft in valid}):
             state = checkpoint_store.trim_checkpoints(state, name, now, session=ws.actor.session)
-        return ProposedState(state, note="import of PAIF's checkpoints", redactions=redactions)
+        return ProposedState(state, note="import of PAIF's checkpoints", redactions=redactions, keeps_paths=True)
 
     written = ws.update("import", now, change)
     new = _place_drafts(written.before.state, valid).new

@@ -123,7 +123,7 @@ def write_document(
         if op == IMPORT:
             proposal = proposal._replace(trailers=((SOURCE, source),))
         outcome.append(DocumentResult(WriteResult(tip, tip), tuple(held), tuple(decisions)))
-        return proposal
+        return proposal._replace(keeps_paths=True)  # a client gets back what it wrote
 
     written = ws.branch.update(change, ws.stamp(op, now), expected_revision=expected_revision)
     return outcome[-1]._replace(written=written, filled=filled)

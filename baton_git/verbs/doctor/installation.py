@@ -168,7 +168,8 @@ def _compare_machines(ws: Workspace, examination: Examination) -> Iterator[Diagn
     newest: dict[str, str] = {}
     for entry in islice(ws.branch.history(), LOOKED_BACK):
         for version in entry.trailer_values(VERSION_TRAILER):
-            newest.setdefault(entry.machine or "a machine without a name", version)
+            machine = ws.actor.machine if ws.is_own_machine(entry.machine) else entry.machine
+            newest.setdefault(machine or "a machine without a name", version)
     own = examination.local.version
     for machine, version in newest.items():
         if _sort_key(version) != _sort_key(own):

@@ -169,7 +169,7 @@ def is_own(ws: Workspace, entry: LogEntry) -> bool:
 def _is_same_person(ws: Workspace, entry: LogEntry) -> bool:
     """Return whether this machine's person, or the agent that calls, made a commit. One made by hand has no machine."""
     actor = ws.actor
-    is_here = entry.machine == actor.machine or (not entry.op and entry.machine is None)
+    is_here = ws.is_own_machine(entry.machine) or (not entry.op and entry.machine is None)
     return is_here and (entry.author, entry.agent) == (actor.author, actor.agent if entry.op else None)
 
 

@@ -81,7 +81,7 @@ def preview(ws: Workspace, plan: RollbackPlan) -> RollbackPreview:
     def change(tip: Revision) -> ProposedState:
         proposal = _keep_immutable(tip, plan.change(tip))
         rules.extend(_find_graduated(tip, proposal))
-        return proposal
+        return proposal._replace(keeps_paths=True)
 
     return RollbackPreview(ws.preview(change), tuple(rules))
 
@@ -111,7 +111,7 @@ def apply_plan(
         proposal = plan.change(now_tip)
         if not may_be_wide:
             check_extent(list(diff.diff(now_tip.state, proposal.state)), now_tip.state)
-        return _confirm_rules(now_tip, proposal, person, how)
+        return _confirm_rules(now_tip, proposal, person, how)._replace(keeps_paths=True)
 
     return ws.update(plan.op, now, change)
 

@@ -63,7 +63,8 @@ def resolve(
         if side == current.winner and (shown_value is None or alike(shown_value, get_side_value(current, side))):
             return resolved
         chosen = get_side_value(current, side) if side is not None else (value,)
-        return _apply_value(ws, now, resolved, current, chosen, is_side=side is not None and shown_value is None)
+        state = _apply_value(ws, now, resolved, current, chosen, is_side=side is not None and shown_value is None)
+        return ProposedState(state, keeps_paths=side is not None)
 
     return conflict, ws.update("resolve", now, change)
 

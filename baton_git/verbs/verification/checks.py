@@ -124,7 +124,7 @@ def run_checks(
         most: maximum number of checks to run, and of waiting checks to report; None: no limit.
     """
     refusals = _find_refusals(ws, revision, loops)
-    allowed = {loop.id: _make_spec(loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
+    allowed = {loop.id: _make_spec(ws, loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
     waiting = {id_: CheckResult(NotApproved(why), 0) for id_, why in islice(refusals.items(), most)}
     specs = dict(islice(allowed.items(), most))
     answers = waiting | _run_specs(ws, specs, budget_seconds)
@@ -173,9 +173,11 @@ def _make_world(ws: Workspace) -> World:
     )
 
 
-def _make_spec(verify: VerifySpec) -> CheckSpec:
+def _make_spec(ws: Workspace, verify: VerifySpec) -> CheckSpec:
+    """Return the check as it is made on this machine, where `~` and the labels of work trees are paths again."""
     known = {name: getattr(verify, name) for name in CheckSpec._fields if hasattr(verify, name)}
-    return CheckSpec(**{**known, "argv": verify.argv or ()})
+    path = ws.names.expand(verify.path) if verify.path is not None else None
+    return CheckSpec(**{**known, "path": path, "argv": ws.names.expand_arguments(verify.argv or ())})
 
 
 def _make_evidence(answer: CheckResult, now: datetime, source_commit: str | None) -> LastCheck:

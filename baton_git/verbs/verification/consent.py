@@ -21,7 +21,7 @@ from baton_git.core.times import iso
 from baton_git.namespace.provenance.labels import Label
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.verification.trust import find_refusal, require_approvals, trust
+from baton_git.verbs.verification.trust import distrust, find_refusal, require_approvals, trust
 
 
 class Consent:
@@ -118,7 +118,7 @@ def revoke_check(ws: Workspace, id_: str) -> bool:
     loop, verify = find_loop_with_check(ws, id_)
     approvals = require_approvals(ws)
     was_check = approvals.revoke_check(str(ws.branch.namespace), loop.id)
-    return (approvals.revoke(verify.argv) if verify.argv else False) or was_check
+    return (distrust(ws, verify.argv) if verify.argv else False) or was_check
 
 
 def list_waiting_checks(ws: Workspace) -> dict[str, tuple[VerifySpec, str]]:

@@ -31,7 +31,13 @@ def trust(ws: Workspace, now: datetime, argv: tuple[str, ...]) -> bool:
         raise InvalidArgument("no command to approve", hint="baton trust ID, or baton trust -- PROGRAM ARGUMENT…")
     if any("\ud800" <= character <= "\udfff" for word in argv for character in word):
         raise InvalidArgument("the command is not UTF-8 text", hint="a record cannot store it")
+    argv = _as_run(ws, argv)
     return require_approvals(ws).add(argv, iso(now), _read_contents(ws, argv))
+
+
+def _as_run(ws: Workspace, argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command in the one form in which it is approved and run, whether it was typed or is stored."""
+    return ws.names.expand_arguments(ws.names.shorten_arguments(argv))
 
 
 def find_refusal(ws: Workspace, argv: tuple[str, ...]) -> str | None:
@@ -42,13 +48,20 @@ def find_refusal(ws: Workspace, argv: tuple[str, ...]) -> str | None:
     """
     if ws.approvals is None:
         return NOT_APPROVED
+    refusal, as_run = _find_refusal_of(ws, ws.approvals, argv), _as_run(ws, argv)
+    if refusal is None or as_run == argv:
+        return refusal
+    return _find_refusal_of(ws, ws.approvals, as_run)  # an older record has the absolute path
+
+
+def _find_refusal_of(ws: Workspace, approvals: Approvals, argv: tuple[str, ...]) -> str | None:
     try:
         contents = _read_contents(ws, argv)
     except BatonError as error:
         return f"{NOT_APPROVED}: {error}"
-    if ws.approvals.holds(argv, contents):
+    if approvals.holds(argv, contents):
         return None
-    changed = ws.approvals.changed_since(argv, contents)
+    changed = approvals.changed_since(argv, contents)
     return f"changed since it was approved on this machine: {', '.join(changed[:3])}" if changed else NOT_APPROVED
 
 
@@ -58,7 +71,8 @@ def _read_contents(ws: Workspace, argv: tuple[str, ...]) -> Contents:
 
 def distrust(ws: Workspace, argv: tuple[str, ...]) -> bool:
     """Revoke the approval of a command; return False if there was none."""
-    return require_approvals(ws).revoke(argv)
+    approvals = require_approvals(ws)
+    return [approvals.revoke(form) for form in dict.fromkeys((argv, _as_run(ws, argv)))].count(True) > 0
 
 
 def trust_remote(ws: Workspace, now: datetime, remote: str) -> bool:

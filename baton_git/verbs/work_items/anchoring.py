@@ -108,6 +108,7 @@ def _list_changed(ws: Workspace, top: Path) -> Iterator[str]:
     """Yield the files named in the handoff of the acting session, last one first."""
     handoff = ws.branch.read().state.entry(Key("handoff", f"{ws.actor.agent}/{ws.actor.session}"))
     for name in reversed(value_at(handoff, "facts.files_modified") or ()):
+        name = ws.names.resolve(name)
         path = os.path.relpath(name, top) if Path(name).is_absolute() else name
         if not path.startswith(".."):
             yield path.replace(os.sep, "/")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from baton_git.agents.turn_store import MAX_BYTES, MAX_TEXT, Turn, bound_turns, keep_ends
 from baton_git.agents.turn_store.bounds import encode_turn
 
@@ -66,3 +68,16 @@ def test_a_text_is_cut_between_characters() -> None:
         kept = keep_ends("é" * 100, most)
         assert len(kept.encode()) <= most
         assert set(kept) == {"é", " ", "[", "…", "]"}
+
+
+@pytest.mark.parametrize("at", range(0, 60, 7))
+def test_a_path_is_not_cut_in_two(at: int) -> None:
+    kept = keep_ends("x" * at + " (/home/ada/shop/src/a.py) " * 40, 300)
+    assert set(kept.replace("x", "").split()) <= {"(/home/ada/shop/src/a.py)", "[…]"}
+    assert len(kept.encode()) <= 300
+
+
+def test_a_text_without_spaces_keeps_both_ends() -> None:
+    kept = keep_ends("a" * 2000 + "b" * 2000, 1000)
+    assert kept.startswith("aaa")
+    assert kept.endswith("bbb")

@@ -143,8 +143,8 @@ def test_an_empty_handoff_has_no_sections():
     )
 
 
-def test_the_origin_names_the_session_and_its_age():
-    origin = describe_origin(handoff(branch="main", machine="box"), NOW)
+def test_the_origin_names_the_session_and_its_age(ws):
+    origin = describe_origin(ws, handoff(branch="main", machine="box"), NOW)
     assert origin == "claude session s-1, 5 minutes ago, before its context was compacted, on branch main, on box"
 
 

@@ -67,7 +67,7 @@ def _fill_latest(app: App, values: Values) -> Values:
 def _print_shown(app: App, ws: Workspace, verb_input: ShowHandoff, values: Values) -> None:
     """Print a handoff, as text in the format that `--format` names."""
     handoff = show_handoff(ws, app.now, verb_input).handoff
-    app.answer(handoff, _format_handoff(parse(Handoff, handoff), values["format_"]))
+    app.answer(handoff, _format_handoff(ws, parse(Handoff, handoff), values["format_"]))
 
 
 def _render_list(app: App, result: HandoffList) -> None:
@@ -81,8 +81,9 @@ def _render_list(app: App, result: HandoffList) -> None:
         app.say("there is no handoff yet; to store one: baton handoff extract --keep")
 
 
-def _format_handoff(handoff: Handoff, format_: str) -> str:
-    origin = (("at", handoff.extracted_at), ("by", handoff.trigger), ("on", handoff.machine), ("in", handoff.worktree))
+def _format_handoff(ws: Workspace, handoff: Handoff, format_: str) -> str:
+    place = ws.show_work_tree(handoff.worktree or "")
+    origin = (("at", handoff.extracted_at), ("by", handoff.trigger), ("on", handoff.machine), ("in", place))
     head = f"{flat(handoff.id)}  " + ", ".join(f"{word} {flat(text)}" for word, text in origin if text)
     facts = Facts.model_dump(handoff.facts, mode="json")
     notes = f"### Notes\n{handoff.notes}" if handoff.notes else ""

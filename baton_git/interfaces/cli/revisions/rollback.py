@@ -73,7 +73,7 @@ def _follow_sessions(app: App, result: UndoResult | RedoResult) -> None:
         elif (
             status == "active"
             and session is not None
-            and session.machine == app.settings.machine
+            and app.settings.places.is_own(session.machine)
             and not _has_session(app)
         ):
             app.current.set(change.id)
