@@ -46,6 +46,11 @@ class Host:
     key: str = ""
     other_names: frozenset[str] = frozenset()
 
+    @property
+    def former_host_names(self) -> frozenset[str]:
+        """The host name as older commits have it; empty if the user chose it as the name of the machine."""
+        return frozenset((self.name,)) - {self.machine, ""}
+
 
 @dataclass(frozen=True)
 class LocalPlaces:

@@ -61,6 +61,7 @@ MODULES = {
     "resolve": "verbs.sharing.conflicts",
     "review": "verbs.sharing.review",
     "sync": "verbs.sharing.sync",
+    "outgoing": "verbs.sharing.outgoing",
     "remote": "verbs.sharing.remotes",
     "todo": "systems.gobby.todos",
     "import session-baton": "systems.session_baton.exchange",

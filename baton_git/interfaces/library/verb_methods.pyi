@@ -60,6 +60,7 @@ from baton_git.verbs.sessions.sessions import BootResult
 from baton_git.verbs.sessions.sessions import InitResult
 from baton_git.verbs.sharing.conflicts import ConflictList
 from baton_git.verbs.sharing.conflicts import ResolvedConflict
+from baton_git.verbs.sharing.outgoing import OutgoingResult
 from baton_git.verbs.sharing.remotes import RemoteList
 from baton_git.verbs.sharing.remotes import RemotePolicyResult
 from baton_git.verbs.sharing.review import Decided
@@ -643,6 +644,14 @@ class VerbMethods:
         session: str | None = None,
         at: str | None = None,
     ) -> HandoverRun: ...
+    def show_outgoing(
+        self,
+        remote: str | None = None,
+        *,
+        all: bool = False,
+        whole: bool = False,
+        full: bool = False,
+    ) -> OutgoingResult: ...
     def show_record(
         self,
         id: str,

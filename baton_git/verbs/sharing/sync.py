@@ -34,12 +34,14 @@ class Synced:
     Attributes:
         offline: why the remote could not be reached; the next sync sends the pending commits.
         waiting: by namespace, a line about the commits that wait for a review.
+        first: by namespace, a line about what its first push to this remote sent, or would send.
     """
 
     remote: str
     outcomes: tuple[SyncOutcome, ...]
     offline: str | None = None
     waiting: Mapping[str, str] = field(default_factory=dict)
+    first: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def errors(self) -> list[BatonError]:
@@ -151,7 +153,31 @@ def sync(
     except Unreachable as error:
         return Synced(mask_logins(name), tuple(_make_offline_outcome(branch, name) for branch in branches), str(error))
     outcomes = [replace(outcome, notes=(*notes.get(outcome.namespace, ()), *outcome.notes)) for outcome in outcomes]
-    return Synced(mask_logins(name), tuple(outcomes), waiting=_describe_waiting(ws, name, outcomes))
+    return Synced(
+        mask_logins(name), tuple(outcomes), waiting=_describe_waiting(ws, name, outcomes),
+        first=_describe_first_pushes(ws, name, outcomes, options),
+    )  # fmt: skip
+
+
+def _describe_first_pushes(
+    ws: Workspace, remote: str, outcomes: Sequence[SyncOutcome], options: SyncOptions
+) -> dict[str, str]:
+    """Return for each namespace that the remote did not have what the first push sent, or would send."""
+    counts = {
+        outcome.namespace: outcome.sent or action.commits
+        for outcome in outcomes for action in outcome.actions
+        if action.kind == "create" and (outcome.sent or options.dry_run)
+    }  # fmt: skip
+    if not counts:
+        return {}
+    from baton_git.verbs.sharing.outgoing import describe_first_push  # reads the whole history, and is rarely needed
+
+    shown = mask_logins(remote)
+    branches = {name: replace(ws.branch, namespace=Namespace(name)) for name in counts}
+    return {
+        name: describe_first_push(branches[name], shown, commits, is_planned=options.dry_run)
+        for name, commits in counts.items()
+    }
 
 
 def _complete_partial_clone(
@@ -224,6 +250,7 @@ def describe_sync(done: Synced, *, waiting: bool = True) -> list[str]:
         about = f"{outcome.namespace}: " if len(done.outcomes) > 1 else ""
         line = done.waiting.get(outcome.namespace, "") if waiting else ""
         lines += [f"{about}{text}" for text in _describe_outcome(outcome, done.remote, line)]
+        lines += [f"{about}{text}" for text in [done.first.get(outcome.namespace)] if text]
     return lines
 
 

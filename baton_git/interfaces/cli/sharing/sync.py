@@ -130,6 +130,8 @@ def _describe_plan(done: Synced) -> list[str]:
             commits = f", {count_noun(action.commits, 'commit')}" if action.commits else ""
             why = f" ({action.why})" if action.why else ""
             lines.append(f"{outcome.namespace}: {_WORDS[action.kind]}{commits}{why}")
+        first = done.first.get(outcome.namespace)
+        lines += [first] if first else []
     return lines
 
 
