@@ -74,7 +74,7 @@ class HeldName(NamedTuple):
 
 
 @dataclass
-class Sent:
+class SentContent:
     """What would be sent to one remote.
 
     Attributes:
@@ -94,7 +94,7 @@ class Sent:
 class History:
     """What the commits of a namespace would send, by remote, and the names of this machine in them."""
 
-    sent: dict[str, Sent]
+    sent: dict[str, SentContent]
     held: list[HeldName] = field(default_factory=list)
     held_count: int = 0
     held_commits: set[Oid] = field(default_factory=set)
@@ -124,7 +124,7 @@ def read_outgoing(branch: Branch, known_by_remote: Mapping[str, Sequence[Oid]]) 
         Corrupt: an object cannot be read.
     """
     store, tip = branch.store, branch.store.tip(branch.ref)
-    history = History({remote: Sent() for remote in known_by_remote})
+    history = History({remote: SentContent() for remote in known_by_remote})
     if tip is None:
         return history
     lacking = {remote: {info.oid for info in store.only_in(tip, *known)} for remote, known in known_by_remote.items()}
@@ -142,7 +142,7 @@ def read_outgoing(branch: Branch, known_by_remote: Mapping[str, Sequence[Oid]]) 
 
 
 def _read_commit(
-    store: Store, info: CommitInfo, host_names: frozenset[str], receivers: Iterable[Sent], history: History
+    store: Store, info: CommitInfo, host_names: frozenset[str], receivers: Iterable[SentContent], history: History
 ) -> None:
     entry = load_entry(store, info)
     if not info.parents:
@@ -171,7 +171,13 @@ def _list_new_files(folder: Folder, prefix: str, seen: set[Oid]) -> Iterator[tup
 
 
 def _read_file(
-    store: Store, info: CommitInfo, path: str, oid: Oid, names: LocalNames, receivers: Sequence[Sent], history: History
+    store: Store,
+    info: CommitInfo,
+    path: str,
+    oid: Oid,
+    names: LocalNames,
+    receivers: Sequence[SentContent],
+    history: History,
 ) -> None:
     data = store.read(oid)
     key = layout.key_at(path)

@@ -17,7 +17,7 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.remote_selection import check_configured, find_remote_url, list_remote_names, select_remote
 from baton_git.namespace.results import ResultPart
-from baton_git.namespace.sync.outgoing import CONTENTS, History, Sent, SentText, find_known_tips, read_outgoing
+from baton_git.namespace.sync.outgoing import CONTENTS, History, SentContent, SentText, find_known_tips, read_outgoing
 from baton_git.namespace.workspace import Workspace
 
 SAMPLES, SAMPLE_LENGTH = 3, 80
@@ -158,7 +158,7 @@ def describe_first_push(branch: Branch, remote: str, commits: int, *, is_planned
     return f"the first push to {remote} {verb_form} {sent}; to see it: baton outgoing --whole --full"
 
 
-def _describe(ws: Workspace, remote: str, sent: Sent, *, full: bool) -> OutgoingNamespace:
+def _describe(ws: Workspace, remote: str, sent: SentContent, *, full: bool) -> OutgoingNamespace:
     known = find_known_tips(ws.branch, remote) if remote else []
     settings = ws.remote_settings
     chosen = settings.remote == remote or (bool(known) and select_remote(ws) == remote)
@@ -192,7 +192,7 @@ _NOUNS = {
 }  # fmt: skip
 
 
-def _describe_numbers(sent: Sent, commits: int) -> str:
+def _describe_numbers(sent: SentContent, commits: int) -> str:
     counts = {content: len({text.text for text in texts}) for content, texts in sent.texts.items()}
     nouns = [_count(count, _NOUNS[content]) for content, count in counts.items() if count]
     return f"{count_noun(commits, 'commit')} with {', '.join(nouns) or 'no text'}"
