@@ -25,7 +25,12 @@ _ALPHABETS = {
     "o": string.ascii_lowercase,
 }
 _ALONE = ("use {} for it, then go on", '{{"note": "{}"}}', "export SOME_VALUE={}\n", "X-Thing: {}")
-_PLACE = re.compile(r"\{(?:g|([hHaludwbop])(\d+)([ux]?))\}")
+_PLACE = re.compile(r"\{(?:([gzkt])|([hHaludwbopmn])(\d+)([ux]?))\}")
+_SIGNS = {"z": "\u200b", "k": "\\", "t": "\t"}
+_WORDS = (
+    "abandon ability basket canyon damage eager fabric galaxy habit jacket kitchen ladder machine napkin oblige palace "
+    "quantum rabbit sadness tackle umbrella vacant wagon yellow zebra orchard mosquito lizard kidney inject humor guitar"
+).split()
 
 
 class Planted(NamedTuple):
@@ -36,9 +41,14 @@ class Planted(NamedTuple):
     secret: str
 
 
-def secrets() -> Iterator[Planted]:
-    """Return all credentials; those that are recognised without their context are in several settings."""
-    for kind, template in _rows("secrets.txt"):
+SEEN, HELD_OUT = "", "held_out_"
+"""The two parts of the corpus: what the rules were written for, and what is counted only: a third of the kinds of 2026,
+chosen by provider before the rules were written."""
+
+
+def secrets(part: str = SEEN) -> Iterator[Planted]:
+    """Return the credentials of a part; those that are recognised without their context are in several settings."""
+    for kind, template in _rows(f"{part}secrets.txt"):
         text = _filled(kind, template)
         secret = re.search("‹(.*?)›", text, re.DOTALL)[1]
         whole = text.replace("‹", "").replace("›", "")
@@ -47,9 +57,9 @@ def secrets() -> Iterator[Planted]:
             yield Planted(kind, setting.format(whole) if setting != "{}" else whole, secret)
 
 
-def harmless() -> Iterator[str]:
-    """Return texts without a secret."""
-    for line in _lines("harmless.txt"):
+def harmless(part: str = SEEN) -> Iterator[str]:
+    """Return the texts of a part without a secret."""
+    for line in _lines(f"{part}harmless.txt"):
         yield _filled(line, line)
 
 
@@ -69,9 +79,15 @@ def _filled(seed: str, template: str) -> str:
 
 
 def _value(source: random.Random, place: re.Match[str]) -> str:
-    alphabet, size, style = place[1], int(place[2] or 0), place[3]
-    if alphabet is None:
+    sign, alphabet, size, style = place[1], place[2], int(place[3] or 0), place[4]
+    if sign == "g":
         return str(UUID(int=source.getrandbits(128), version=4))
+    if sign:
+        return _SIGNS[sign]
+    if alphabet == "m":
+        return " ".join(source.choice(_WORDS) for _ in range(size))
+    if alphabet == "n":
+        return ",".join(str(source.randrange(256)) for _ in range(size))
     if alphabet == "p":
         signs = {"u": "-._~!", "x": "!#%*+-_"}.get(style, "!#%*+-_@")
         made = "".join(source.choice(_ALPHABETS["a"] + signs) for _ in range(size - 2))
