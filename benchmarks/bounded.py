@@ -60,6 +60,11 @@ REDACTED = {
     "addresses": "://a:b@",
     "tags": "<password>a",
     "marks": "[redacted: ",
+    "invisible characters": "a\u200b",
+    "names in other languages": "mot de passe : a",
+    "sentences": "the password is now ",
+    "bodies of keys": "MIIEpAIBAAKCAQEA\n",
+    "tuples": "auth=('a', ",
     "lines": "\n",
     "prose": "The deploy failed because the token ran out. ",
 }

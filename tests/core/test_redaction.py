@@ -351,3 +351,28 @@ def test_a_secret_of_any_length_is_redacted_completely():
         "token: '" + "a1" * 5000 + "'",
     ):
         assert "a1" not in redact_text(text)[0]
+
+
+INVISIBLE = st.sampled_from("\u00ad\u200b\u200c\u200d\u2060\ufeff\U000e0041")
+
+
+@given(
+    st.sampled_from(list(SECRETS)).flatmap(SECRETS.get), st.lists(st.tuples(st.integers(0, 400), INVISIBLE), max_size=6)
+)
+@settings(max_examples=60, deadline=None)
+def test_an_invisible_character_does_not_hide_a_secret(pair, signs):
+    secret, text = pair
+    for at, sign in signs:
+        text = text[: at % (len(text) + 1)] + sign + text[at % (len(text) + 1) :]
+    clean, kinds = redact_text(text)
+    visible = "".join(sign for sign in clean if sign.isprintable() or sign in "\n\t\r")
+    assert kinds
+    assert secret not in visible
+    assert redact_text(clean) == (clean, ())
+
+
+def test_invisible_characters_of_ordinary_text_stay():
+    text = "a\u200bb \U0001f469\u200d\U0001f4bb zero\u00adwidth"
+    assert redact_text(text) == (text, ())
+    clean, _ = redact_text(f"{text} ghp_{'a1' * 9}\u200b{'b2' * 9} {text}")
+    assert clean == f"{text} [redacted: github token] {text}"

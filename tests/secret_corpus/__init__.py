@@ -23,14 +23,29 @@ _ALPHABETS = {
     "w": string.ascii_letters + string.digits + "_-",
     "b": string.ascii_letters + string.digits + "+/",
     "o": string.ascii_lowercase,
+    "e": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
 }
 _ALONE = ("use {} for it, then go on", '{{"note": "{}"}}', "export SOME_VALUE={}\n", "X-Thing: {}")
-_PLACE = re.compile(r"\{(?:([gzkt])|([hHaludwbopmn])(\d+)([ux]?))\}")
-_SIGNS = {"z": "\u200b", "k": "\\", "t": "\t"}
-_WORDS = (
-    "abandon ability basket canyon damage eager fabric galaxy habit jacket kitchen ladder machine napkin oblige palace "
-    "quantum rabbit sadness tackle umbrella vacant wagon yellow zebra orchard mosquito lizard kidney inject humor guitar"
-).split()
+_PLACE = re.compile(r"\{(?:([gzkt])|([hHaludwboepmn])(\d+)([ux]?))\}")
+_SIGNS = {"z": "\u200b", "k": "\1", "t": "\t"}
+_SYLLABLES = (
+    "ba",
+    "cro",
+    "den",
+    "fla",
+    "gri",
+    "hol",
+    "jun",
+    "kip",
+    "lom",
+    "mer",
+    "nas",
+    "pot",
+    "rus",
+    "tev",
+    "wil",
+    "zan",
+)
 
 
 class Planted(NamedTuple):
@@ -75,7 +90,7 @@ def _lines(name: str) -> list[str]:
 def _filled(seed: str, template: str) -> str:
     source = random.Random(seed)
     text = _PLACE.sub(lambda place: _value(source, place), template)
-    return text.replace("\\\\n", "\0").replace("\\n", "\n").replace("\0", "\\n")
+    return text.replace("\\\\n", "\0").replace("\\n", "\n").replace("\0", "\\n").replace("\1", "\\")
 
 
 def _value(source: random.Random, place: re.Match[str]) -> str:
@@ -85,7 +100,7 @@ def _value(source: random.Random, place: re.Match[str]) -> str:
     if sign:
         return _SIGNS[sign]
     if alphabet == "m":
-        return " ".join(source.choice(_WORDS) for _ in range(size))
+        return " ".join("".join(source.choices(_SYLLABLES, k=2)) for _ in range(size))
     if alphabet == "n":
         return ",".join(str(source.randrange(256)) for _ in range(size))
     if alphabet == "p":

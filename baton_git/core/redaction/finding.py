@@ -9,11 +9,19 @@ from __future__ import annotations
 import string
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from baton_git.core.redaction import assigned, private_keys
 from baton_git.core.redaction.rules import CommandLines, SecretRule, compile_rule, find_rows
 from baton_git.core.redaction.values import is_placeholder, lazy_regex
+
+_INVISIBLE = (
+    r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Characters without a width of their own (Unicode's Default_Ignorable_Code_Point). Web pages and chats put them into
+long words, so a token that was copied from there would not be recognised."""
 
 
 class Span(NamedTuple):
@@ -25,15 +33,29 @@ class Span(NamedTuple):
 
 
 def find_spans(text: str) -> list[Span]:
-    """Return the secrets of a text, in order and without overlaps."""
+    """Return the secrets of a text, in order and without overlaps. An invisible character does not hide a secret."""
+    if text.isascii() or lazy_regex(_INVISIBLE).search(text) is None:
+        return _find_spans(text)
+    pieces = [match.span() for match in lazy_regex(f"[^{_INVISIBLE[1:]}+").finditer(text)]
+    starts = list(accumulate((end - start for start, end in pieces), initial=0))
+
+    def locate(at: int) -> int:
+        """Return the position in `text` of a visible character."""
+        number = bisect_right(starts, at) - 1
+        return pieces[number][0] + at - starts[number]
+
+    visible = _find_spans("".join(text[start:end] for start, end in pieces))
+    return [Span(locate(span.start), locate(span.end - 1) + 1, span.kind) for span in visible]
+
+
+def _find_spans(text: str) -> list[Span]:
     folded = text.casefold()  # not lower(): IGNORECASE matches `ſ` with s
     spans: list[Span] = []
     if any(sign in folded for sign in private_keys.SIGNS):
         spans += [Span(start, end, private_keys.KIND) for start, end in private_keys.find_blocks(text)]
     lines = CommandLines(text)
     spans += [span for row in find_rows(folded) for span in _find(compile_rule(row), text, lines)]
-    if any(stem in folded for stem in assigned.STEMS):
-        spans += [Span(start, end, assigned.KIND) for start, end in assigned.find_assigned(text)]
+    spans += [Span(start, end, assigned.KIND) for start, end in assigned.find_assigned(text, folded)]
     return _merge(_outside_marks(text, spans)) if spans else []
 
 

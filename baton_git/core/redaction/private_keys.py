@@ -14,7 +14,9 @@ KIND = "private key"
 SIGNS = ("private key", "putty-user-key-file")
 """A text that contains none of these, in any letter case, contains no block."""
 
-_LABEL = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_LABEL = (
+    r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"  # four in the format of ssh.com (RFC 4716 has only public keys)
+)
 _MOST_OF_A_BLOCK = 64 << 10
 """Maximum number of characters searched before an END line without a BEGIN line."""
 
@@ -28,7 +30,9 @@ def find_blocks(text: str, *, is_list: bool = False) -> Iterator[tuple[int, int]
             last line that looks like part of a key, instead of the end of the text.
     """
     done = 0
-    for begin in lazy_regex(rf"-----BEGIN {_LABEL}|PuTTY-User-Key-File-[23]|(?P<end>-----END {_LABEL})").finditer(text):
+    for begin in lazy_regex(
+        rf"-{{4,5}} ?BEGIN {_LABEL}|PuTTY-User-Key-File-[23]|(?P<end>-{{4,5}} ?END {_LABEL})"
+    ).finditer(text):
         if begin.start() < done:
             continue
         if begin["end"]:
@@ -41,8 +45,10 @@ def find_blocks(text: str, *, is_list: bool = False) -> Iterator[tuple[int, int]
 
 def _find_end(text: str, begin: re.Match[str], is_list: bool) -> int:
     is_putty = begin[0].startswith("PuTTY")
-    end = lazy_regex(r"Private-MAC: {0,4}[0-9a-f]+" if is_putty else rf"-----END {_LABEL}").search(text, begin.end())
-    next_begin = lazy_regex(rf"-----BEGIN {_LABEL}").search(text, begin.end())
+    end = lazy_regex(r"Private-MAC: {0,4}[0-9a-f]+" if is_putty else rf"-{{4,5}} ?END {_LABEL}").search(
+        text, begin.end()
+    )
+    next_begin = lazy_regex(rf"-{{4,5}} ?BEGIN {_LABEL}").search(text, begin.end())
     if end and (next_begin is None or end.start() < next_begin.start()):
         return end.end()
     if not is_list:

@@ -88,11 +88,38 @@ Row = tuple[str, str, str]
 
 def find_rows(folded: str) -> Iterable[Row]:
     """Return the rows with a sign in the case-folded text, in the order of the tables."""
-    shapes, commands = list_rows()
-    rows = [row for sign, row in shapes if sign in folded]
+    shapes, commands = _index_rows()
+    starts = {folded[at : at + _START] for at in range(len(folded) - _START + 1)}
+    rows = _select(shapes, starts, folded)
     if " -" in folded:  # all rows of commands match options, which begin with a dash
-        rows += [row for sign, row in commands if sign in folded]
+        rows += _select(commands, starts, folded)
     return dict.fromkeys(rows)
+
+
+_START = 3
+_Index = dict[str, list[tuple[int, str, "Row"]]]
+
+
+def _select(index: _Index, starts: set[str], folded: str) -> list[Row]:
+    """Return the rows of a table that have a sign in the text, in the order of the table."""
+    starts = starts & index.keys() | {""}  # signs that are shorter than a start are at ""
+    found = [entry for start in starts for entry in index.get(start, ()) if entry[1] in folded]
+    return [row for _, _, row in sorted(found)]
+
+
+@cache
+def _index_rows() -> tuple[_Index, ...]:
+    """Return both tables by the first letters of the signs; an entry is the number in the table, the sign and the row.
+
+    Searching a text of 100 kB for each of the 750 signs takes four times as long as collecting its groups of three.
+    """
+    indexes = []
+    for table in list_rows():
+        index: _Index = {}
+        for number, (sign, row) in enumerate(table):
+            index.setdefault(sign[:_START] if len(sign) >= _START else "", []).append((number, sign, row))
+        indexes.append(index)
+    return tuple(indexes)
 
 
 @cache

@@ -11,7 +11,8 @@ _LONGEST = 400
 _PLACEHOLDER = r"""(?ix)
     \$ (?: [{(]{1,2} | [a-z_]\w*\b ) | % (?: [({] | [a-z_]+% ) | <[\w\s.:/-]*>?      # $TOKEN, <token>
     | \{\{? [\w\s.$()|'\"-]* \}?\}? \Z                                                          # {name}
-    | \#\{ | \[[\w\s-]+\] | @[\w.]+@ \Z | env[:.(] | secrets?\. | vault: | op:// | ref\+ | arn:
+    | \#\{ | \[[\w\s-]+\] | @[\w.]+@ \Z | ![a-z]\w* \Z | enc\[ | vault:v\d | env[:.(]
+    | secrets?\. | vault: | op:// | ref\+ | arn:
     | (?: .{0,40} [^a-z] )? (?: your | my | insert | enter | replace | put | add | paste )
         [-_ ] [a-z_ -]* \Z
     | your [a-z_-]* \Z
@@ -27,6 +28,10 @@ _NO_VALUE = r"""(?ix)
       | removed | redacted | todo | tbd | string | str | bytes | text | int | example | placeholder | x+
       | read-?only | read-?write | same-origin | include | omit | prompt | stdin | default | auto | manual | enabled
       | disabled | masked | encrypted | pending | valid | active | external | internal | managed | public | private
+      | obligator(?:io|ia|isk|y) | obligatoire | obrigatóri[oa] | verplicht | pflichtfeld | erforderlich | wymagan[eya]
+      | povinn[éýá] | påkrævd | krävs | richiest[oa] | requis(?:e)? | requerid[oa]
+      | falsch | vergessen | oublié | siehe | voir
+      | обязательно | обязателен | 必填 | 必須 | 必要 | 필수
       | … | \*+ | \.+ | -+ | _+ | \#+ ) [,;.]* \Z
     | [{\[()\],;]
     | (?: self | os | process | config | settings | env | ctx | this | args | options | params | request | vars | var
