@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -206,3 +207,14 @@ def test_a_ticket_is_bound_to_the_page_token(locked: Any) -> None:
     for access in (PageAccess(site), PageAccess(replace(site, page_token="another"))):
         assert access.visitor(person.ticket) is None
     assert PageAccess(replace(site, page_token="for people")).visitor(person.ticket) == person
+
+
+def test_the_login_loads_its_files_without_a_login_and_nothing_else_does(locked: Any) -> None:
+    files = re.findall(r'(?:href|src)="(/[^"]+\?v=[^"]+)"', locked.get("/login").text)
+    assert {file.partition("?")[0] for file in files} == {"/login/page.css", "/login/page.js", "/login/icon.svg"}
+    for file in files:
+        locked.get(file)
+        locked.get(file.replace("/login/", "/static/"), code=401)
+    locked.log_in(TOKEN)
+    for file in files:
+        locked.get(file.replace("/login/", "/static/"))

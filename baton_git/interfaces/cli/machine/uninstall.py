@@ -364,7 +364,7 @@ def _confirm(app: App, going: Sequence[Going], stays: Sequence[Staying], subject
     app.say(*(f"keep    {flat(each.what)}: {flat(each.why)}" for each in stays))
     if not at_terminal():
         raise NeedsHuman("a person must confirm it, and there is no terminal", hint=_ONLY_PEOPLE)
-    if ask(f"Type yes to remove {subject}").strip().lower() != "yes":
+    if ask(f"Type yes to remove {subject}").strip().lower() not in ("y", "yes"):
         raise NotAllowed("not confirmed, so nothing was removed")
 
 
