@@ -23,7 +23,7 @@ from baton_git.namespace.guard import refuse_losses
 from baton_git.namespace.last_tip import MovedBranch, find_moved
 from baton_git.namespace.machine_state import GoneNamespaces, PendingRename, PendingRenames, move_namespace_files
 from baton_git.namespace.merge_commit import create_merge_commit
-from baton_git.namespace.purges import forget_purge, is_removed_by_filter
+from baton_git.namespace.purges import forget_purge, is_removed_by_filter, record_rewrite
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import create_backup, list_known_remotes, tracking_refs_of
 
@@ -221,6 +221,8 @@ def accept_move(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> str |
         raise NotFound("namespace", str(branch.namespace), hint=hint)
     store = branch.store
     backup = _back_up_known(branch, moved, stamp)
+    if store.is_stored(moved.known):
+        record_rewrite(store, moved.known, moved.now)
     with durable_files.writing(f"the kept ref of {branch.ref}"):
         store.kept_refs.set(branch.ref, moved.now)
     store.ref_files.last_good.note(branch.ref, moved.now)

@@ -24,7 +24,8 @@ from baton_git.git.store import Store
 from baton_git.namespace.provenance.bootstrap import ledger_of
 
 FORMAT = 1
-PRIVATE = (KEPT, "refs/baton-remotes/", "refs/baton-incoming/", "refs/baton-backup/")
+TRACKING = ("refs/baton-remotes/", "refs/baton-incoming/")
+PRIVATE = (KEPT, *TRACKING, "refs/baton-backup/")
 """The refs of baton besides the branches of namespaces."""
 
 
@@ -88,10 +89,7 @@ def _follow(store: Store, known: Purged, purge: PurgeMap) -> None:
     ledger = ledger_of(store)
     made = [old for old in purge.commits if ledger.is_made_here(old)]
     sources = {old: list(ledger.sources_of(old)) for old in purge.commits}
-    for ref, tip in _list_refs(store):
-        new = purge.commits.get(tip)
-        if new is not None and store.is_stored(new):
-            store.move(ref, new)
+    _move_refs(store, PRIVATE, purge.commits)
     for ref, value in store.ref_files.last_good.all().items():
         new = purge.commits.get(Oid(value))
         if new is not None:
@@ -100,14 +98,37 @@ def _follow(store: Store, known: Purged, purge: PurgeMap) -> None:
     for source in {source for of_commit in sources.values() for source in of_commit}:
         new_ids = [new for old, of_commit in sources.items() if source in of_commit and (new := purge.commits[old])]
         ledger.record_received(source.url, source.name, new_ids)
+    if purge.commits:
+        store.housekeeping.release_packs()
     kept = {old: purge.commits.get(new, new) if new is not None else None for old, new in known.commits.items()}
     _write(store, Purged({**kept, **purge.commits}, purge.stamp))
 
 
-def _list_refs(store: Store) -> Iterable[tuple[str, Oid]]:
-    for prefix in PRIVATE:
+def record_rewrite(store: Store, known: Oid, now: Oid) -> None:
+    """Record that a person accepted a branch that lost commits: a sync must not bring them back by itself.
+
+    Args:
+        known: the last known tip.
+        now: the tip that was accepted.
+
+    Raises:
+        Corrupt: a commit cannot be read.
+        StoreError, WriteFailed: a ref cannot be read or written.
+    """
+    lost: dict[Oid, Oid | None] = {info.oid: now for info in store.only_in(known, now)}
+    _move_refs(store, TRACKING, lost)
+    purged = read_purged(store)
+    _write(store, Purged({**purged.commits, **lost}, purged.stamp))
+
+
+def _move_refs(store: Store, prefixes: Iterable[str], commits: Mapping[Oid, Oid | None]) -> None:
+    """Move the refs that point to one of the commits to the new one in its place, if that is here."""
+    for prefix in prefixes:
         with suppress(Corrupt):
-            yield from store.refs(prefix).items()
+            for ref, tip in store.refs(prefix).items():
+                new = commits.get(tip)
+                if new is not None and store.is_stored(new):
+                    store.move(ref, new)
 
 
 def _write(store: Store, purged: Purged) -> None:

@@ -108,6 +108,12 @@ class Housekeeping:
             if self._exists(noted) and not self._path(noted, ".keep").exists():
                 self._hold(noted)
 
+    def release_packs(self) -> None:
+        """Leave all packs so far to git, also held ones: after a purge, git's gc must be able to remove old objects."""
+        for noted in self.list_noted():
+            self._release(noted)
+            durable_files.remove(self._note_path(noted))
+
     def _release_needless(self) -> None:
         """Release the packs of a clone that is not partial any more, and of packs that another program removed."""
         for keep in self.packs.glob("pack-*.keep"):

@@ -235,7 +235,7 @@ def _settle_purged(job: _Job, theirs: PurgedTip, terms: Terms) -> _Job:
     local = branch.store.tip(branch.ref)
     if terms.settle == "ours" and local is not None and not theirs.others:
         number = count_commits(branch.store, local, None)
-        why = f"the branch on {remote} is replaced by the history that was purged here"
+        why = f"the branch on {remote} is replaced by the history that was rewritten here"
         outcome = replace(job.outcome, actions=job.outcome.actions or (SyncAction("send", name, number, why),))
         return job._replace(outcome=outcome, push=Push(branch.ref, local, theirs.tip))
     error = make_purged_error(name, remote, theirs, is_refused=terms.settle == "ours")
@@ -245,7 +245,7 @@ def _settle_purged(job: _Job, theirs: PurgedTip, terms: Terms) -> _Job:
 
 def make_purged_error(namespace: str, remote: str, theirs: PurgedTip, *, is_refused: bool = False) -> Unsettled:
     """Return the error for a remote that has commits that were purged here, with what each way out does to them."""
-    why = f"{namespace}: the history was rewritten here (git filter-repo), and {remote} still has purged commits"
+    why = f"{namespace}: the history was rewritten here, and {remote} still has the removed commits"
     others = count_noun(theirs.others, "commit")
     if theirs.others and is_refused:
         return Unsettled(
@@ -256,8 +256,8 @@ def make_purged_error(namespace: str, remote: str, theirs: PurgedTip, *, is_refu
     also = f"; {others} of others are on top of them and must be merged and purged before" if theirs.others else ""
     return Unsettled(
         why,
-        hint=f"baton sync --settle ours replaces the branch there, which removes the purged commits{also}; "
-        "--settle theirs brings the purged commits back here, and keeps the rewritten history in a backup ref; "
+        hint=f"baton sync --settle ours replaces the branch there, which removes those commits there{also}; "
+        "--settle theirs brings them back here, and keeps the rewritten history in a backup ref; "
         "--settle merge brings them back here and joins both histories, here and there, so that records that the purge "
         "changed are there twice",
     )

@@ -15,7 +15,8 @@ import pytest
 
 Baton = Callable[..., Any]
 Git = Callable[..., str]
-SECRET = "ZEBRA-4471"
+SECRET, LOCAL = "ZEBRA-4471", "YAK-2203"
+PAGE = Path(__file__).parents[3] / "docs" / "purging.md"
 PROGRAM = Path(sys.executable).parent / "git-filter-repo"
 WITHOUT = pytest.mark.skipif(not (PROGRAM.exists() or shutil.which("git-filter-repo")), reason="needs git-filter-repo")
 pytestmark = WITHOUT
@@ -29,17 +30,17 @@ def filter_repo(top: Path, *words: str) -> None:
 
 def purge(top: Path, *words: str) -> None:
     rules = top.parent / "rules"
-    rules.write_text(f"{SECRET}==>REMOVED\n")
+    rules.write_text(f"{SECRET}==>REMOVED\n{LOCAL}==>REMOVED\n")
     filter_repo(top, "--replace-text", str(rules), "--replace-message", str(rules), *words)
 
 
-def find_secret(git: Git, top: Path) -> list[str]:
+def find_secret(git: Git, top: Path, secret: str = SECRET) -> list[str]:
     """Return the objects (packed and loose) and the files of the git directory that contain the secret."""
     directory = top if (top / "objects").is_dir() else top / ".git"
     names = git(top, "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)").splitlines()
-    found = [name for name in names if SECRET in git(top, "cat-file", "-p", name.split()[0])]
+    found = [name for name in names if secret in git(top, "cat-file", "-p", name.split()[0])]
     files = (path for path in directory.rglob("*") if path.is_file() and "objects" not in path.parts)
-    return [*found, *(str(path) for path in files if SECRET.encode() in path.read_bytes())]
+    return [*found, *(str(path) for path in files if secret.encode() in path.read_bytes())]
 
 
 @pytest.fixture
@@ -109,11 +110,11 @@ def test_sync_says_that_the_history_was_rewritten_here_and_takes_nothing_back(ba
     readd(git, top, hub)
     for _ in range(2):
         refused = baton("sync", code=3).err
-        assert "the history was rewritten here (git filter-repo), and origin still has purged commits" in refused
+        assert "the history was rewritten here, and origin still has the removed commits" in refused
         assert "on the remote, without" not in refused
         for way, what in {
-            "ours": "replaces the branch there, which removes the purged commits",
-            "theirs": "brings the purged commits back here, and keeps the rewritten history in a backup ref",
+            "ours": "replaces the branch there, which removes those commits there",
+            "theirs": "brings them back here, and keeps the rewritten history in a backup ref",
             "merge": "brings them back here and joins both histories",
         }.items():
             assert f"--settle {way} {what}" in " ".join(refused.split())
@@ -128,7 +129,7 @@ def test_ours_replaces_the_branch_of_the_remote(baton, git, top, hub):
     readd(git, top, hub)
     baton("followup", "add", "later", "--id", "FU-3")
     assert "there is no terminal" in baton("sync", "--settle", "ours", code=2).err
-    assert "is replaced by the history that was purged here" in baton("sync", "--settle", "ours", "--dry-run").err
+    assert "is replaced by the history that was rewritten here" in baton("sync", "--settle", "ours", "--dry-run").err
     baton("sync", "--settle", "ours", "--yes")
     assert git(hub, "rev-parse", "baton/work") == git(top, "rev-parse", "baton/work")
     git(hub, "gc", "-q", "--prune=now")
@@ -189,6 +190,40 @@ def test_ours_without_a_purge_is_an_ordinary_sync(baton, git, top, hub, tmp_path
     assert set(list_items(baton)) == {"FU-1", "FU-2", "FU-8", "FU-9"}
 
 
+def test_packs_that_baton_holds_in_a_partial_clone_keep_no_purged_bytes(baton, git, hub, tmp_path):
+    """Git's own gc removes nothing that came from the promisor remote, so only what was written here can go."""
+    git(hub, "config", "uploadpack.allowFilter", "true")
+    top = tmp_path / "partial" / "work"
+    git(tmp_path, "clone", "-q", "--filter=blob:none", "-b", "main", f"file://{hub}", str(top))
+    baton("boot", cwd=top)
+    baton("followup", "add", f"again {LOCAL}", "--id", "FU-4", cwd=top)
+    assert list((top / ".git" / "objects" / "pack").glob("*.keep"))
+    purge(top)
+    assert set(list_items(baton, cwd=top)) == {"FU-1", "FU-2", "FU-4"}
+    git(top, "gc", "-q", "--prune=now")
+    assert find_secret(git, top, LOCAL) == []
+    assert set(list_items(baton, cwd=top)) == {"FU-1", "FU-2", "FU-4"}
+
+
+def test_an_accepted_rewrite_by_another_tool_is_not_taken_back_by_a_sync(baton, git, top, hub, monkeypatch):
+    monkeypatch.setenv("FILTER_BRANCH_SQUELCH_WARNING", "1")
+    remove = "git ls-files -s follow_ups | cut -f2 | grep FU-1 | xargs -r git rm -q --cached"
+    rename = ("--msg-filter", f"sed s/{SECRET}/REMOVED/")
+    git(top, "filter-branch", "-f", *rename, "--index-filter", remove, "--", "baton/work")
+    assert "namespace accept work" in baton("list", code=3).err
+    baton("namespace", "accept", "work", "--yes")
+    for _ in range(2):
+        assert "the history was rewritten here" in baton("sync", code=3).err
+    baton("sync", "--settle", "ours", "--yes")
+    assert set(list_items(baton)) == {"FU-2"}
+    for ref in git(top, "for-each-ref", "--format=%(refname)", "refs/baton-backup/", "refs/original/").split():
+        git(top, "update-ref", "-d", ref)
+    git(top, "fetch", "-q", "--prune")
+    git(top, "reflog", "expire", "--expire=now", "--all")
+    git(top, "gc", "-q", "--prune=now")
+    assert find_secret(git, top) == []
+
+
 # --- filters of paths
 
 
@@ -235,3 +270,45 @@ def test_a_damaged_or_newer_file_of_purged_commits_is_made_again(baton, git, top
         file.write_text(text)
         assert "rewritten here" in baton("sync", code=3).err
         os.utime(file)
+
+
+# --- the page
+
+
+def read_blocks(heading: str) -> list[str]:
+    """Return the shell blocks below a heading of docs/purging.md."""
+    section = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return [part.split("```")[0] for part in section.split("```sh\n")[1:]]
+
+
+def run_block(block: str, folder: Path, address: Path) -> str:
+    """Run a block of the page in a shell; confirm what it would ask a person at a terminal."""
+    for old, new in {"ADDRESS": str(address), "--settle ours": "--settle ours --yes",
+                     "--settle theirs": "--settle theirs --yes"}.items():  # fmt: skip
+        block = block.replace(old, new)
+    program = f'baton() {{ "{sys.executable}" -m baton_git "$@"; }}\n'
+    path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-c", program + block], cwd=folder, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PATH": path})  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def test_the_steps_of_the_page_remove_a_secret_everywhere(baton, git, top, hub, tmp_path):
+    other = tmp_path / "other" / "work"
+    git(tmp_path, "clone", "-q", str(hub), str(other))
+    baton("boot", cwd=other)
+    assert SECRET in baton("recall", "door code").out, "the index of recall has the secret"
+    run_block(read_blocks("Prepare")[1], top, hub)
+    shutil.rmtree(tmp_path / "shop-backup")
+    rewrite, delete, check = read_blocks("Purge")
+    assert "door code is REMOVED" in run_block(rewrite, top, hub)
+    run_block(delete, top, hub)
+    assert run_block(check, top, hub).strip() == "0"
+    assert "the history was rewritten here" in run_block(read_blocks("The remote")[0], top, hub)
+    run_block(read_blocks("The remote")[1], top, hub)
+    git(hub, "gc", "-q", "--prune=now")
+    assert "rewritten on the remote" in baton("sync", cwd=other, code=3).err
+    run_block(read_blocks("The other clones")[0], other, hub)
+    run_block(delete, other, hub)
+    assert [find_secret(git, folder) for folder in (top, hub, other)] == [[], [], []]
+    assert list_items(baton) == list_items(baton, cwd=other) == {"FU-1": "the door code is REMOVED", "FU-2": "Ask Bo"}
