@@ -272,6 +272,23 @@ def test_a_damaged_or_newer_file_of_purged_commits_is_made_again(baton, git, top
         os.utime(file)
 
 
+def test_the_mode_for_sensitive_data_of_filter_repo_is_noticed_if_it_drops_what_was_not_sent(baton, git, top, hub):
+    """`--sensitive-data-removal` of git-filter-repo 2.47 first makes all refs equal to those of origin."""
+    rules = top.parent / "rules"
+    rules.write_text(f"{SECRET}==>REMOVED\n")
+    mode = ("--sensitive-data-removal", "--replace-text", str(rules), "--replace-message", str(rules))
+    copy = shutil.copytree(top, top.parent / "sent" / "work")
+    filter_repo(copy, *mode)
+    assert list_items(baton, cwd=copy) == {"FU-1": "the door code is REMOVED", "FU-2": "Ask Bo"}
+    assert "the history was rewritten here" in baton("sync", cwd=copy, code=3).err
+    assert find_secret(git, copy) == []
+    baton("followup", "add", "not sent", "--id", "FU-3")
+    filter_repo(top, *mode)
+    told = " ".join(baton("list", code=3).err.split())
+    assert "which does not contain the last known" in told
+    assert "its commits are no longer here" in told
+
+
 # --- the page
 
 
