@@ -39,6 +39,7 @@ def check_rename(branch: Branch, new: Namespace) -> Branch:
 
     Raises:
         NotFound: the namespace does not exist.
+        BranchMoved: another program moved or deleted the branch of either name.
         NotAllowed: the new name is taken, other than by an interrupted rename of this namespace.
         InvalidDocument: the new name contains a secret.
     """
@@ -51,7 +52,7 @@ def check_rename(branch: Branch, new: Namespace) -> Branch:
     is_interrupted = is_interrupted or any(
         {rename.old, rename.new} == {branch.namespace, new} for rename in pending.all()
     )
-    if new == branch.namespace or (branch.store.tip(target.ref) is not None and not is_interrupted):
+    if new == branch.namespace or (not is_interrupted and target.tip() is not None):
         raise NotAllowed(
             f"the namespace {new} exists already",
             hint="choose another name; to list the names in use: baton namespace list",

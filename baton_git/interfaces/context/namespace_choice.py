@@ -133,7 +133,7 @@ def find_folder_outside(settings: NamespaceSettings) -> Path:
     if settings.found_repository is None:
         return here
     with Store(settings.found_repository) as store:
-        refs = store.refs(settings.prefix)
+        refs = {*store.refs(settings.prefix), *store.kept_refs.below(settings.prefix)}
     around = (here, *here.parents)
     return next(
         (place for place in around if settings.prefix + Namespace(_name_outside(place)).component in refs), here

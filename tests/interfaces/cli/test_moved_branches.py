@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -294,3 +296,23 @@ def test_a_branch_that_leads_to_nothing_or_to_another_does_not_become_the_last_k
     assert git(top, "rev-parse", KEPT_REF) == tip
     ref.write_text(f"{tip}\n")
     baton("list")
+
+
+def test_no_other_namespace_takes_the_name_of_a_deleted_one(baton, git, top, tip):
+    baton("init", "--namespace", "other")
+    _delete(git, top)
+    assert tip[:10] in baton("namespace", "rename", "other", "work", code=3).err
+    assert tip[:10] in baton("init", "--namespace", "work", code=3).err
+    assert not git(top, "for-each-ref", REF)
+
+
+def test_a_folder_outside_of_repositories_keeps_its_namespace(baton, git, tmp_path):
+    folder = tmp_path / "notes"
+    (folder / "inner").mkdir(parents=True)
+    baton("init", cwd=folder)
+    baton("followup", "add", "A", cwd=folder)
+    store = Path(os.environ["XDG_DATA_HOME"]) / "baton/state.git"
+    [ref] = git(store, "for-each-ref", "--format=%(refname)", "refs/heads/baton/").split()
+    tip = git(store, "rev-parse", ref)
+    git(store, "update-ref", "-d", ref)
+    assert tip[:10] in baton("list", cwd=folder / "inner", code=3).err

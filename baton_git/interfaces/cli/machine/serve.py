@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from baton_git.core.errors import BatonError, InvalidArgument, NotAllowed, StoreError
+from baton_git.core.errors import BatonError, BranchMoved, InvalidArgument, NotAllowed, StoreError
 from baton_git.core.output import json_text, shell_line
 from baton_git.interfaces.cli.app import App, WholeNumber, command
 from baton_git.interfaces.cli.printing import write
@@ -97,7 +97,10 @@ def _open_site(app: App, token: str | None, page_token: str | None) -> Site:
     options = app.settings.options
     site = Site(options._replace(create=False), token, agent, page_token, may_create=options.create)
     with site.work() as ws:
-        ws.branch.read()
+        try:
+            ws.branch.read()
+        except BranchMoved as error:  # the page and every answer say so; other namespaces are served
+            app.say(f"{error}; {error.hint}")
     if is_new:
         app.say(f"created {repository.common_dir}")
     if token is None and site.agents:
