@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from baton_git.git.hooks.inspection import exists, read_hook
 from baton_git.git.hooks.location import EVENTS, HookLocation, Mode
+from baton_git.git.hooks.neighbours import find_neighbours
 from baton_git.git.hooks.script import BACKUP, PRE_COMMITS, VERSION, HookScript, ScriptMarker, read_marker
-from baton_git.git.hooks.steps import Configure, KeepAs, Move, Remove, Say, Step, Unconfigure, Write, run
+from baton_git.git.hooks.steps import Configure, KeepAs, Move, Remove, RunGit, Say, Step, Unconfigure, Write, run
 
 OTHERS_BACKUPS = (".legacy", ".old")
 """Suffixes to which other tools rename existing hooks: pre-commit and prek (which still run them), and lefthook."""
@@ -56,7 +57,7 @@ def uninstall(location: HookLocation) -> HookReport:
     """Remove all hooks that baton installed, in any mode, and restore the previous hooks unchanged.
 
     A hook of baton that was changed by hand is left in git's folder of hooks. The scripts in baton's own folder are
-    always removed.
+    always removed. Git LFS installs its hooks, if baton's had their place: it would not do so by itself.
 
     Raises:
         WriteFailed, StoreError: like `install`.
@@ -72,7 +73,9 @@ def plan_uninstall(location: HookLocation) -> tuple[Step, ...]:
     Raises:
         StoreError: like `install`.
     """
-    return (*_unconfigure_steps(location), *_remove_steps(location), *_cleanup_steps(location))
+    return (
+        *_unconfigure_steps(location), *_remove_steps(location), *_cleanup_steps(location), *_leave_steps(location),
+    )  # fmt: skip
 
 
 def script_path(path: Path) -> Path:
@@ -202,11 +205,31 @@ def _restore_steps(path: Path) -> Iterator[Step]:
 
 def _cleanup_steps(location: HookLocation) -> Iterator[Step]:
     ours = [location.scripts / event for event in EVENTS]
-    ours.append(location.repository.common_dir / "baton" / "hooks.log")
+    own = location.repository.common_dir / "baton"
+    ours += [own / "hooks.log", own / "hook-input" / "post-rewrite"]
     yield from (Remove(path) for path in ours if exists(path))
 
 
+def _leave_steps(location: HookLocation) -> Iterator[Step]:
+    """Yield the steps by which the tools whose hooks baton's scripts run get hooks of their own."""
+    states = {event: find_neighbours(location, event, installed_script(location, event)) for event in EVENTS}
+    commands = {event: state.stands_in for event, state in states.items() if state.stands_in}
+    is_free = location.mode != "external" and not any(exists(_backup(location.folder / event)) for event in commands)
+    if is_free and any("git-lfs" in tools for tools in commands.values()):
+        yield RunGit(("lfs", "update"))
+        yield Say("git lfs update: Git LFS installs its hooks, which baton's had kept out")
+    for event, tools in commands.items():
+        for tool, command in tools.items():
+            if tool != "git-lfs" or not is_free:
+                yield Say(f'{event}: baton ran the hook of {tool}; add to {location.file_for(event)}: {command} "$@"')
+
+
 # --- installed files
+
+
+def installed_script(location: HookLocation, event: str) -> Path:
+    """Return the file that runs as baton's script: in git's folder of hooks (mode `files`) or in baton's own."""
+    return script_path(location.folder_for(event) / event) if location.mode == "files" else location.scripts / event
 
 
 def _is_ours(data: bytes | None) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.git.hooks.inspection import exists, is_program, read_hook
-from baton_git.git.hooks.installing import script_path
+from baton_git.git.hooks.installing import installed_script
 from baton_git.git.hooks.location import HookLocation
 from baton_git.git.hooks.neighbours import Neighbours, find_neighbours, name_tool
 from baton_git.git.hooks.program_health import ProgramHealth
@@ -71,7 +71,7 @@ def _state(location: HookLocation, script: HookScript, health: ProgramHealth) ->
         "files": f"as {file}",
         "external": f"called from {file}",
     }[location.mode]
-    ours = _script_file(location, script.event)
+    ours = installed_script(location, script.event)
     is_outdated = read_hook(ours) != script.text
     return EventState(script.event, True, how, is_outdated, find_neighbours(location, script.event, ours))
 
@@ -83,7 +83,7 @@ def _obstacles(location: HookLocation, script: HookScript, health: ProgramHealth
         "external": _external_obstacles,
     }[location.mode]
     yield from find_obstacles(location, script.event)
-    text = read_hook(_script_file(location, script.event)) or b""
+    text = read_hook(installed_script(location, script.event)) or b""
     command = find_command(text)
     if not command:
         return
@@ -114,7 +114,7 @@ def _configuration_obstacles(location: HookLocation, event: str) -> Iterator[str
 
 
 def _file_obstacles(location: HookLocation, event: str) -> Iterator[str]:
-    file = _script_file(location, event)
+    file = installed_script(location, event)
     current = read_hook(file)
     if not exists(location.scripts / event) and (current is None or read_marker(current) is None):
         yield "not installed"
@@ -144,9 +144,4 @@ def _external_obstacles(location: HookLocation, event: str) -> Iterator[str]:
 
 
 def _file(location: HookLocation, event: str) -> Path:
-    return location.file_for(event) if location.mode == "external" else _script_file(location, event)
-
-
-def _script_file(location: HookLocation, event: str) -> Path:
-    """Return the file that runs as baton's script: in git's folder of hooks (mode `files`) or in baton's own."""
-    return script_path(location.folder_for(event) / event) if location.mode == "files" else location.scripts / event
+    return location.file_for(event) if location.mode == "external" else installed_script(location, event)

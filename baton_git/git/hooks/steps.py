@@ -54,13 +54,20 @@ class Unconfigure:
 
 
 @dataclass(frozen=True)
+class RunGit:
+    """Run a command of git, with which another tool installs the hooks that baton's had kept out."""
+
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Say:
     """Show a note to the user; nothing is changed."""
 
     text: str
 
 
-Step = KeepAs | Write | Move | Remove | Configure | Unconfigure | Say
+Step = KeepAs | Write | Move | Remove | Configure | Unconfigure | RunGit | Say
 
 
 def run(steps: Iterable[Step], git: LocalGit) -> None:
@@ -68,7 +75,7 @@ def run(steps: Iterable[Step], git: LocalGit) -> None:
 
     Raises:
         WriteFailed: writing to disk failed.
-        StoreError: git could not write its configuration.
+        StoreError: git could not write its configuration, or its command failed.
     """
     for step in steps:
         match step:
@@ -76,6 +83,8 @@ def run(steps: Iterable[Step], git: LocalGit) -> None:
                 git.do("config", "--local", "--replace-all", key, value)
             case Unconfigure(section):
                 git.do("config", "--local", "--remove-section", section)
+            case RunGit(arguments):
+                git.do(*arguments)
             case Say():
                 pass
             case _:

@@ -187,6 +187,23 @@ def test_large_files_stored_elsewhere_are_found_by_their_attributes(baton, git, 
     assert len(pushes(lfs())) == 1
 
 
+@pytest.mark.parametrize("mine", [False, True], ids=["alone", "with mine"])
+def test_after_an_uninstallation_git_lfs_has_the_hooks_that_baton_ran(baton, top, lfs, track, mine):
+    if mine:
+        hook(top / ".git/hooks", "pre-push", "#!/bin/sh\ncat >/dev/null\n")
+    baton("init")
+    baton("hooks", "install")
+    track()
+    told = baton("hooks", "uninstall").err
+    lfs()
+    assert push(top).returncode == 0
+    if mine:  # Git LFS would not have installed its hook without baton either
+        assert "pre-push: baton ran the hook of git-lfs; add to" in told
+    elif REAL:
+        assert "Git LFS installs its hooks" in told
+        assert (len(pushes(lfs())), uploaded(top)) == (1, 1)
+
+
 # --- no other script does it
 
 
