@@ -19,6 +19,7 @@ from baton_git.core.names import Oid
 from baton_git.git.files.durable_files import make_folder, sync_folder, writing
 from baton_git.git.local_git import LocalGit
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
+from baton_git.git.refs.kept_refs import KEPT
 from baton_git.git.remotes import open_remote
 from baton_git.git.store import Repository
 from baton_git.git.store.housekeeping import HELD_MARK
@@ -139,6 +140,17 @@ def write_bundle(git: LocalGit, refs: Mapping[str, Oid], folder: Path, name: str
             os.close(fd)
         sync_folder(folder)
     return path
+
+
+def list_restoring_refspecs(refs: Iterable[str], prefix: str) -> list[str]:
+    """Return the refspecs with which `git fetch` brings the branches back from a bundle of these refs.
+
+    A branch that another program deleted is brought back from its kept ref.
+    """
+    present = set(refs)
+    lost = {ref: f"refs/{ref.removeprefix(KEPT)}" for ref in sorted(present) if ref.startswith(KEPT)}
+    own = [f"{prefix}*:{prefix}*"] if any(ref.startswith(prefix) for ref in present) else []
+    return [*own, *(f"{kept}:{ref}" for kept, ref in lost.items() if ref not in present)]
 
 
 def check_remote_branches(branch: Branch, found: Iterable[RemoteBranch], environment: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -85,9 +86,29 @@ def test_a_dry_run_lists_exactly_what_goes_and_changes_nothing(used, baton, git)
 
 
 def test_commits_that_are_nowhere_else_are_in_a_bundle(used, baton, git):
-    bundle = json.loads(baton("uninstall", "--yes", "--json").out)["bundle"]
-    git(used, "fetch", "-q", bundle, "refs/heads/baton/*:refs/heads/baton/*")
+    bring_back(baton, git, used)
     assert "nowhere else" in baton("list", "followups").out
+
+
+def bring_back(baton: Any, git: Any, top: Path) -> None:
+    """Uninstall, and run the command that it names to get the branches back."""
+    done = json.loads(baton("uninstall", "--yes", "--json").out)
+    [why] = [row["why"] for row in done["stays"] if row["what"] == done["bundle"]]
+    git(top, *shlex.split(why.partition("git ")[2]))
+
+
+def test_a_branch_that_another_program_deleted_comes_back_too(used, baton, git):
+    git(used, "branch", "-q", "-D", "baton/work")
+    bring_back(baton, git, used)
+    assert "nowhere else" in baton("list", "followups").out
+
+
+def test_branches_below_another_prefix_come_back_there(baton, git, top):
+    git(top, "config", "baton.refPrefix", "refs/baton/")
+    baton("init")
+    baton("followup", "add", "hidden")
+    bring_back(baton, git, top)
+    assert git(top, "for-each-ref", "--format=%(refname)", "refs/baton/") == "refs/baton/work"
 
 
 def test_without_such_commits_there_is_no_bundle(used, baton, git):

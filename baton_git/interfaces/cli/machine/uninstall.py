@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +38,7 @@ from baton_git.interfaces.context.repository_choice import data_home, own_store
 from baton_git.interfaces.context.running_servers import list_servers
 from baton_git.interfaces.context.workflows import config_home
 from baton_git.namespace.removal import (
+    PREFIXES,
     RemoteBranch,
     Removal,
     Staying,
@@ -46,6 +47,7 @@ from baton_git.namespace.removal import (
     delete_refs,
     delete_remote_branches,
     find_on_remotes,
+    list_restoring_refspecs,
     plan_removal,
     remove_config,
     remove_files,
@@ -161,8 +163,9 @@ def _uninstall_from_repository(app: App, *, remote: bool, dry_run: bool, yes: bo
         uninstall(part.location)
         delete_refs(repository, git, part.removal.refs)
         remove_config(git, part.removal.config)
+        prefix = ws.branch.prefix
     remove_files([*part.removal.holds, *part.removal.folders])
-    _tell(app, going, [*stays, *_describe_bundle(bundle)], bundle, is_done=True)
+    _tell(app, going, [*stays, *_describe_bundle(bundle, part.removal.refs, prefix)], bundle, is_done=True)
     return None
 
 
@@ -220,10 +223,10 @@ def _describe_remotes(found: Sequence[RemoteBranch], *, remote: bool) -> list[St
     return [] if remote else [Staying(f"{each.ref} on {each.remote}", why) for each in found]
 
 
-def _describe_bundle(bundle: Path | None) -> list[Staying]:
+def _describe_bundle(bundle: Path | None, refs: Iterable[str], prefix: str) -> list[Staying]:
     if bundle is None:
         return []
-    restore = f"git fetch {shlex.quote(str(bundle))} 'refs/heads/baton/*:refs/heads/baton/*'"
+    restore = shlex.join(["git", "fetch", str(bundle), *list_restoring_refspecs(refs, prefix)])
     return [Staying(str(bundle), f"it has the commits that were nowhere else; to get them back: {restore}")]
 
 
@@ -278,7 +281,7 @@ def _uninstall_from_machine(app: App, *, dry_run: bool, yes: bool) -> int | None
     for key in keys:
         git.do("config", "--global", "--unset-all", key)
     remove_files(folders)
-    _tell(app, going, [*stays, *_describe_bundle(bundle)], bundle, is_done=True)
+    _tell(app, going, [*stays, *_describe_bundle(bundle, refs, PREFIXES[0])], bundle, is_done=True)
     return None
 
 
