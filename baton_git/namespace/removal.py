@@ -88,7 +88,7 @@ def plan_removal(branch: Branch, git: LocalGit) -> Removal:
     config = tuple(_find_config(repository, git, (branch.prefix, *PREFIXES), others))
     folders = tuple(folder for folder in _list_git_folders(repository) if (folder / "baton").exists())
     stays = (*foreign, *_find_outer_settings(git, {found.key for found in config}))
-    return Removal(refs, config, tuple(_find_holds(repository)), tuple(folder / "baton" for folder in folders), stays)
+    return Removal(refs, config, tuple(find_holds(repository)), tuple(folder / "baton" for folder in folders), stays)
 
 
 def find_on_remotes(branch: Branch, names: Iterable[str], refs: Mapping[str, Oid],
@@ -308,7 +308,8 @@ def _find_outer_settings(git: LocalGit, own: set[str]) -> Iterator[Staying]:
             yield Staying(f"the setting {key}", f"it is in {origin.removeprefix('file:')}, for other repositories too")
 
 
-def _find_holds(repository: Repository) -> Iterator[Path]:
+def find_holds(repository: Repository) -> Iterator[Path]:
+    """Yield the `.keep` files by which baton keeps packs from git, and the files of interrupted writes."""
     packs = repository.common_dir / "objects" / "pack"
     for keep in sorted(packs.glob("pack-*.keep")):
         with suppress(OSError):

@@ -253,6 +253,14 @@ def test_the_part_of_the_machine_is_separate(used, baton, git, monkeypatch):
     assert "nothing of baton is left" in baton("uninstall", "--machine", "--yes", env=env).err
 
 
+def test_a_remote_that_does_not_answer_stops_the_deletion_there(used, baton, git):
+    git(used, "remote", "set-url", "origin", str(used.parent / "gone.git"))
+    before = survey(git, used)
+    assert "could not be asked" in baton("uninstall", "--remote", "--yes", code=1).err
+    assert survey(git, used) == before
+    assert Path(json.loads(baton("uninstall", "--yes", "--json").out)["bundle"]).is_file()
+
+
 def test_commits_of_others_on_the_remote_stop_it_before_anything_goes(used, baton, git):
     git(used.parent, "clone", "-q", str(used.parent / "there.git"), "work2")
     other = used.parent / "work2"

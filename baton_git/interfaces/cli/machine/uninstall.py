@@ -46,6 +46,7 @@ from baton_git.namespace.removal import (
     count_unique,
     delete_refs,
     delete_remote_branches,
+    find_holds,
     find_on_remotes,
     list_restoring_refspecs,
     plan_removal,
@@ -115,12 +116,19 @@ def uninstall_command(app: App, machine: bool, remote: bool, dry_run: bool, yes:
 
 
 class RepositoryPart(NamedTuple):
-    """What is removed from a repository, and from its remotes."""
+    """What is removed from a repository, and from its remotes.
+
+    Attributes:
+        remotes: the namespaces that remotes have now.
+        silent: the remotes that could not be asked.
+        unique: the number of commits that no remote has now.
+    """
 
     location: HookLocation
     removal: Removal
     agents: list[AgentPart]
     remotes: list[RemoteBranch]
+    silent: list[Staying]
     unique: int
     stays: list[Staying]
 
@@ -152,6 +160,8 @@ def _uninstall_from_repository(app: App, *, remote: bool, dry_run: bool, yes: bo
             _tell(app, going, [*stays, *([planned] if needs_bundle and going else [])], None, is_done=False)
             return None
         _refuse_while_serving(repository)
+        if remote and part.silent:  # without the refs here, a later --remote would not know the namespaces
+            raise NotAllowed(f"{part.silent[0].what}: {part.silent[0].why}; so nothing was removed")
         _confirm(app, going, stays, f"baton from {repository.common_dir}", yes=yes and not remote)
         if remote:
             check_remote_branches(ws.branch, part.remotes, ws.environment)
@@ -164,7 +174,7 @@ def _uninstall_from_repository(app: App, *, remote: bool, dry_run: bool, yes: bo
         delete_refs(repository, git, part.removal.refs)
         remove_config(git, part.removal.config)
         prefix = ws.branch.prefix
-    remove_files([*part.removal.holds, *part.removal.folders])
+    remove_files([*find_holds(repository), *part.removal.folders])
     _tell(app, going, [*stays, *_describe_bundle(bundle, part.removal.refs, prefix)], bundle, is_done=True)
     return None
 
@@ -183,7 +193,7 @@ def _plan_repository(app: App, ws: Workspace, repository: Repository, git: Local
     unique = count_unique(ws.branch, git, removal.refs, remotes)
     notes = [Staying(note, "you changed it") for note in _list_notes(location)]
     stays = [*removal.stays, *silent, *notes, *_find_lines_by_hand(location), *_describe_objects(removal)]
-    return RepositoryPart(location, removal, agents, remotes, unique, [*stays, *_describe_machine(app)])
+    return RepositoryPart(location, removal, agents, remotes, silent, unique, [*stays, *_describe_machine(app)])
 
 
 def _list_work_trees(git: LocalGit) -> Iterator[Path]:
