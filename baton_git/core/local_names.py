@@ -416,6 +416,15 @@ NOTHING = LocalNames()
 """No names: nothing is shortened."""
 
 
+def may_have_paths(value: Any) -> bool:
+    """Return whether any string of a value has a character that paths have."""
+    if isinstance(value, str):
+        return "/" in value or "\\" in value
+    if isinstance(value, Mapping):
+        return any(map(may_have_paths, value.values()))
+    return isinstance(value, list | tuple) and any(map(may_have_paths, value))
+
+
 def _is_below(path: str, folder: str) -> bool:
     return len(folder) > 1 and path.startswith(f"{folder}/")
 

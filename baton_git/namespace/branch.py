@@ -28,7 +28,6 @@ from baton_git.core.errors import (
     Stale,
 )
 from baton_git.core.lifecycle import waits_for_code
-from baton_git.core.local_names import NOTHING
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import is_safe, one_line
 from baton_git.core.records.work_items import OpenLoop
@@ -517,8 +516,8 @@ class Branch:
         result = change(tip)
         proposal = result if isinstance(result, ProposedState) else ProposedState(result)
         keeps_paths = proposal.keeps_paths or bool(proposal.files)
-        names = NOTHING if self.places is None or keeps_paths else self.places.names
-        edits, redactions = redact_edits(tip.state, proposal.state, names)
+        load_names = None if self.places is None or keeps_paths else self.places.load_names
+        edits, redactions = redact_edits(tip.state, proposal.state, load_names)
         after = State(proposal.state.source, edits)
         immutable_fields.refuse_changes(tip.state, after)
         changes = tuple(diff.diff(tip.state, after))

@@ -85,6 +85,9 @@ class LocalPlaces:
             top, labels, home, aliases, _ignores_case(home or top), host.name, host.login, host.machine
         )  # fmt: skip
 
+    def load_names(self) -> LocalNames:
+        return self.names
+
     def label(self, work_tree: str | Path) -> str:
         """Return the label of a work tree."""
         path = self._find_spelling(work_tree)

@@ -5,12 +5,12 @@ Only new text is searched, not text that is already stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.core.kinds import KINDS, name_kind
-from baton_git.core.local_names import NOTHING, LocalNames
+from baton_git.core.local_names import LocalNames, may_have_paths
 from baton_git.core.records.base import Part
 from baton_git.core.redaction import Redaction, find_secret_kind, redact
 from baton_git.core.state import Entry, Key, State
@@ -20,11 +20,14 @@ Redactions = tuple[tuple[Key, Redaction], ...]
 
 
 def redact_edits(
-    before: State, after: State, names: LocalNames = NOTHING
+    before: State, after: State, load_names: Callable[[], LocalNames] | None = None
 ) -> tuple[dict[Key, Entry | None], list[tuple[Key, Redaction]]]:
     """Return the edits without secrets and with the paths of this machine shortened, and the redactions.
 
     The records of kinds that hold the documents of other systems keep their paths (`KindInfo.is_verbatim`).
+
+    Args:
+        load_names: returns the names of this machine; called only if a text may contain a path. None keeps all paths.
 
     Raises:
         InvalidDocument: the id of a record contains a secret.
@@ -38,8 +41,9 @@ def redact_edits(
         refuse_secret(f"id of {name_kind(key.kind)}", key.id)
         whole, known = record.as_data(), _strings(before, key)
         data, secrets = redact(whole, known=known)
-        if names is not NOTHING and not (key.kind in KINDS and KINDS[key.kind].is_verbatim):
-            data = names.shorten(data, known=known)
+        is_verbatim = key.kind in KINDS and KINDS[key.kind].is_verbatim
+        if load_names is not None and not is_verbatim and may_have_paths(data):
+            data = load_names().shorten(data, known=known)
         if data is not whole:
             edits[key] = type(record).model_validate(data)
             redactions += [(key, secret) for secret in secrets]

@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -36,6 +36,14 @@ class Recorded(NamedTuple):
 
 def make_id(snapshot: CanonicalSession) -> str:
     return f"{snapshot.adapterId}/{snapshot.session.id}"
+
+
+def shorten_paths(ws: Workspace, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a snapshot that baton made of a session on this machine as it is stored: paths in their short form.
+
+    Snapshots that other programs made are stored as they are.
+    """
+    return dict(ws.names.shorten(snapshot, from_transcript=True))
 
 
 def record_latest(ws: Workspace, now: datetime, snapshot: CanonicalSession) -> Recorded:

@@ -41,7 +41,7 @@ from baton_git.systems.ecc.snapshot_verbs import (
     SnapshotList,
     summarize_snapshot,
 )
-from baton_git.systems.ecc.snapshots import list_recorded, record_latest
+from baton_git.systems.ecc.snapshots import list_recorded, record_latest, shorten_paths
 from baton_git.systems.ecc.target_verbs import (
     AdapterResult,
     InspectedTarget,
@@ -91,7 +91,7 @@ def _inspect(app: App, ws: Workspace, verb_input: InspectTarget, values: Values)
     write(text)
     is_recorded_already = verb_input.target.startswith(RECORDED)
     if values.get("record", app.settings.records_snapshots and not is_recorded_already):
-        app.tell_write(record_latest(ws, app.now, parse_snapshot(result.snapshot)).written)
+        app.tell_write(record_latest(ws, app.now, parse_snapshot(shorten_paths(ws, result.snapshot))).written)
 
 
 def _list_adapters(app: App, ws: Workspace, verb_input: NoInput, values: Values) -> None:
