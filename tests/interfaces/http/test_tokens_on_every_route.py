@@ -148,3 +148,11 @@ def test_health_tells_the_store_only_to_a_caller_with_a_token(site: Site) -> Non
     open_site = Site(site.options)
     assert json.loads(ask(application(open_site), "GET", "/health")[2]) == plain
     open_site.close()
+
+
+def test_what_a_sync_would_send_is_shown_only_to_callers_with_a_token(site: Site) -> None:
+    assert ask(application(site), "GET", "/v1/outgoing?full=true")[0] == 403
+    site.token = API
+    app = application(site)
+    assert ask(app, "GET", "/v1/outgoing")[0] == 401
+    assert ask(app, "GET", "/v1/outgoing", authorization=f"Bearer {API}")[0] == 200
