@@ -50,7 +50,7 @@ def _format_held(result: OutgoingResult) -> Iterator[str]:
     if not result.held_count:
         return
     places = count_noun(result.held_count, "place")
-    yield f"{places} in the history with a path or the host name of this machine (a purge removes them: docs/purging.md)"
+    yield f"{places} in the history with a path or the host name of this machine (to purge them: docs/purging.md)"
     for place in result.held[:_SHOWN_HELD]:
         where = place.file or "author or trailer"
         yield f"  {place.commit[:10]}  {flat(f'{where}: {place.text}')}"
