@@ -18,7 +18,7 @@ from urllib.parse import quote
 import click
 import httpx2
 import pytest
-from command_tree import all_commands
+from command_tree import RUN_ON, all_commands, arguments, placeholder
 from mcp_client import talk
 from planting import ID, PLANTED, SESSION, UNSAFE, planted_states
 from world import ANYBODY
@@ -83,8 +83,6 @@ def assert_safe(text: str, what: object) -> None:
 
 # --- commands
 
-RUN_ON = {("serve",), ("mcp",), ("demo",), ("loop-run",), ("session", "stop")}
-"""Commands that do not end by themselves, or that start or stop programs."""
 TEXTS = {"ID": ID, "SESSION": SESSION, "REV": "~0", "A": "~1", "B": "~0", "NAME": "zero", "EVENT": "on_stop"}
 
 
@@ -92,7 +90,7 @@ GIVEN: dict[tuple[str, ...], list[str]] = {
     ("handoff", "show"): [f"{ID}/1"], ("session", "history"): [f"{ID}/{ID}"], ("todo", "set"): [PLANTED],
     ("decision", "supersede"): [ID, "--by", "DEC-2"], ("todo", "list"): ["--session", SESSION],
 }  # fmt: skip
-"""Arguments with which a command reaches the planted texts, where those from `arguments` do not suffice."""
+"""Arguments with which a command reaches the planted texts, where those from `word_for` do not suffice."""
 
 
 def word_for(parameter: click.Parameter, folder: Path) -> list[str]:
@@ -104,16 +102,7 @@ def word_for(parameter: click.Parameter, folder: Path) -> list[str]:
         return [str(int(kind.min or 1))]
     if isinstance(kind, click.Path) or "FILE" in (parameter.metavar or ""):
         return [str(folder / f"given{EVIL.replace('/', '')}.json")]
-    return [TEXTS.get((parameter.metavar or parameter.name or "").strip("[]").upper().rstrip("…"), PLANTED)]
-
-
-def arguments(command: click.Command, folder: Path) -> Iterator[str]:
-    for parameter in command.params:
-        if parameter.required and isinstance(parameter, click.Option):
-            yield from (parameter.opts[0], *word_for(parameter, folder))
-    named = [one for one in command.params if isinstance(one, click.Argument)]
-    words = [word for one in named for word in (word_for(one, folder) if one.required or one.nargs == 1 else [])]
-    yield from ["--", *words] if any(word.startswith("-") for word in words) else words
+    return [TEXTS.get(placeholder(parameter), PLANTED)]
 
 
 @pytest.mark.parametrize("as_json", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["text", "json"])
@@ -129,7 +118,7 @@ def test_no_command_prints_control_characters(baton: Any, top: Path, tmp_path: P
         for path in (ref, kept):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(tip)  # without the changes of earlier commands
-        rest = GIVEN.get(words) or arguments(command, tmp_path)
+        rest = GIVEN.get(words) or arguments(command, partial(word_for, folder=tmp_path))
         given = [*words, *(["--json"] if as_json else []), *rest]
         done = baton(*given, code=None, env={"BATON_AGENT": "zero"})
         assert done.code != 70, (given, done)

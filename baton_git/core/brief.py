@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
+from baton_git.core.isolation import UnshownRecord
 from baton_git.core.output import one_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision
@@ -67,6 +68,7 @@ class Section(NamedTuple):
         what: the plural noun for the lines, used in the line that counts the omitted records.
         more: the number of records omitted before the budget was applied.
         all: the command that shows all records of the section.
+        unshown: the records without a line, because showing them failed.
     """
 
     title: str
@@ -75,6 +77,7 @@ class Section(NamedTuple):
     more: int = 0
     all: str = "baton read"
     rank: Rank = Rank.DETAILS
+    unshown: tuple[UnshownRecord, ...] = ()
 
 
 class Brief(NamedTuple):

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
 from baton_git.core.brief import CLAIMED_TIER, LINE, BriefJudge, Rank, Section, judged_line, quote_id, tier_line
+from baton_git.core.isolation import show_each
 from baton_git.core.kinds import KINDS, KindInfo, name_kind, value_at
 from baton_git.core.lifecycle import PRIORITIES, Policy, deadline
 from baton_git.core.natural_times import describe_age
@@ -18,7 +19,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.core.state import HEAD, State, key_of
 
-Model = TypeVar("Model")
+Model = TypeVar("Model", bound=Record)
 
 CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
 CLAIMED = "Claimed rules, not in force: no person on this machine confirmed them"
@@ -47,8 +48,8 @@ def _open_loops_section(state: State, now: datetime, policy: Policy, judge: Brie
 
 
 def _verified_loops_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    lines = tuple(loop_line(loop, now, judge) for loop in _loops(state, "verified"))
-    return Section("Verified loops (the next session archives them)", lines, "verified loops")
+    lines, unshown = show_each(_loops(state, "verified"), lambda loop: loop_line(loop, now, judge))
+    return Section("Verified loops (the next session archives them)", lines, "verified loops", unshown=unshown)
 
 
 def _follow_ups_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
@@ -79,13 +80,14 @@ def _decisions_section(state: State, now: datetime, policy: Policy, judge: Brief
 
 def _confirmed_rules_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     rules = [rule for rule in state.records(Rule) if judge.is_confirmed(key_of(rule))]
-    lines = tuple(rule_line(rule, judge) for rule in rules)
-    return Section("Rules that people confirmed", lines, "rules", rank=Rank.IN_FORCE)
+    lines, unshown = show_each(rules, lambda rule: rule_line(rule, judge))
+    return Section("Rules that people confirmed", lines, "rules", rank=Rank.IN_FORCE, unshown=unshown)
 
 
 def _claimed_rules_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     rules = [rule for rule in state.records(Rule) if not judge.is_confirmed(key_of(rule))]
-    return Section(CLAIMED, tuple(rule_line(rule, judge) for rule in rules), "claimed rules", all="baton validate")
+    lines, unshown = show_each(rules, lambda rule: rule_line(rule, judge))
+    return Section(CLAIMED, lines, "claimed rules", all="baton validate", unshown=unshown)
 
 
 def _patterns_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
@@ -96,8 +98,9 @@ def _patterns_section(state: State, now: datetime, policy: Policy, judge: BriefJ
 
 
 def _conflicts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    lines = tuple(conflict_line(conflict) for conflict in state.records(Conflict))
-    return Section("Conflicts (one side's value is in force until resolved)", lines, "conflicts", rank=Rank.ATTENTION)
+    lines, unshown = show_each(state.records(Conflict), conflict_line)
+    title = "Conflicts (one side's value is in force until resolved)"
+    return Section(title, lines, "conflicts", rank=Rank.ATTENTION, unshown=unshown)
 
 
 def _make_section_of(kind: str) -> SectionMaker:
@@ -106,8 +109,8 @@ def _make_section_of(kind: str) -> SectionMaker:
 
     def make(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
         records = state.records(cast("type[Record]", info.model)) if state.ids(kind) else []
-        lines = tuple(_line_about(record, info, judge) for record in records)
-        return Section(info.name(2).capitalize(), lines, info.name(2))
+        lines, unshown = show_each(records, lambda record: _line_about(record, info, judge))
+        return Section(info.name(2).capitalize(), lines, info.name(2), unshown=unshown)
 
     return make
 
@@ -139,7 +142,8 @@ def _limit_section(
     rank: Rank = Rank.DETAILS,
 ) -> Section:  # fmt: skip
     more = max(0, len(records) - limit)
-    return Section(title, tuple(line(record) for record in records[:limit]), what, more, rank=rank)
+    lines, unshown = show_each(records[:limit], line)
+    return Section(title, lines, what, more, rank=rank, unshown=unshown)
 
 
 def _context(state: State) -> tuple[str, ...]:

@@ -69,12 +69,15 @@ def parse_local_time(text: str, *, end_of_day: bool = False) -> datetime:
         end_of_day: whether a date without a time means its last second instead of its first.
 
     Raises:
-        ValueError: the text is not an ISO 8601 time.
+        ValueError: the text is not an ISO 8601 time, or out of the range of `datetime` in the local time zone.
     """
     moment = datetime.fromisoformat(text)
     if end_of_day and len(text) <= len("2026-11-21"):
         moment = moment.replace(hour=23, minute=59, second=59)
-    return moment if moment.tzinfo else to_local(moment)
+    try:
+        return moment if moment.tzinfo else moment.astimezone()
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
 
 
 def to_utc(moment: datetime) -> datetime:
@@ -86,15 +89,15 @@ def to_utc(moment: datetime) -> datetime:
 
 
 def to_local(moment: datetime) -> datetime:
-    """Convert a time to the local time zone; a naive time is already in it.
+    """Convert an aware time to the local time zone.
 
-    Times that the local time zone cannot represent, within a day of the ends of the range, stay in their own zone (or
-    become UTC if they are naive): the year 10000 of Berlin is shown as the last hour of 9999 in UTC.
+    A time that the local time zone cannot represent, within a day of the ends of the range, stays in its own zone: the
+    first hour of the year 10000 in Berlin is shown as the last hour of 9999 in UTC.
     """
     try:
         return moment.astimezone()
     except _OUT_OF_RANGE:
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment
 
 
 def shift(moment: datetime, duration: timedelta) -> datetime:

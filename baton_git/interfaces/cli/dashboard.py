@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 import click
 
 from baton_git.core.errors import NotFound
+from baton_git.core.isolation import show_line
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, one_line
@@ -91,9 +93,14 @@ def _session_lines(app: App, sessions: Sequence[Session]) -> Iterator[str]:
     newest = sorted(sessions, key=lambda session: session.started, reverse=True)
     for session in newest[:SESSIONS]:
         agent = f" ({session.agent})" if session.agent else ""
-        yield f"at work: {session.id}{agent}, started {describe_age(session.started, app.now)}"
+        name = f"at work: {session.id}"
+        yield show_line(name, partial(_session_line, f"{name}{agent}", session, app))
     if len(newest) > SESSIONS:
         yield f"         and {len(newest) - SESSIONS} more"
+
+
+def _session_line(name: str, session: Session, app: App) -> str:
+    return f"{name}, started {describe_age(session.started, app.now)}"
 
 
 def _context_lines(ws: Workspace) -> Iterator[str]:

@@ -14,6 +14,7 @@ from baton_git.agents.hook_events.ended_turns import EndedTurn
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.isolation import describe_bug
 from baton_git.core.output import one_line
 from baton_git.git.files.atomic_files import reading
 from baton_git.git.files.ref_locks import hold_flock
@@ -45,7 +46,9 @@ def attempt(action: Callable[[], Result], label: str, problems: list[str]) -> Re
         return action()
     except (BatonError, OSError) as error:
         problems.append(f"{label}: {error}")
-        return None
+    except Exception as error:  # noqa: BLE001  logged, and the other steps of the hook still run
+        problems.append(f"{label}: {describe_bug(error)}")
+    return None
 
 
 class SessionFacts:

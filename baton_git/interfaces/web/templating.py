@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from markupsafe import Markup
 
+from baton_git.core.isolation import Failure, isolate
 from baton_git.core.natural_times import relative_time
 from baton_git.core.output import count_noun, html
 from baton_git.interfaces.web import texts
@@ -39,11 +43,42 @@ def static_files() -> Mapping[str, Static]:
     return by_name
 
 
+class EachShown(Extension):
+    """The tag `{% shown ITEM %}…{% endshown %}` around the markup of one item of a list.
+
+    If the markup cannot be made, a line says so with the name of the item, and the rest of the page is shown.
+    """
+
+    tags = {"shown"}  # noqa: RUF012  declared without ClassVar in the base class
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        item = parser.parse_expression()
+        body = parser.parse_statements(("name:endshown",), drop_needle=True)
+        return nodes.CallBlock(self.call_method("render", [item]), [], [], body).set_lineno(line)
+
+    @staticmethod
+    def render(item: object, caller: Callable[[], str]) -> str:
+        markup = isolate(caller)
+        if not isinstance(markup, Failure):
+            return markup
+        return Markup('<p class="problem">{}: {}</p>').format(html(_name_of(item)), html(markup.describe()))
+
+
+def _name_of(item: Any) -> str:
+    """Return the id of a record, or of the record or commit that a row of a page is about."""
+    for part in (item, getattr(item, "key", None), getattr(item, "item", None)):
+        id_ = getattr(part, "id", None)
+        if id_:
+            return str(id_)
+    return str(getattr(getattr(item, "entry", None), "commit", ""))
+
+
 @cache
 def environment() -> Environment:
     jinja = Environment(
         loader=PackageLoader("baton_git.interfaces.web"), autoescape=True, undefined=StrictUndefined,
-        finalize=html, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do"],
+        finalize=html, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do", EachShown],
     )  # fmt: skip
     jinja.filters |= {
         "q": texts.quote_value, "field": texts.field_words,

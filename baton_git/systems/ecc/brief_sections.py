@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from baton_git.core.brief import Section, list_newest_first, tier_line
+from baton_git.core.isolation import show_each
 from baton_git.core.natural_times import describe_age
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.seed_system import BriefRequest
@@ -17,10 +18,11 @@ SNAPSHOTS = 5
 def make_sections(request: BriefRequest) -> Iterator[Section]:
     """Yield a section with the newest recorded snapshots of sessions."""
     snapshots = list_newest_first(request.state, Snapshot, request.problems)
-    lines = tuple(_format_snapshot(snapshot, request.now) for snapshot in snapshots[:SNAPSHOTS])
+    lines, unshown = show_each(snapshots[:SNAPSHOTS], lambda snapshot: _format_snapshot(snapshot, request.now))
     title = "Recorded sessions (baton session inspect recorded:ID)"
     left_out = max(0, len(snapshots) - SNAPSHOTS)
-    yield Section(title, lines, "snapshots", left_out, all="baton session list --recorded")
+    command = "baton session list --recorded"
+    yield Section(title, lines, "snapshots", left_out, all=command, unshown=unshown)
 
 
 def _format_snapshot(snapshot: Snapshot, now: datetime) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.live_sessions import list_running
 from baton_git.core.brief import LINE, Rank, Section, short_session
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.isolation import Failure, isolate, show_each
+from baton_git.core.layout import path_of
 from baton_git.core.output import one_line
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.git.hooks.shipped import find_shipped
@@ -86,14 +89,21 @@ def make_handoff_sections(
     """Return sections about sessions: all facts of the first session that did something, the current state of the other
     sessions up to `MAX_SHOWN`, and one line for each further session."""
     sections: list[Section] = []
+    unshown: list[str] = []
     detailed = next(filter(has_substance, handoffs), None)
     for handoff in handoffs[:MAX_SHOWN]:
         how = "Active at the same time:" if session_of(handoff) in live else "Handed off by"
-        rendered = render_handoff(ws, now, handoff, problems, injection_format, how)
+        rendered = isolate(partial(render_handoff, ws, now, handoff, problems, injection_format, how))
+        if isinstance(rendered, Failure):
+            unshown.append(f"- {one_line(f'{path_of(key_of(handoff))}: {rendered.describe()}', LINE)}")
+            continue
         sections += [section for section in rendered if handoff is detailed or section.rank != Rank.DETAILS]
-    lines = tuple(f"- {_describe_origin(ws, handoff, now)}" for handoff in handoffs[MAX_SHOWN:])
+    lines, failed = show_each(handoffs[MAX_SHOWN:], lambda handoff: f"- {_describe_origin(ws, handoff, now)}")
+    unshown += [f"- {one_line(str(record), LINE)}" for record in failed]
     rest = Section("Also active since then", lines, "sessions", all="baton handoff list", rank=Rank.STANDING)
-    return (*sections, *((rest,) if lines else ()))
+    title = "Handoffs that cannot be shown"
+    problem = Section(title, tuple(unshown), "handoffs", all="baton handoff list", rank=Rank.ATTENTION)
+    return (*sections, *((rest,) if lines else ()), *((problem,) if unshown else ()))
 
 
 def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:

@@ -25,6 +25,7 @@ from baton_git.agents.mining.running import make_running_check
 from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotFound
+from baton_git.core.isolation import describe_bug
 from baton_git.core.natural_times import TimeField, parse_moment
 from baton_git.core.output import count_noun
 from baton_git.core.progress import Progress
@@ -466,6 +467,9 @@ class _MiningRun:
             session = read_session(self._ws, self._now, candidate, work_tree, keep_turns=self._writes)
         except (BatonError, OSError) as error:
             self._problems.append(str(error))
+            return None
+        except Exception as error:  # noqa: BLE001  reported with the file, and the other sessions are read
+            self._problems.append(f"{candidate.path}: {describe_bug(error)}")
             return None
         self._bytes += candidate.size
         if session.has_facts:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from baton_git.core.brief import CLAIMED_TIER, Rank, Section, list_newest_first, tier_line
+from baton_git.core.isolation import show_each
 from baton_git.core.natural_times import describe_age
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import compute_age
@@ -15,9 +16,9 @@ from baton_git.systems.seed_system import BriefRequest
 def make_sections(request: BriefRequest) -> Iterator[Section]:
     """Yield a section with the runs that can be resumed, newest first."""
     runs = list_newest_first(request.state, Handover, request.problems)
-    lines = tuple(_format_run(run, request.now) for run in runs)
+    lines, unshown = show_each(runs, lambda run: _format_run(run, request.now))
     title = "Protocol runs to continue (baton handover resume --session ID)"
-    yield Section(title, lines, "handovers", all="baton status", rank=Rank.STANDING)
+    yield Section(title, lines, "handovers", all="baton status", rank=Rank.STANDING, unshown=unshown)
 
 
 def _format_run(run: Handover, now: datetime) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from baton_git.core.errors import BatonError, Corrupt, NotFound
+from baton_git.core.isolation import describe_bug
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.agent_hooks import check_agent_hooks
 from baton_git.verbs.doctor.agent_programs import check_hook_cost, check_mcp
@@ -184,6 +185,8 @@ def _run(check: Check, examination: Examination) -> list[Diagnostic]:
     except (BatonError, OSError) as error:
         hint = DAMAGE_ADVICE if isinstance(error, Corrupt) else error.hint if isinstance(error, BatonError) else ""
         findings.append(Diagnostic("unknown", f"could not be checked: {error}", advice=hint))
+    except Exception as error:  # noqa: BLE001  reported, and the other checks still run
+        findings.append(Diagnostic("unknown", f"could not be checked: {describe_bug(error)}"))
     return [_complete_advice(check, finding) for finding in findings] or [ok(check.fine)]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 
 from baton_git.core.errors import FieldHint, InvalidArgument, NotFound, shorten
+from baton_git.core.isolation import isolate
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import TimeField
 from baton_git.core.state import Key, State
@@ -142,7 +143,11 @@ def _sort_keys(state: State, keys: Iterable[Key], sort: Sort) -> list[Key]:
         status = read_status(key.kind, read_fields(state.entry(key)))
         return URGENT_FIRST.index(status) if status in URGENT_FIRST else len(URGENT_FIRST)
 
-    dated = {key: read_time(key.kind, state.entry(key)) or "" for key in keys}
+    def date(key: Key) -> str:
+        time = isolate(lambda: read_time(key.kind, state.entry(key)))
+        return time if isinstance(time, str) else ""
+
+    dated = {key: date(key) for key in keys}
     by_date = sorted(dated, key=lambda key: dated[key], reverse=sort != "oldest")
     return sorted(by_date, key=urgency) if sort == "urgent" else by_date
 

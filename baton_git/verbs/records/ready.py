@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Literal, get_args
+from functools import partial
+from typing import Literal, TypeVar, get_args
 
 from pydantic import Field
 
 from baton_git.core.diff import title_of
 from baton_git.core.errors import BatonError
+from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
-from baton_git.core.layout import key_at
+from baton_git.core.layout import key_at, path_of
 from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
 from baton_git.core.output import count_noun, count_times, one_line, shell_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, OpenLoop, Pattern
-from baton_git.core.state import Unreadable
+from baton_git.core.state import Unreadable, key_of
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Tool, verb
 from baton_git.namespace.remote_selection import count_waiting_commits
@@ -31,6 +33,8 @@ from baton_git.verbs.verification.consent import list_waiting_checks
 Need = Literal["failed", "overdue", "unreadable", "follow_up", "conflict", "review", "import", "rule", "unverified"]
 NEEDS: tuple[Need, ...] = get_args(Need)
 """The reasons why an item needs attention, most urgent first."""
+
+Model = TypeVar("Model", bound=Record)
 
 
 class ReadyInput(Input):
@@ -99,13 +103,18 @@ def find_ready(ws: Workspace, now: datetime, revision: Revision) -> list[ReadyIt
     state = revision.state
     waiting = _find_waiting(ws, revision)
     items = [
-        *(_describe_loop(loop, waiting, now) for loop in state.records(OpenLoop) if loop.status != "verified"),
+        *_describe_each(
+            [loop for loop in state.records(OpenLoop) if loop.status != "verified"],
+            lambda loop: _describe_loop(loop, waiting, now),
+        ),
         *(_describe_file(file) for file in state.unreadable((*SINGLETONS, *KINDS))),
-        *(_describe_follow_up(item) for item in _list_due(state.records(FollowUp))),
-        *(_describe_conflict(conflict) for conflict in state.records(Conflict)),
+        *_describe_each(_list_due(state.records(FollowUp)), _describe_follow_up),
+        *_describe_each(state.records(Conflict), _describe_conflict),
         *_list_reviews(ws),
         *_describe_quarantine(ws),
-        *(_describe_candidate(item) for item in state.records(Pattern) if item.status == "rule_candidate"),
+        *_describe_each(
+            [item for item in state.records(Pattern) if item.status == "rule_candidate"], _describe_candidate
+        ),
     ]
     return sorted(items, key=lambda item: NEEDS.index(item.need))
 
@@ -146,6 +155,19 @@ def _why_unverified(loop: OpenLoop, waiting: Collection[str], why: str) -> str:
     if loop.verify.method == "manual":
         return f"look yourself{': ' + one_line(loop.verify.note, 120) if loop.verify.note else ''}"
     return "its check has not run yet"
+
+
+def _describe_each(records: Sequence[Model], describe: Callable[[Model], ReadyItem]) -> Iterator[ReadyItem]:
+    """Yield an item for each record; for one that cannot be shown, an item that says so."""
+    for record in records:
+        item = isolate(partial(describe, record))
+        if isinstance(item, Failure):
+            command = _command("show", f"{record.kind}/{record.id}")
+            item = ReadyItem(
+                need="unreadable", kind=record.kind, id=record.id, title=path_of(key_of(record)), why=item.describe(),
+                command=command,
+            )  # fmt: skip
+        yield item
 
 
 def _describe_file(file: Unreadable) -> ReadyItem:

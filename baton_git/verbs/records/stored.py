@@ -9,7 +9,9 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import InvalidArgument, shorten
+from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, LABELLED, find_kind, name_kind, name_typed_plural, suggest_kind, value_at
+from baton_git.core.layout import path_of
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record
@@ -118,7 +120,17 @@ def check_kind(name: str) -> str:
 
 
 def describe_stored(ws: Workspace, revision: Revision, aging: RecordAging, key: Key, entry: Entry) -> dict[str, Any]:
-    """Return the fields of `StoredRecord` for one entry of a revision."""
+    """Return the fields of `StoredRecord` for one entry of a revision; of one that cannot be shown, why."""
+    shown = isolate(lambda: _describe_with_context(ws, revision, aging, key, entry))
+    if not isinstance(shown, Failure):
+        return shown
+    unreadable = {"path": path_of(key), "why": shown.describe()}
+    return {"kind": key.kind, "id": key.id, "archived": key.archived, "record": None, "unreadable": unreadable}
+
+
+def _describe_with_context(
+    ws: Workspace, revision: Revision, aging: RecordAging, key: Key, entry: Entry
+) -> dict[str, Any]:
     context = {**describe_provenance(ws, revision, key), **_describe_anchors(aging, entry)}
     return {**_describe_entry(key, entry), **context, **_describe_proposal(aging, key)}
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from baton_git import __version__
 from baton_git.core.brief import (
     BUDGET,
     Brief,
+    BriefJudge,
     Rank,
     Section,
     compose,
@@ -21,10 +23,11 @@ from baton_git.core.brief import (
     quote_id,
     short_session,
 )
-from baton_git.core.brief_sections import SECTIONS
+from baton_git.core.brief_sections import SECTIONS, SectionMaker
 from baton_git.core.errors import BatonError, InvalidName
+from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, SINGLETONS
-from baton_git.core.lifecycle import archive_closed, find_session, record_session, settle_state
+from baton_git.core.lifecycle import Policy, archive_closed, find_session, record_session, settle_state
 from baton_git.core.names import SessionId, mint_id
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun, one_line
@@ -403,12 +406,32 @@ def _make_parts(
     `problems`."""
     judge = ws.judgement(revision)
     for make in SECTIONS:
-        try:
-            yield make(revision.state, now, ws.policy, judge)
-        except (BatonError, OSError) as error:
-            problems.append(_describe_error(error))
+        yield from _try_sections(partial(_make_state_section, make, revision.state, now, ws.policy, judge), problems)
     yield _make_restored_section(persona)
     yield from _make_system_sections(ws, now, revision, problems, persona, handoff=handoff)
+
+
+def _make_state_section(
+    make: SectionMaker, state: State, now: datetime, policy: Policy, judge: BriefJudge
+) -> list[Section]:
+    return [make(state, now, policy, judge)]
+
+
+def _try_sections(make: Callable[[], Iterable[Section]], problems: list[str]) -> list[Section]:
+    """Return the sections that `make` makes; add the records that could not be shown to `problems`.
+
+    If `make` fails, return none, and add the reason.
+    """
+    try:
+        sections = isolate(lambda: list(make()))
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return []
+    if isinstance(sections, Failure):
+        problems.append(f"a section of the brief {sections.describe()}")
+        return []
+    problems += [str(record) for section in sections for record in section.unshown]
+    return sections
 
 
 def _make_restored_section(persona: Persona) -> Section:
@@ -424,7 +447,4 @@ def _make_system_sections(
     `problems`."""
     request = BriefRequest(ws, revision.state, now, persona.agent, bool(persona.restored), handoff, problems)
     for system in SYSTEMS:
-        try:
-            yield from list(system.make_sections(request))
-        except (BatonError, OSError) as error:
-            problems.append(_describe_error(error))
+        yield from _try_sections(partial(system.make_sections, request), problems)

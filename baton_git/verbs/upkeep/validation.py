@@ -13,6 +13,7 @@ from baton_git.core import kinds, layout
 from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
+from baton_git.core.isolation import UnshownRecord
 from baton_git.core.state import Key, Unreadable
 from baton_git.core.times import from_seconds
 from baton_git.core.verb import READS, Input, Option, verb
@@ -189,16 +190,22 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedF
         entry = revision.state.entry(key)
         name = f"archived {key.kind}" if key.archived else key.kind
         yield ValidatedFile(path, name, (Fault("", entry.why),) if isinstance(entry, Unreadable) else ())
-    faults = _find_document_faults(ws, revision)
+    for record in _find_unshown(ws, revision):
+        yield ValidatedFile("(brief)", "brief", (Fault(record.path, record.why),))
+    faults = _find_document_faults(revision)
     if faults:
         yield ValidatedFile("(document)", "baton", faults)
 
 
-def _find_document_faults(ws: Workspace, revision: Revision) -> tuple[Fault, ...]:
-    """Generate a revision's brief and exported documents, and return the faults of the first faulty document."""
+def _find_unshown(ws: Workspace, revision: Revision) -> Iterator[UnshownRecord]:
+    """Generate a revision's brief, and yield the records that could not be shown."""
     judge = ws.judgement(revision)
     for make in SECTIONS:
-        make(revision.state, revision.time or from_seconds(0), ws.policy, judge)
+        yield from make(revision.state, revision.time or from_seconds(0), ws.policy, judge).unshown
+
+
+def _find_document_faults(revision: Revision) -> tuple[Fault, ...]:
+    """Generate a revision's exported documents, and return the faults of the first faulty document."""
     try:
         for document in list_documents():
             if document.make is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from baton_git.core.isolation import Failure, isolate
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, terminal_line
 from baton_git.interfaces.cli.app import App
@@ -24,11 +25,16 @@ def _render_ready(app: App, result: ReadyResult) -> None:
     if app.json:
         app.answer_json(result.as_data())
     elif result.items:
-        write_paged(join([line for item in result.items for line in _item_lines(app, item)], "\n"))
+        write_paged(join([line for item in result.items for line in _lines_of(app, item)], "\n"))
     if not result.items:
         app.say("nothing needs attention now")
     elif result.total > len(result.items):
         app.say(f"and {result.total - len(result.items)} more: baton ready --limit {result.total}")
+
+
+def _lines_of(app: App, item: ReadyItem) -> list[Styled]:
+    lines = isolate(lambda: list(_item_lines(app, item)))
+    return [join([f"{item.need}  {item.id}  {lines.describe()}"])] if isinstance(lines, Failure) else lines
 
 
 def _item_lines(app: App, item: ReadyItem) -> Iterator[Styled]:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
+from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, terminal_line
@@ -120,7 +121,8 @@ def _field_lines(app: App, result: ShownRecord) -> Iterator[str]:
     hidden = {"id", KINDS[result.kind].about, "status", "priority", "anchors", "replaces"}
     for name, value in (result.record or {}).items():
         if name not in hidden and value not in EMPTY:
-            yield _field(name.replace("_", " "), _show_value(app, value))
+            text = isolate(lambda value=value: _show_value(app, value))  # type: ignore[misc]
+            yield _field(name.replace("_", " "), str(value) if isinstance(text, Failure) else text)
 
 
 def _show_value(app: App, value: Any) -> str:

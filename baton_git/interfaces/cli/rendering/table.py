@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from baton_git.core.isolation import Failure, isolate
 from baton_git.core.output import Styled, terminal_line
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.widths import count_columns, fit, terminal_width, wrap
@@ -63,7 +64,7 @@ def render_table(
         headings: whether the first line has the titles of the columns.
         width: the maximum width; None for the width of the terminal, if stdout is one.
     """
-    texts = [[_text_of(column.value(row)) for column in columns] for row in rows]
+    texts = [[_make_cell(column, row) for column in columns] for row in rows]
     shown = [index for index in range(len(columns)) if any(line[index] for line in texts)]
     if not shown:
         return Styled("")
@@ -76,13 +77,25 @@ def render_table(
     if headings:
         lines += _format_row(titles if not layout.below else [*titles[:-1], ""], [Role.DIM] * len(kept), kept, layout)
     for row, line in zip(rows, cells, strict=True):
-        roles = [column.role if isinstance(column.role, Role) else column.role(row) for column in kept]
+        roles = [_choose_role(column, row) for column in kept]
         lines += _format_row(line, roles, kept, layout)
     return join(lines, "\n")
 
 
-def _text_of(value: object) -> str:
+def _make_cell(column: Column, row: Any) -> str:
+    """Return the text of a cell. If it cannot be made, it says so, and the rest of the table is not affected."""
+    value = isolate(lambda: column.value(row))
+    if isinstance(value, Failure):
+        return terminal_line(value.describe())
     return "" if value is None else terminal_line(str(value))
+
+
+def _choose_role(column: Column, row: Any) -> Role:
+    if isinstance(column.role, Role):
+        return column.role
+    choose = column.role
+    role = isolate(lambda: choose(row))
+    return Role.PLAIN if isinstance(role, Failure) else role
 
 
 def _plan_layout(sizes: list[int], columns: Sequence[Column], room: int | None) -> _Layout:

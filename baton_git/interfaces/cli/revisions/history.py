@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 import click
 
 from baton_git.core.diff import commit_subject
+from baton_git.core.isolation import Failure, isolate, show_line
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import CYAN, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
@@ -59,16 +61,18 @@ def _print_commits(verb_input: LogFilter, commits: Iterable[Shown], *, oneline: 
     paged: list[str] = []
     print_now = paged.append if sys.stdout.isatty() else write
     for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is returned
-        rejected = [id_ for id_ in shown.entry.rejected_ids() if verb_input.record in (None, id_)]
-        line = fit_styled(
-            format_heading(shown if verb_input.record is None else _narrow(shown, rejected)), terminal_width()
-        )
-        print_now(
-            line if oneline else LINES.join([line, *format_changes(shown.changes), *_rejected_lines(rejected), ""])
-        )
+        text = isolate(lambda shown=shown: _format_commit(verb_input, shown, oneline=oneline))  # type: ignore[misc]
+        print_now(terminal_line(f"{shown.entry.commit[:10]} {text.describe()}") if isinstance(text, Failure) else text)
     if paged:
         write_paged(LINES.join(paged))
     return number
+
+
+def _format_commit(verb_input: LogFilter, shown: Shown, *, oneline: bool) -> Styled:
+    rejected = [id_ for id_ in shown.entry.rejected_ids() if verb_input.record in (None, id_)]
+    heading = format_heading(shown if verb_input.record is None else _narrow(shown, rejected))
+    line = fit_styled(heading, terminal_width())
+    return line if oneline else LINES.join([line, *format_changes(shown.changes), *_rejected_lines(rejected), ""])
 
 
 def _narrow(shown: Shown, rejected: Sequence[str]) -> Shown:
@@ -108,7 +112,9 @@ def _format_graph(sessions: Sequence[Session], now: datetime) -> str:
     stack = [(session, "", "") for session in reversed(roots)]  # with the prefixes of its line and of further lines
     while stack:
         session, first, rest = stack.pop()
-        lines.append(f"{first}● {fit_terminal(format_session(session, now), len(first) + 2)}")
+        lines.append(
+            f"{first}● {fit_terminal(show_line(session.id, partial(format_session, session, now)), len(first) + 2)}"
+        )
         after = children[session.id]
         for number, child in reversed(list(enumerate(after))):
             last = number == len(after) - 1

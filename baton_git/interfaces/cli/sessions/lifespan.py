@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from baton_git.core.isolation import show_line
 from baton_git.core.kinds import BY_FOLDER, KINDS, KindInfo, name_kind
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun
@@ -133,7 +134,8 @@ def _format_active_sessions(status: NamespaceStatus, now: datetime) -> list[str]
 
 def _session_line(session: Session, now: datetime) -> str:
     whose = ", ".join(part for part in (session.agent, session.machine) if part)
-    return f"{session.id}{f' ({flat(whose)})' if whose else ''}, started {describe_age(session.started, now)}"
+    name = f"{session.id}{f' ({flat(whose)})' if whose else ''}"
+    return show_line(session.id, lambda: f"{name}, started {describe_age(session.started, now)}")
 
 
 _START = (

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import click
 
 from baton_git.core.errors import StoreError
+from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled
@@ -33,13 +34,18 @@ SIDE_COLUMNS = (
 
 
 def _render_conflicts(app: App, result: ConflictList) -> None:
-    app.answer(result.as_data(), join([_describe(app, conflict) for conflict in result.conflicts], "\n"))
+    app.answer(result.as_data(), join([_describe_safely(app, conflict) for conflict in result.conflicts], "\n"))
     if not result.conflicts:
         app.say("there is no open conflict")
     else:
         app.say("to resolve one: baton resolve ID --ours | --theirs | --value VALUE")
     if result.next is not None:
         app.say(f"there are more conflicts: baton conflicts --after {flat(result.next)}")
+
+
+def _describe_safely(app: App, conflict: dict[str, Any]) -> Styled:
+    lines = isolate(lambda: _describe(app, conflict))
+    return join([f"{flat(conflict['id'])}: {lines.describe()}"]) if isinstance(lines, Failure) else lines
 
 
 def _describe(app: App, conflict: dict[str, Any]) -> Styled:

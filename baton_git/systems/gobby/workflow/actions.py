@@ -18,7 +18,8 @@ from baton_git.agents.sessions.launch_request import (
     check_limit,
 )
 from baton_git.core.brief import Section
-from baton_git.core.errors import InvalidArgument
+from baton_git.core.errors import BatonError, InvalidArgument
+from baton_git.core.isolation import describe_bug
 from baton_git.systems.gobby.workflow.effects import SourceContent
 from baton_git.systems.gobby.workflow.event_run import EventRun, Injection
 
@@ -47,7 +48,7 @@ def inject_context(run: EventRun, arguments: Arguments) -> Result:
     sources, template = _to_texts(arguments["source"]), arguments.get("template")
     if run.is_dry:
         return {"would": "inject", "source": sources, "template": template is not None}
-    contents = {name: content for name in sources if (content := _read_source(run, name)) is not None}
+    contents = {name: content for name in sources if (content := _try_source(run, name)) is not None}
     injection = Injection(", ".join(contents), *_fill_template(run, template, contents)) if contents else None
     if injection is None or not injection.sections:
         why = f"there is no content for {' or '.join(sources)}"
@@ -56,6 +57,17 @@ def inject_context(run: EventRun, arguments: Arguments) -> Result:
         return {"context_injected": False, "reason": why}
     run.outcome.injected.append(injection)
     return {"context_injected": True, "source": list(contents)}
+
+
+def _try_source(run: EventRun, source: str) -> SourceContent | None:
+    """Return the content of a source; None if it has none, or if it fails because of a bug, which is reported."""
+    try:
+        return _read_source(run, source)
+    except (BatonError, OSError):
+        raise
+    except Exception as error:  # noqa: BLE001  reported, and the other sources are injected
+        run.outcome.problems.append(f"workflow {run.workflow.name}: {source}: {describe_bug(error)}")
+        return None
 
 
 def _read_source(run: EventRun, source: str) -> SourceContent | None:
