@@ -17,7 +17,7 @@ import tempfile
 import time
 import venv
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from multiprocessing import Barrier, Process, SimpleQueue
 from multiprocessing.synchronize import Barrier as BarrierType
 from pathlib import Path
@@ -122,17 +122,21 @@ def load(port: int, clients: Sequence[Sequence[bytes]]) -> Load:
 
 
 @contextmanager
-def serving(name: str, argv: Sequence[str], port: int, **variables: str) -> Iterator[Peer]:
+def serving(name: str, argv: Sequence[str], port: int, folder: Path, **variables: str) -> Iterator[Peer]:
+    """Run a server in `folder` until the block ends. Raises RuntimeError if it ends before it answers."""
+    surroundings = {key: value for key, value in os.environ.items() if not key.startswith("BATON_")}
     process = subprocess.Popen(
-        argv, env={**os.environ, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        argv, cwd=folder, env={**surroundings, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         for _ in range(200):
             time.sleep(0.1)
+            if process.poll() is not None:
+                raise RuntimeError(f"{name} ended with status {process.returncode}: {' '.join(map(str, argv))}")
             try:
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-                connection.request("GET", "/health")
-                connection.getresponse().read()
+                with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+                    connection.request("GET", "/health")
+                    connection.getresponse().read()
                 break
             except OSError:
                 continue
@@ -140,6 +144,13 @@ def serving(name: str, argv: Sequence[str], port: int, **variables: str) -> Iter
     finally:
         process.terminate()
         process.wait(20)
+
+
+def serving_baton(place: Path) -> AbstractContextManager[Peer]:
+    """Run `baton serve` on a store of its own, which it creates in `place`, because no repository is there."""
+    port = free_port()
+    argv = [sys.executable, "-m", "baton_git", "serve", "--create", "--port", str(port)]
+    return serving("baton serve", argv, port, place, XDG_DATA_HOME=str(place / "data"))
 
 
 def install_original(folder: Path) -> list[str]:
@@ -227,11 +238,12 @@ def measure_memory(ours: Peer) -> None:
 def main() -> int:
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="baton-bench-")))
-        mine, its = free_port(), free_port()
-        argv = [sys.executable, "-m", "baton_git", "serve", "--repo", str(place / "state.git"), "--port", str(mine)]
-        ours = stack.enter_context(serving("baton serve", argv, mine))
+        its = free_port()
+        ours = stack.enter_context(serving_baton(place))
         variables = {"BATON_PORT": str(its), "BATON_DB_PATH": str(place / "baton.sqlite3")}
-        theirs = stack.enter_context(serving("session-baton", install_original(place / "venv"), its, **variables))
+        theirs = stack.enter_context(
+            serving("session-baton", install_original(place / "venv"), its, place, **variables)
+        )
         print(f"  the files of a durable commit alone: {time_durable_files(place / 'bare'):.2f} ms")
         for clients in (1, 8):
             compare_servers(ours, theirs, "writes", writes, WRITES, clients, 2.0)

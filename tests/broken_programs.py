@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from pathlib import Path
 
 _TRACEBACK = "echo '{\"half'; echo Traceback >&2; "
@@ -29,3 +31,29 @@ def spoil(program: Path, what: str) -> None:
     if text is not None:
         program.write_text(text)
         program.chmod(mode)
+
+
+def path_without_baton(folder: Path) -> str:
+    """Return the PATH without any baton of this machine, which would answer instead of a missing one.
+
+    A folder with a baton is replaced by links to its other programs, in `folder`.
+    """
+    places = []
+    for place in map(Path, os.environ["PATH"].split(os.pathsep)):
+        if not os.path.lexists(place / "baton"):
+            places.append(place)
+            continue
+        links = Path(tempfile.mkdtemp(dir=folder))
+        for program in place.iterdir():
+            if program.name != "baton":
+                (links / program.name).symlink_to(program)
+        places.append(links)
+    return os.pathsep.join(map(str, places))
+
+
+def put_another_baton_on_the_path(folder: Path) -> str:
+    """Return the PATH with a working baton in front, as on a machine where baton or session-baton is installed."""
+    folder.mkdir()
+    (folder / "baton").write_text("#!/bin/sh\necho '{}'\n")
+    (folder / "baton").chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"

@@ -62,9 +62,12 @@ class SourceFiles:
         return self.store.read(oid)
 
     def read_file(self, path: str) -> bytes | None:
-        """Return the content of a file in the work tree; None unless it is a regular file of at most `MAX_BYTES`."""
+        """Return the content of a file in the work tree; None unless it is a regular file of at most `MAX_BYTES`.
+
+        Git's own files are not part of the work tree, whatever path or symbolic link leads to them.
+        """
         file = Path(os.path.realpath(self.top / path))
-        if not file.is_relative_to(os.path.realpath(self.top)):
+        if not file.is_relative_to(os.path.realpath(self.top)) or self._is_of_git(path, file):
             return None
         try:
             status = file.stat()
@@ -73,6 +76,16 @@ class SourceFiles:
             return file.read_bytes()
         except OSError:
             return None
+
+    def _is_of_git(self, path: str, file: Path) -> bool:
+        """Return whether a path, or the file that it leads to, is in git's folder, or in that of a submodule."""
+        top = os.path.realpath(self.top)
+        named = Path(os.path.relpath(self.top / path, self.top))
+        if any(part.casefold() == ".git" for part in (*named.parts, *file.relative_to(top).parts)):
+            return True
+        repository = self.store.repository
+        folders = (repository.git_dir, repository.common_dir)
+        return any(file.is_relative_to(os.path.realpath(folder)) for folder in folders)
 
     def hash_blob(self, content: bytes) -> str:
         """Return the id that a blob with this content has in the repository."""

@@ -81,6 +81,14 @@ def plant(top: Path, end: End) -> Path:
     return top / ".git" / "refs" / "heads" / "baton" / NAMESPACE
 
 
+def reset(ref: Path, tip: bytes) -> None:
+    """Take back the changes of earlier calls, as far as a ref can."""
+    kept = ref.parents[2] / "baton-kept" / "heads" / "baton" / ref.name
+    for path in (ref, kept):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(tip)
+
+
 # --- verbs, in every interface
 
 
@@ -127,7 +135,7 @@ def test_no_verb_fails_at_a_value_at_the_end(baton: Any, top: Path, ends: Path, 
             for fields in calls_of(verb, tmp_path):
                 if not driver.has(verb, fields):
                     continue
-                ends.write_bytes(tip)  # without the changes of earlier calls
+                reset(ends, tip)  # without the changes of earlier calls
                 answer = driver.call(verb, fields)
                 assert BUG not in answer.words, (verb.name, fields, answer)
                 assert answer.error not in ("bug",), (verb.name, fields, answer)
@@ -168,10 +176,10 @@ def test_no_command_fails_at_a_value_at_the_end(baton: Any, ends: Path, tmp_path
     tip = ends.read_bytes()
     (tmp_path / "given.json").write_text(json.dumps({"session_id": "s2"}))
     for given in command_lines(tmp_path):
-        ends.write_bytes(tip)
+        reset(ends, tip)
         done = baton(*given, code=None, env={"BATON_NAMESPACE": NAMESPACE})
         assert done.code != 70, (given, done)
-    ends.write_bytes(tip)
+    reset(ends, tip)
     for given in (["list"], ["ready"], ["boot", "--no-sync", "--no-verify"], ["recall", FINE]):
         assert FINE in baton(*given, env={"BATON_NAMESPACE": NAMESPACE}).out, given
 
@@ -261,11 +269,11 @@ def test_a_record_that_cannot_be_shown_takes_no_other_away(
     monkeypatch.setenv("BATON_NAMESPACE", NAMESPACE)
     failed = []
     for given in command_lines(tmp_path):
-        ref.write_bytes(tip)
+        reset(ref, tip)
         done = baton(*given, code=None)
         failed += [(given, done.err)] if done.code == 70 else []
     assert failed == []
-    ref.write_bytes(tip)
+    reset(ref, tip)
     for given in (["list"], ["ready"], ["boot", "--no-sync", "--no-verify"], ["recall", FINE]):
         assert FINE in baton(*given).out, given
     assert "cannot be shown: a bug in baton itself: OverflowError" in baton("list", "open_loop").out

@@ -45,12 +45,12 @@ def list_candidates(
     """Yield the transcripts of sessions, those of each agent newest first.
 
     Transcripts of subagents are left out, because they are read together with the transcript of their session. So are
-    files outside of the agent's folder, to which a symbolic link may lead.
+    symbolic links to files outside of the agent's folder. Folders may be links: users put `projects` on another disk.
     """
     for name in agents:
         root = os.path.realpath(user_folder(AGENTS[name].hooks, home, environment))
         for transcript in AGENTS[name].transcripts.sessions(home, environment, warn):
-            if _is_below(os.path.realpath(transcript.path), root):
+            if not transcript.path.is_symlink() or _is_below(os.path.realpath(transcript.path), root):
                 yield from _make_candidates(name, transcript)
 
 

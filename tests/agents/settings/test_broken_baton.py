@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from broken_programs import BROKEN, spoil
+from broken_programs import BROKEN, path_without_baton, put_another_baton_on_the_path, spoil
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.hook_lines import extract_program, make_hook_line, make_plugin_line
@@ -47,8 +47,10 @@ def run(line: str, seconds: float = 0.15, **environment: str) -> subprocess.Comp
 
 @pytest.mark.parametrize("fault", BROKEN)
 @pytest.mark.parametrize("agent", [*AGENTS, "plugin", "extension"])
-def test_a_broken_baton_does_not_stop_an_agent(program, agent, fault):
+def test_a_broken_baton_does_not_stop_an_agent(program, tmp_path, monkeypatch, agent, fault):
     spoil(program, fault)
+    monkeypatch.setenv("PATH", put_another_baton_on_the_path(tmp_path / "another"))
+    monkeypatch.setenv("PATH", path_without_baton(tmp_path))
     path = f"{program.parent}:{os.environ['PATH']}"
     if agent == "plugin":
         line = make_plugin_line()(9.5)

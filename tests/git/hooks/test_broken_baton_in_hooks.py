@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from broken_programs import BROKEN, spoil
+from broken_programs import BROKEN, path_without_baton, spoil
 from hook_world import eventually
 
 from baton_git.git.hooks.script import HookScript
@@ -36,8 +36,7 @@ def run(git_dir: Path, event: str, program: Path, text: str, *arguments: str) ->
     script = HookScript(event, PREFIX, (str(program),)).text.decode()
     assert f"run_within{limit}" in script
     hook.write_text(script.replace(f"run_within{limit}", f"run_within{limit.replace(limit.strip(' )'), '0.2')}"))
-    path = os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists())
-    surroundings = {**os.environ, "GIT_DIR": str(git_dir), "PATH": path}
+    surroundings = {**os.environ, "GIT_DIR": str(git_dir), "PATH": path_without_baton(git_dir.parent)}
     return subprocess.run(
         ["sh", str(hook), *arguments], input=text, capture_output=True, text=True, cwd=git_dir, env=surroundings,
         timeout=60,

@@ -289,6 +289,18 @@ def test_subagents_old_transcripts_links_and_pipes_are_left_out(baton, top, home
     assert "not a date or time" in baton("mine", "--since", "soon", code=2).err
 
 
+@pytest.mark.parametrize("moved", [".claude", ".claude/projects", "project"])
+def test_transcripts_in_a_linked_folder_are_read(baton, top, home, tmp_path, moved):
+    """Users put the folders of Claude Code on another disk, and leave a symbolic link."""
+    path = write_transcript(home, top, "a")
+    folder = path.parent if moved == "project" else home / moved
+    shutil.move(folder, tmp_path / "other disk")
+    folder.symlink_to(tmp_path / "other disk")
+    baton("init")
+    assert [session["id"] for session in baton("mine", "--json").json["imported"]] == ["claude/a"]
+    assert list_handoffs(baton) == ["claude/a"]
+
+
 def test_the_current_session_is_left_to_its_hooks(baton, top, home):
     write_transcript(home, top, "a")
     baton("init")

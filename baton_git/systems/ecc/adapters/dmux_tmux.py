@@ -141,6 +141,9 @@ def _find_session(target: Target, around: Surroundings) -> OrchestratedSession:
     if not _is_name(target.value):
         raise NotFound("orchestrated session", target.value, hint="give the path of a plan, or a session's name")
     folders = tuple(around.cwd / folder / target.value for folder in _FOLDERS)
+    if target.type != "session" and is_file(path) and not any(map(is_folder, folders)):
+        fault = Fault("", "is not a plan: the name of a plan ends in .json")
+        raise InvalidDocument([fault], where=show_path(path))
     return OrchestratedSession(target.value, folders, around.cwd, ("session", target.value))
 
 

@@ -230,6 +230,20 @@ def test_an_invalid_plan_is_rejected_with_its_field(here, text, said):
     assert str(here.cwd / "plan.json") in str(caught.value)
 
 
+@pytest.mark.parametrize("options", [(), ("--adapter", "dmux-tmux"), ("--target-type", "plan")])
+def test_a_file_that_is_no_plan_is_refused(baton, top, options):
+    for text in ("words", "", '{"sessionName": "x", "workers": []}'):
+        (top / "notaplan.txt").write_text(text)
+        done = baton("session", "inspect", "notaplan.txt", *options, code=None)
+        assert done.code not in (0, 70), done
+        assert done.out == ""
+
+
+def test_a_session_is_opened_even_if_a_file_has_its_name(baton, top):
+    (top / "swarm").touch()
+    assert baton("session", "inspect", "swarm", "--adapter", "dmux-tmux", "--target-type", "session").out
+
+
 def test_a_missing_session_matches_no_adapter_but_opens_empty_with_this_one(here):
     with pytest.raises(NotFound, match="No session adapter matched target: 'gone'"):
         look(here, "gone")
