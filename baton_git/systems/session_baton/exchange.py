@@ -14,14 +14,14 @@ from pydantic import Field, PrivateAttr, model_validator
 from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.names import Namespace
 from baton_git.core.progress import track
-from baton_git.core.times import iso, to_utc
+from baton_git.core.times import iso, parse_time_or_none, to_utc
 from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
 from baton_git.namespace.import_quarantine import ImportQuarantine, QuarantinedRow, RefusedRow
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.results import PastRevision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import DocumentResult, write_document
-from baton_git.systems.session_baton.documents import read_document
+from baton_git.systems.session_baton.documents import DocumentRead, read_document
 from baton_git.systems.session_baton.foreign_checks import from_foreign_checks
 from baton_git.systems.session_baton.importers import (
     ImportedBaton,
@@ -252,5 +252,15 @@ def _read_baton(ws: Workspace, at: str | None) -> ImportedBaton:
     document = read_document(ws, at, foreign=True)
     if document.baton is None or document.revision.time is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="to create it: baton init")
-    moment = to_utc(document.revision.time).isoformat(timespec="microseconds")
+    moment = _find_imported_time(document) or to_utc(document.revision.time).isoformat(timespec="microseconds")
     return ImportedBaton(str(ws.branch.namespace), document.baton, moment)
+
+
+def _find_imported_time(document: DocumentRead) -> str | None:
+    """Return the `updated_at` that a baton had when it was imported; None if it was changed since then.
+
+    The time of the import is not a change of the baton: clients would take an old baton for the newest one.
+    """
+    named = (document.baton or {}).get("updated_at")
+    is_unchanged = document.revision.op == "import" and isinstance(named, str)
+    return named if is_unchanged and parse_time_or_none(named) is not None else None

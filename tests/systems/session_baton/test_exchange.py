@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from strategies import DECISION, ITEM, LOOP, PATTERN
@@ -115,6 +117,25 @@ def test_written_records_are_read_back_equal(ws, open_workspace, tmp_path, stora
     import_session_baton(other, NOW, tmp_path / name)
     time = {"updated_at": "2026-11-21T08:00:00.000000+00:00"} if storage == "sqlite" else {}
     assert current(other) == DATA | time, "only a row of a database has a time"
+
+
+def test_the_time_of_an_imported_row_is_exported_until_the_baton_changes(ws, open_workspace, tmp_path):
+    """Clients compare the times of rows: with the time of the import, an old baton would count as the newest one."""
+    write_document(ws, NOW, DATA)
+    first, second = tmp_path / "a.sqlite3", tmp_path / "b.sqlite3"
+    export_session_baton(ws, NOW, first, "sqlite")
+    other = open_workspace(name="other.git")
+    import_session_baton(other, later(days=9), first)
+    export_session_baton(other, later(days=10), second, "sqlite")
+    assert read_rows(second) == read_rows(first) == [("x", "2026-11-21T08:00:00.000000+00:00")]
+    add_follow_up(other, later(days=11), item="New")
+    export_session_baton(other, later(days=12), second, "sqlite")
+    assert read_rows(second) == [("x", "2026-12-02T08:00:00.000000+00:00")]
+
+
+def read_rows(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT namespace, updated_at FROM batons").fetchall()
 
 
 def test_all_namespaces_are_exported_and_imported_under_their_names(ws, open_workspace, tmp_path):

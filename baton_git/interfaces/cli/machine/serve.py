@@ -124,7 +124,7 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
     config = uvicorn.Config(
         application(site, hosts=names), http=Connection, ws="none", lifespan="on",
         log_level="error", access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=30,
-        limit_concurrency=500, timeout_graceful_shutdown=LEAVE_SECONDS,
+        timeout_graceful_shutdown=LEAVE_SECONDS,
     )  # fmt: skip
     server = Server(config, site)
     ready = {"url": url, "repository": str(site.repository.common_dir)}
