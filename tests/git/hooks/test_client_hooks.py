@@ -279,7 +279,7 @@ def hand_over_without_input(folder):
 
 
 @pytest.mark.parametrize("tool", ["pre-commit-last", "pre-commit-first", "another"])
-@pytest.mark.parametrize("how", ["amend", "rebase"])
+@pytest.mark.parametrize("how", ["amend", pytest.param("rebase", marks=pytest.mark.slow)])
 def test_a_rewritten_commit_is_known_although_the_hook_got_no_input(baton, git, hooked, loop, subjects, tool, how):
     """pre-commit 4.7.0 runs a moved post-rewrite hook with empty input (commands/hook_impl.py, _run_legacy)."""
     folder = hooked / ".git/hooks"

@@ -299,7 +299,9 @@ def add_lines(baton, place, *, first=True, only=()):
             hook(place, event, "\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("husky", [False, True], ids=["tracked", "husky"])
+@pytest.mark.parametrize(
+    "husky", [pytest.param(False, id="tracked"), pytest.param(True, id="husky", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("mine", ["", "lfs", "reader"])
 @pytest.mark.parametrize("first", [False, True], ids=["last", "first"])
 def test_a_line_in_a_tracked_hook_keeps_the_input_for_the_others(baton, git, top, lfs, track, husky, mine, first):
