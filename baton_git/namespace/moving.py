@@ -222,7 +222,7 @@ def accept_move(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> str |
         raise NotFound("namespace", str(branch.namespace), hint=hint)
     store = branch.store
     backup = _back_up_known(branch, moved, stamp)
-    if store.is_stored(moved.known):
+    if moved.change == "different" and store.is_stored(moved.known):
         record_rewrite(store, moved.known, moved.now)
     with durable_files.writing(f"the kept ref of {branch.ref}"):
         store.kept_refs.set(branch.ref, moved.now)

@@ -105,7 +105,7 @@ def _follow(store: Store, known: Purged, purge: PurgeMap) -> None:
 
 
 def record_rewrite(store: Store, known: Oid, now: Oid) -> None:
-    """Record that a person accepted a branch that lost commits: a sync must not bring them back by itself.
+    """Record that a person accepted a rewritten branch: a sync must not bring the removed commits back by itself.
 
     Args:
         known: the last known tip.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,11 +32,12 @@ _PATTERNS = {
 
 
 class GitUse(NamedTuple):
-    """What a session did in its folder.
+    """What a session did in its folder and below.
 
     Attributes:
-        commits: the commits that its commands made there and whose ids git printed.
-        remotes: the addresses of the repository's remotes that git printed.
+        commits: the commits that its commands made in the folder and whose ids git printed.
+        remotes: the addresses of the repository's remotes that git printed there.
+        inner_commits, inner_remotes: those of folders below; these may be submodules or other repositories.
         files: the paths, relative to the folder, of files that its tools read or changed.
         branches: the branches on which it worked.
     """
@@ -46,6 +46,8 @@ class GitUse(NamedTuple):
     remotes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     branches: tuple[str, ...] = ()
+    inner_commits: tuple[NamedCommit, ...] = ()
+    inner_remotes: tuple[str, ...] = ()
 
 
 def read_git_use(agent: str, path: Path, folder: str | None) -> GitUse:
@@ -71,6 +73,7 @@ def read_git_use(agent: str, path: Path, folder: str | None) -> GitUse:
     commits = tuple(reader.commits)[:MAX_COMMITS] if reader.is_located else ()
     return GitUse(
         commits, tuple(reader.remotes)[:MAX_NAMES], tuple(reader.files)[:MAX_FILES], tuple(reader.branches)[:MAX_NAMES],
+        tuple(reader.inner_commits)[:MAX_COMMITS], tuple(reader.inner_remotes)[:MAX_NAMES],
     )  # fmt: skip
 
 
@@ -82,6 +85,8 @@ class _Reader:
         self.is_located = False
         self.commits: dict[NamedCommit, None] = {}
         self.remotes: dict[str, None] = {}
+        self.inner_commits: dict[NamedCommit, None] = {}
+        self.inner_remotes: dict[str, None] = {}
         self.files: dict[str, None] = {}
         self.branches: dict[str, None] = {}
         self._home, self._cwd, self._names_folder = folder, folder, False
@@ -116,13 +121,15 @@ class _Reader:
         for made in find_made_commits(work, event.text):
             if made.hash and not is_elsewhere(work, made.commit_command, self._home, self._created):
                 subject = made.subject.encode()[:MAX_SUBJECT].decode("utf-8", "ignore")
-                self.commits[NamedCommit(made.hash, subject)] = None
-        self.remotes |= dict.fromkeys(self._find_remotes(command, folder, event.text))
+                is_home = made.commit_command.folder in (None, self._home)
+                (self.commits if is_home else self.inner_commits)[NamedCommit(made.hash, subject)] = None
+        self._add_remotes(command, folder, event.text)
 
-    def _find_remotes(self, command: str, folder: str | None, output: str) -> Iterator[str]:
-        """Yield the addresses that the output of a script names, if all of its commands about remotes concern the
-        session's repository and name no address themselves."""
+    def _add_remotes(self, command: str, folder: str | None, output: str) -> None:
+        """Add the addresses that the output of a script names, if all of its commands about remotes concern the
+        session's folder or those below, and name no address themselves."""
         verbs: set[str] = set()
+        is_home = True
         for script_command in parse_script(command, folder).commands:
             if script_command.words[0].rpartition("/")[2] != "git":
                 continue
@@ -133,8 +140,10 @@ class _Reader:
                 if not self._is_inside(where) or any("/" in word and ":" in word for word in rest):
                     return
                 verbs.add(verb)
+                is_home = is_home and where is not None and posixpath.normpath(where) == self._home
         for pattern in {pattern for verb in verbs for pattern in _PATTERNS[verb]}:
-            yield from (match[1] for match in pattern.finditer(output))
+            found = dict.fromkeys(match[1] for match in pattern.finditer(output))
+            (self.remotes if is_home else self.inner_remotes).update(found)
 
     def _is_inside(self, folder: str | None) -> bool:
         home = self._home

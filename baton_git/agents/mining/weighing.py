@@ -186,7 +186,10 @@ def _weigh(
     remotes = sorted({normalise_address(address) for address in (*named.remotes, *use.remotes)})
     heads = [commit for commit in named.commits if not commit.subject and len(commit.hash) >= 40]
     commits = [*use.commits, *heads]
-    if not repository.addresses.isdisjoint(remotes) or repository.find_known(commits):
+    inner = map(normalise_address, use.inner_remotes)
+    if not repository.addresses.isdisjoint((*remotes, *inner)):
+        return None
+    if repository.find_known([*commits, *use.inner_commits]):
         return None
     branches = {*named.branches, *use.branches} - COMMON_BRANCHES
     has_files = _are_known([*use.files], repository)

@@ -14,6 +14,7 @@ from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
 from baton_git.git.files import durable_files
 from baton_git.git.remotes import child_process
+from baton_git.namespace.purges import read_purged
 from baton_git.namespace.remote_selection import count_waiting_commits, find_remote_url, select_remote
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.tracking_refs import list_known_remotes, tracking_refs_of
@@ -99,6 +100,9 @@ def _compare(ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None) -> 
         return ok(f"{name} answers; it does not have this namespace")
     if theirs == ours:
         return ok(f"{name} answers, and is up to date")
+    if theirs in read_purged(store).commits:
+        cause = "the history was rewritten here, by a purge or another rewrite that was accepted"
+        return Diagnostic("error", f"{name} still has commits that were removed here", cause, f"{advice} --settle ours")
     if not store.is_stored(theirs):
         return Diagnostic("warning", f"{name} has commits that were not fetched yet", advice=advice)
     if seen is not None and not store.is_ancestor(seen, theirs):

@@ -122,6 +122,7 @@ def test_sync_says_that_the_history_was_rewritten_here_and_takes_nothing_back(ba
         shutil.rmtree(top / ".git" / "filter-repo", ignore_errors=True)  # it is remembered
     git(top, "gc", "-q", "--prune=now")
     assert find_secret(git, top) == []
+    assert "origin still has commits that were removed here" in baton("doctor", "remotes", code=1).out
 
 
 def test_ours_replaces_the_branch_of_the_remote(baton, git, top, hub):

@@ -194,6 +194,19 @@ def own_work_in_another_repository(project: Project) -> Story:
     )
 
 
+def own_work_in_a_submodule(project: Project) -> Story:
+    project.git("remote", "add", "origin", ACME)
+    (project.top / "lib").mkdir()
+    (project.top / "lib" / "a.py").touch()
+    committed = "[main 1a2b3c4] Fix it\n 1 file changed"
+    return Story().edit("lib/a.py").run("cd lib && git commit -m 'Fix it' && git push", f"{committed}\nTo {GLOBEX}")
+
+
+def own_push_from_a_subfolder(project: Project) -> Story:
+    project.git("remote", "add", "origin", ACME)
+    return Story().run("cd src && git push", f"To {ACME}").committed()
+
+
 def own_deleted_branch(project: Project) -> Story:
     return Story(branch="feature/rounding")
 
