@@ -66,7 +66,7 @@ esac
 input=
 read_input() {
   if [ -n "$caller" ] && ! grep -q "/baton/hooks/$event.*exec <" "$caller"; then
-    ! sed '1,/\/baton\/hooks\//d' "$caller" | grep -q '[^[:space:]]' || return 0
+    ! sed -n '/\/baton\/hooks\//,$p' "$caller" | sed 1d | grep -q '[^[:space:]]' || return 0
   fi
   [ -t 0 ] || input=$(cat)
 }

@@ -334,11 +334,12 @@ def test_a_line_in_a_tracked_hook_keeps_the_input_for_the_others(baton, git, top
     assert state["stands_in_for"] == ([] if mine == "lfs" else ["git-lfs"])
 
 
-def test_an_older_line_before_other_commands_leaves_them_the_input_and_is_reported(baton, git, top, lfs):
+@pytest.mark.parametrize("start", ["#!/bin/sh\n", ""], ids=["with #!", "as the first line"])
+def test_an_older_line_before_other_commands_leaves_them_the_input_and_is_reported(baton, git, top, lfs, start):
     baton("init")
     git(top, "config", "core.hooksPath", ".githooks")
     old = 'hook="$(git rev-parse --git-common-dir)/baton/hooks/pre-push"; [ ! -x "$hook" ] || "$hook" "$@"\n'
-    hook(top / ".githooks", "pre-push", f"#!/bin/sh\n{old}cat >guard\n")
+    hook(top / ".githooks", "pre-push", f"{start}{old}cat >guard\n")
     baton("hooks", "install")
     leave_unsent(baton, git, top)
     assert push(top).returncode == 0
