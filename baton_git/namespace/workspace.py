@@ -15,7 +15,7 @@ from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.core.lifecycle import Confirmed, Policy
 from baton_git.core.local_names import NOTHING, LocalNames
-from baton_git.core.names import mint_id
+from baton_git.core.names import Oid, mint_id
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.core.proposals import Proposals, find_proposals
 from baton_git.core.records.base import Record
@@ -159,8 +159,7 @@ class Workspace:
         Raises:
             Corrupt: the tip of the branch cannot be read.
         """
-        commit = revision.commit if revision is not None else self.branch.tip()
-        return Labels(self.branch, commit, self.vouching)
+        return Labels(self.branch, self._commit_of(revision), self.vouching)
 
     def judgement(self, revision: Revision | None = None) -> Judgement:
         """Return the judgement of the records at a revision, by default the newest.
@@ -169,6 +168,18 @@ class Workspace:
             Corrupt: the tip of the branch cannot be read.
         """
         return Judgement(self.labels(revision), RecordAging(self, revision).describe)
+
+    def shown_judgement(self, revision: Revision | None = None) -> Judgement:
+        """Return the same as `judgement`, to show records: if older revisions cannot be read, all labels are unknown.
+
+        Raises:
+            Corrupt: the tip of the branch cannot be read.
+        """
+        labels = Labels(self.branch, self._commit_of(revision), self.vouching, is_tolerant=True)
+        return Judgement(labels, RecordAging(self, revision).describe)
+
+    def _commit_of(self, revision: Revision | None) -> Oid | None:
+        return revision.commit if revision is not None else self.branch.tip()
 
     @property
     def source_files(self) -> SourceFiles | None:
@@ -288,7 +299,7 @@ class RecordAging:
     def proposals(self) -> Proposals:
         """The decisions that are proposed to replace others."""
         revision = self._revision or self._ws.branch.read()
-        return find_proposals(revision.state, self._ws.judgement(revision))
+        return find_proposals(revision.state, self._ws.shown_judgement(revision))
 
     def describe(self, record: Record) -> str:
         """Describe in a few words which anchored code changed; empty if none did or the record has no anchors."""

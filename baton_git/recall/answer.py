@@ -59,11 +59,15 @@ class Excerpt(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The text of an answer, its excerpts, and one passage of each session that is named without a quote."""
+    """The text of an answer, its excerpts, and one passage of each session that is named without a quote.
+
+    `unread`: why older revisions could not be searched; empty if all were.
+    """
 
     text: str
     excerpts: tuple[Excerpt, ...]
     also: tuple[Passage, ...]
+    unread: str = ""
 
 
 class _Block:

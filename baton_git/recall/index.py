@@ -90,6 +90,8 @@ class RecallIndex:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self._changed: Counter[str] = Counter()
+        self.unread = ""
+        """Why the last update could not read older revisions; empty if it could."""
 
     @classmethod
     def open(cls, folder: Path) -> Self:

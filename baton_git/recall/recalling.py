@@ -79,10 +79,10 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
     query = parse_question(question.text)
     ranking = _rank(index, ws, question, query)
     if ranking is None:
-        return NOTHING
+        return NOTHING._replace(unread=index.unread)
     judges = {workspace.branch.namespace.text: StandingJudge(workspace, index) for workspace in workspaces}
     own = judges[ws.branch.namespace.text]
-    return compose_answer(
+    answer = compose_answer(
         ranking,
         query,
         lambda passage: judges.get(passage.namespace, own).judge(passage),
@@ -90,6 +90,7 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
         question.budget,
         question.exclude,
     )
+    return answer._replace(unread=index.unread)
 
 
 def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -> Ranking | None:

@@ -18,7 +18,7 @@ from baton_git.core.names import Oid, decode
 from baton_git.core.records.base import Part
 from baton_git.core.state import SHAPE, Key, State, Unreadable
 from baton_git.core.times import iso, parse_time_or_none
-from baton_git.git.store import CommitInfo, Folder
+from baton_git.git.store import CommitInfo, Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, load_entry
 from baton_git.recall.index import RecallIndex
@@ -103,14 +103,28 @@ def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None, end: fl
     if known and (tip is None or not _follows(branch, Oid(known), tip)):
         index.remove_group(group)
         known = ""
-    commits = list(store.only_in(tip, *([Oid(known)] if known else []))) if tip is not None else []
+    commits = _list_commits(index, store, tip, [Oid(known)] if known else []) if tip is not None else []
+    is_complete = not index.unread
     for info in reversed(commits):
         if time.monotonic() > end:
             return False
-        _add_commit(index, branch, group, info)
-        index.set_mark(group, info.oid)
-    index.set_mark(group, tip or "")
+        is_complete = _add_commit(index, branch, group, info) and is_complete
+        if is_complete:
+            index.set_mark(group, info.oid)
+    if is_complete:
+        index.set_mark(group, tip or "")
     return True
+
+
+def _list_commits(index: RecallIndex, store: Store, tip: Oid, known: list[Oid]) -> list[CommitInfo]:
+    """Return the new commits; if one of them cannot be read, some of them, but at least the tip."""
+    commits: list[CommitInfo] = []
+    try:
+        commits.extend(store.only_in(tip, *known))
+    except Corrupt as error:
+        index.unread = str(error)
+        return commits or [store.commit(tip)]
+    return commits
 
 
 def _follows(branch: Branch, known: Oid, tip: Oid) -> bool:
@@ -121,12 +135,22 @@ def _follows(branch: Branch, known: Oid, tip: Oid) -> bool:
         return False
 
 
-def _add_commit(index: RecallIndex, branch: Branch, group: str, info: CommitInfo) -> None:
+def _add_commit(index: RecallIndex, branch: Branch, group: str, info: CommitInfo) -> bool:
+    """Add the records that a commit changed, or all of its records if its parent cannot be read.
+
+    Returns:
+        Whether the commit and its parent could be read.
+    """
     store = branch.store
     entry = load_entry(store, info)
     root = store.folder(info.tree)
-    before = store.folder(store.commit(info.parents[0]).tree) if info.parents else None
-    for path in layout.differing_paths(root, before):
+    try:
+        before = store.folder(store.commit(info.parents[0]).tree) if info.parents else None
+        paths, is_complete = list(layout.differing_paths(root, before)), True
+    except Corrupt as error:
+        index.unread = str(error)
+        paths, is_complete = _list_all_paths(root), False
+    for path in paths:
         key = layout.key_at(path)
         if key is None or key.kind in _SKIPPED_KINDS:
             continue
@@ -135,6 +159,15 @@ def _add_commit(index: RecallIndex, branch: Branch, group: str, info: CommitInfo
             index.remove_source(group, path)
         if blob is not None and not index.has_source(group, name := path if _is_replaced(key) else f"{path} {blob}"):
             index.put_source(group, name, blob, _read_record(branch, root, key, path, blob, entry))
+    return is_complete
+
+
+def _list_all_paths(root: Folder) -> list[str]:
+    """Return the paths of a tree's files; none if it cannot be read."""
+    try:
+        return list(layout.paths_below(root))
+    except Corrupt:
+        return []
 
 
 def _is_replaced(key: Key) -> bool:

@@ -54,7 +54,7 @@ class StandingJudge:
         self._ws = ws
         self._index = index
         self._revision: Revision = ws.branch.read()
-        self._judgement = ws.judgement(self._revision)
+        self._judgement = ws.shown_judgement(self._revision)
 
     def judge(self, passage: Passage) -> Standing:
         """Return the current status of a passage.

@@ -196,7 +196,7 @@ class SessionActions:
     def _describe_changes(self, changes: Sequence[RecordChange]) -> tuple[str, ...]:
         """Return a line for each changed record: its line in the brief, if any; else a description of the change."""
         revision = self._ws.branch.read()
-        judge, lines = self._ws.judgement(revision), dict[Key, str]()
+        judge, lines = self._ws.shown_judgement(revision), dict[Key, str]()
         for change in changes:
             key = Key(change.kind, change.id)
             line = record_line(revision.state.entry(key), self._now, judge)

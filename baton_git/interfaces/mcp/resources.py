@@ -84,7 +84,7 @@ class Resources:
     def _rules(self, namespace: str | None) -> str:
         with self.tool_context.open_for_reading(namespace) as ws:
             revision = ws.branch.read()
-            judge = ws.judgement(revision)
+            judge = ws.shown_judgement(revision)
             rules = [rule for rule in revision.state.records(Rule) if judge.is_confirmed(key_of(rule))]
             return "\n\n".join(rule.text.strip() for rule in rules) or "There are no rules yet."
 

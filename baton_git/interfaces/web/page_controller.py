@@ -134,7 +134,7 @@ class PageRequest:
     def render(self, template: str, ws: Workspace | None = None, *, status: int = 200, **data: Any) -> Response:
         """Render a template inside the common frame, with the namespace's tabs if its workspace is given."""
         shared = {
-            "judge": ws.judgement() if ws is not None else None,
+            "judge": ws.shown_judgement() if ws is not None else None,
             "frame": build_frame(ws) if ws is not None else None,
             "csrf_token": "" if self.visitor.kind == PERSON else self.access.make_csrf_token(self.visitor),
             "login": self.access.name_csrf_storage(self.visitor),

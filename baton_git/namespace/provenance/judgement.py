@@ -18,6 +18,7 @@ _WORDS: dict[Kind, tuple[str, str]] = {
     "unauthenticated": ("no token", "written over HTTP without a token"),
     "received": ("from {}", "received from {}"),
     "hand": ("by hand", "edited by hand"),
+    "unknown": ("unknown", "of unknown origin, because the history cannot be read"),
 }
 """The short and the full text of each kind of label."""
 
@@ -43,6 +44,11 @@ class Judgement:
     def __init__(self, labels: Labels, aging: Callable[[Record], str] | None = None) -> None:
         self._labels = labels
         self._aging = aging
+
+    @property
+    def problem(self) -> str:
+        """Why nobody knows who vouches for the records; empty if the history could be read."""
+        return self._labels.problem
 
     def label(self, key: Key) -> Label:
         """Return who vouches for the text of a record.
@@ -95,7 +101,7 @@ class Judgement:
             return self._describe_claim(
                 by, "still in force", f"{record.superseded_by} takes its place", "baton decision supersede"
             )
-        if label.kind == "confirmed" or record.kind in _WITHOUT_CLAIMS:
+        if label.kind in ("confirmed", "unknown") or record.kind in _WITHOUT_CLAIMS:
             return ""
         is_claimed = label.is_claim or isinstance(record, Rule) or getattr(record, "status", "") == "graduated"
         declared = "source_tier" in record.model_fields_set and getattr(record, "source_tier", "") == "human_confirmed"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
 
+from baton_git.core.errors import Corrupt
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.confirmable import Facet
 from baton_git.core.state import Key
@@ -16,8 +17,8 @@ from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import CommitClaim, Mark, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.snapshots import MarkSnapshots
 
-Kind = Literal["confirmed", "agent", "unauthenticated", "received", "hand"]
-RANK: dict[Kind, int] = {"hand": 0, "received": 1, "unauthenticated": 2, "agent": 3, "confirmed": 4}
+Kind = Literal["confirmed", "agent", "unauthenticated", "received", "hand", "unknown"]
+RANK: dict[Kind, int] = {"unknown": -1, "hand": 0, "received": 1, "unauthenticated": 2, "agent": 3, "confirmed": 4}
 WRITTEN_HERE: tuple[Kind, ...] = ("agent", "unauthenticated")
 """The kinds of what baton wrote on this machine for somebody who need not be a person."""
 _KEPT_FROM = 8
@@ -31,7 +32,8 @@ class Label(NamedTuple):
 
     Attributes:
         kind: `confirmed` by a person, written by an `agent` on this machine, `unauthenticated` if a server without a
-            token wrote it on this machine, `received` from a remote, or edited by `hand`.
+            token wrote it on this machine, `received` from a remote, or edited by `hand`; `unknown` if the history
+            cannot be read.
         remote, url: the name and the address of the remote; empty unless received.
         author: the author of a commit that was made by hand or that claims a confirmation; otherwise empty.
         is_claim: whether the commit claims that a person confirmed the record, and nobody here vouches for that.
@@ -72,9 +74,20 @@ class ProvenanceHistory(Protocol):
 
 
 class Labels:
-    """The labels of the records at one commit, computed on first use."""
+    """The labels of the records at one commit, computed on first use.
 
-    def __init__(self, history: ProvenanceHistory, commit: Oid | None, vouching: Vouching) -> None:
+    With `is_tolerant`, an older revision that cannot be read makes the labels `unknown`, so that the records can still
+    be shown. A decision about a change needs the real labels, and fails without them.
+
+    Attributes:
+        problem: why the labels are unknown; empty otherwise, and before the first use.
+    """
+
+    def __init__(
+        self, history: ProvenanceHistory, commit: Oid | None, vouching: Vouching, *, is_tolerant: bool = False
+    ) -> None:
+        self.problem = ""
+        self._is_tolerant = is_tolerant
         self._history = history
         self._commit = commit
         self._vouching = vouching
@@ -88,7 +101,16 @@ class Labels:
             Corrupt: a commit or a tree cannot be read.
             StoreError, WriteFailed: the ledger cannot be read or created.
         """
-        mark = self._marks.of(Slot(key, facet))
+        try:
+            return self._find_label(Slot(key, facet))
+        except Corrupt as error:
+            if not self._is_tolerant:
+                raise
+            self.problem = f"who vouches for the records is unknown: {error} (baton doctor --fix fetches it again)"
+            return _UNKNOWN
+
+    def _find_label(self, slot: Slot) -> Label:
+        mark = self._marks.of(slot)
         if mark not in self._known:
             self._known[mark] = min(map(self._label, mark), key=lambda label: label.rank, default=_AGENT)
         return self._known[mark]
@@ -151,6 +173,7 @@ class Labels:
         return vouching.signed is not None and vouching.signed(self._history.store.commit(commit))
 
 
+_UNKNOWN = Label("unknown")
 _AGENT = Label("agent")
 """The label of a record that no commit contains yet, because a verb on this machine is about to write it."""
 

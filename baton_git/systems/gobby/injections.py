@@ -112,7 +112,7 @@ def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
     origin = describe_origin(ws, handoff, now)
     if handoff.machine is None or ws.is_own_machine(handoff.machine):
         return origin
-    return f"{origin} [{ws.judgement().word(key_of(handoff))}]"
+    return f"{origin} [{ws.shown_judgement().word(key_of(handoff))}]"
 
 
 def _list_ended(ws: Workspace, state: State, live: Collection[str]) -> list[Handoff]:

@@ -106,7 +106,7 @@ class StateDocument(Result):
         revision = document.revision
         if revision.commit is None:
             return cls(**document.as_data())
-        return cls(**document.as_data(), provenance=ws.judgement(revision).labels_as_data(revision.state))
+        return cls(**document.as_data(), provenance=ws.shown_judgement(revision).labels_as_data(revision.state))
 
 
 @verb(

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from baton_git.core import diff
-from baton_git.core.errors import Ambiguous, NotFound
+from baton_git.core.errors import Ambiguous, Corrupt, NotFound
 from baton_git.core.kinds import KINDS, find_kind
 from baton_git.core.layout import path_of
 from baton_git.core.records.conflict import Conflict
@@ -68,6 +68,7 @@ class ShownRecord(AtNamespace, StoredRecord):
     began: RecordEvent | None = Field(None, description="The commit that created it.")
     history: list[RecordEvent] = Field([], description=f"The newest {SHOWN} commits that changed it, newest first.")
     earlier: int = Field(0, description="Number of earlier commits that changed it and are not shown.")
+    unread: str = Field("", description="Why older commits could not be read, and so are not shown; empty if all were.")
     ready: ReadyItem | None = Field(None, description="What the record needs now, as `ready` lists it.")
     conflicts: list[str] = Field([], description="Ids of unresolved conflicts of this record.", examples=[["C-1"]])
 
@@ -96,7 +97,7 @@ def show_record(ws: Workspace, now: datetime, verb_input: OneRecord) -> ShownRec
     )
     entry = revision.state.entry(key)
     assert entry is not None
-    commits = list(_list_commits(ws, revision, key))
+    commits, unread = _list_readable_commits(ws, revision, key)
     events = [_describe_event(ws, entry, key) for entry in commits[:SHOWN]]
     conflicts = [
         conflict.id for conflict in revision.state.records(Conflict)
@@ -104,8 +105,8 @@ def show_record(ws: Workspace, now: datetime, verb_input: OneRecord) -> ShownRec
     ]  # fmt: skip
     return ShownRecord(
         **full_position(revision), **describe_stored(ws, revision, RecordAging(ws, revision), key, entry),
-        began=_describe_event(ws, commits[-1], key) if commits else None, history=events,
-        earlier=len(commits) - len(events),
+        began=_describe_event(ws, commits[-1], key) if commits and not unread else None, history=events,
+        earlier=len(commits) - len(events), unread=unread,
         conflicts=conflicts, ready=_find_need(ws, now, revision, key) if verb_input.at is None else None,
     )  # fmt: skip
 
@@ -174,6 +175,17 @@ def _ambiguous(text: str, candidates: list[Key], kind: str | None) -> Ambiguous:
     is_same_id = len({key.id for key in candidates}) == 1
     hint = "name the kind, too: KIND/ID" if is_same_id else "give more of the id"
     return Ambiguous("record", text, [f"{key.kind}/{key.id}" for key in candidates], hint=hint)
+
+
+def _list_readable_commits(ws: Workspace, revision: Revision, key: Key) -> tuple[list[LogEntry], str]:
+    """Return the commits that created or changed a record, newest first, and why there are no older ones, if there
+    should be: the record itself can be shown although an older revision cannot be read."""
+    commits: list[LogEntry] = []
+    try:
+        commits.extend(_list_commits(ws, revision, key))
+    except Corrupt as error:
+        return commits, str(error)
+    return commits, ""
 
 
 def _list_commits(ws: Workspace, revision: Revision, key: Key) -> Iterator[LogEntry]:

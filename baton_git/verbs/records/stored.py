@@ -148,7 +148,7 @@ def _describe_proposal(aging: RecordAging, key: Key) -> dict[str, Any]:
 
 def describe_provenance(ws: Workspace, revision: Revision, key: Key) -> dict[str, Any]:
     """Return the `provenance` field of one record; empty for kinds without provenance."""
-    return {"provenance": as_data(ws.judgement(revision).label(key))} if key.kind in LABELLED else {}
+    return {"provenance": as_data(ws.shown_judgement(revision).label(key))} if key.kind in LABELLED else {}
 
 
 def _describe_anchors(aging: RecordAging, entry: Entry) -> dict[str, Any]:

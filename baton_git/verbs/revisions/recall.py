@@ -65,6 +65,7 @@ class RecallResult(AtNamespace):
     text: str = Field(description="The answer within the budget; empty if nothing was found.")
     excerpts: list[RecalledExcerpt] = Field(description="The excerpts in the answer, in order.")
     more: list[RecalledPassage] = Field(description="Further turns and records that may be relevant.")
+    unread: str = Field("", description="Why older revisions could not be searched; empty if all were.")
 
     verbose = frozenset({"excerpts", "more"})
 
@@ -110,6 +111,7 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
         text=answer.text,
         excerpts=[_describe_excerpt(excerpt) for excerpt in answer.excerpts],
         more=[RecalledPassage(**_describe(passage)) for passage in answer.also],
+        unread=answer.unread,
     )
 
 

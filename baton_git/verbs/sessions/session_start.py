@@ -194,7 +194,7 @@ def _make_verified_lines(
     ws: Workspace, revision: Revision, loops: Sequence[OpenLoop], problems: list[str]
 ) -> list[str]:
     """Return one line for each loop verified by earlier sessions, with who vouches for it."""
-    judge = ws.judgement(revision)
+    judge = ws.shown_judgement(revision)
     try:
         return [judged_line(loop, loop.action, judge) for loop in loops]
     except (BatonError, OSError) as error:
@@ -404,9 +404,10 @@ def _make_parts(
 ) -> Iterator[Section]:
     """Yield the sections of the brief. If a section cannot be made, it is left out and the reason is added to
     `problems`."""
-    judge = ws.judgement(revision)
+    judge = ws.shown_judgement(revision)
     for make in SECTIONS:
         yield from _try_sections(partial(_make_state_section, make, revision.state, now, ws.policy, judge), problems)
+    problems += [judge.problem] if judge.problem else []
     yield _make_restored_section(persona)
     yield from _make_system_sections(ws, now, revision, problems, persona, handoff=handoff)
 

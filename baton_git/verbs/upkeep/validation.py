@@ -113,7 +113,7 @@ def validate(ws: Workspace, now: datetime, verb_input: WhichBranch) -> Validated
         NotFound: the namespace or the revision does not exist.
     """
     revision = ws.branch.read(verb_input.at)
-    claims = ws.judgement(revision).find_unvouched(revision.state)
+    claims = ws.shown_judgement(revision).find_unvouched(revision.state)
     return ValidatedBranch.of(revision, list(validate_branch(ws, revision.commit)), claims)
 
 
@@ -199,7 +199,7 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedF
 
 def _find_unshown(ws: Workspace, revision: Revision) -> Iterator[UnshownRecord]:
     """Generate a revision's brief, and yield the records that could not be shown."""
-    judge = ws.judgement(revision)
+    judge = ws.shown_judgement(revision)
     for make in SECTIONS:
         yield from make(revision.state, revision.time or from_seconds(0), ws.policy, judge).unshown
 

@@ -54,7 +54,7 @@ def _confirm_with_person(app: App, ws: Workspace, verb_input: ConfirmRecords, va
         ws = replace(ws, confirmed=Vouched(app.person, "typed"))
     elif app.can_ask_person():
         records = (tip.state.entry(key) for key in list_named(ws, tip, verb_input))
-        lines = (record_line(record, app.now, ws.judgement(tip)) for record in records)
+        lines = (record_line(record, app.now, ws.shown_judgement(tip)) for record in records)
         app.say(*(flat(line) for line in lines if line is not None), "")
         typed = ask("Type yes to confirm that you vouch for this")
         ws = replace(ws, confirmed=Vouched(app.person, "terminal")) if typed.strip().lower() == "yes" else ws

@@ -16,6 +16,8 @@ def render_answer(app: App, result: RecallResult) -> None:
     app.answer(result.as_data(), result.text.rstrip("\n"))
     if not result.text:
         app.say("nothing matches the question")
+    if result.unread:
+        app.say(f"older revisions were not searched: {flat(result.unread)} (baton doctor --fix)")
 
 
 def _recall(app: App, ws: Workspace, verb_input: RecallQuestion, values: dict[str, Any]) -> RecallResult:

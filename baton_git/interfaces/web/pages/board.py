@@ -46,7 +46,7 @@ def show(request: PageRequest) -> Response:
         health = summarize_health(ws, now)
         state = health.status.revision.state
         loops, head = _sort_loops(state), state.entry(HEAD)
-        proposals = find_proposals(state, ws.judgement(health.status.revision))
+        proposals = find_proposals(state, ws.shown_judgement(health.status.revision))
         parts: dict[str, Any] = {
             "loops": _limit(loops), "items": _limit(_sort_items(state)), "patterns": _limit(_sort_patterns(state)),
             "decisions": _limit([one for one in _sort_decisions(state) if one.id not in proposals.by_target]),
