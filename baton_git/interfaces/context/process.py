@@ -16,6 +16,9 @@ from baton_git.core.errors import InvalidArgument
 TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  the name of a variable
 
+CLOSED = f"{PAGE_TOKEN} is set and {TOKEN} is not, so every request without the page's login is refused"
+"""The message of a server that has a token for its page only."""
+
 STARTING_ENVIRONMENT = dict(os.environ)
 """The environment at the start of this process, without the variables that `take_variable` removed."""
 

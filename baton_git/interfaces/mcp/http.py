@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.context.running_servers import make_listen_error
 from baton_git.interfaces.http.body import JsonOnly
-from baton_git.interfaces.http.guard import LOOPBACK, Guard
+from baton_git.interfaces.http.guard import LOOPBACK, Guard, NoPages
 from baton_git.interfaces.http.timing import TimeLimits
 
 PATH = "/mcp"
@@ -28,17 +28,19 @@ ENDING = 3
 """Seconds that running requests have to finish after the server is stopped."""
 
 
-def make_guarded_app(server: MCPServer[Any], listener: socket.socket, token: str | None) -> ASGIApp:
+def make_guarded_app(
+    server: MCPServer[Any], listener: socket.socket, token: str | None, *, is_closed: bool = False
+) -> ASGIApp:
     """Return the ASGI application of an MCP server behind its guard.
 
-    If there is a token, every request needs it. On a loopback address, the Host header must name this machine, which
-    prevents DNS rebinding by web pages; the SDK also checks Host and Origin there. The limits of requests and the
-    parsing of their JSON are those of `baton serve`.
+    If there is a token, every request needs it. If there is none and `is_closed` is true, every request is refused. On
+    a loopback address, the Host header must name this machine, which prevents DNS rebinding by web pages; the SDK also
+    checks Host and Origin there. The limits of requests and the parsing of their JSON are those of `baton serve`.
     """
     host = address_of(listener)
     names = LOOPBACK | {host} if is_loopback(host) else None
     app = server.streamable_http_app(streamable_http_path=PATH, host=host)
-    return Guard(TimeLimits(JsonOnly(app)), token, names)
+    return Guard(TimeLimits(JsonOnly(app)), token, names, pages=NoPages(requires_token=is_closed))
 
 
 def open_listener(host: str, port: int, *, anywhere: bool) -> socket.socket:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from typing import Any
 
+import httpx2
 import pytest
 
 from baton_git.interfaces.context.invocation import Call
@@ -46,6 +48,20 @@ def test_with_a_token_the_owner_is_the_author_and_nothing_says_otherwise(shop, s
     plant(serve(namespace="shop", token=TOKEN))
     assert AUTHOR not in git(top, "log", "--format=%an <%ae>", f"{begun}..baton/shop")
     assert "Baton-Client" not in git(top, "log", f"{begun}..baton/shop")
+
+
+def test_a_click_on_a_page_without_a_login_says_so_too(shop, serve, git, top):
+    begun = git(top, "rev-parse", "baton/shop")
+    url = serve(namespace="shop").url
+    with httpx2.Client(base_url=url, headers={"Origin": url}) as browser:
+        page = browser.get("/n/shop/do/add-follow-up").text
+        token = re.search(r'name="csrf_token" value="([^"]+)"', page)[1]
+        form = {"csrf_token": token, "item": "planted by a click"}
+        done = browser.post(
+            "/n/shop/do/add-follow-up", data=form, headers={"Origin": str(browser.base_url).rstrip("/")}
+        )
+        assert done.status_code == 303, done.text
+    assert git(top, "log", "--format=%an <%ae>", f"{begun}..baton/shop") == AUTHOR
 
 
 def test_list_show_brief_log_and_api_say_that_there_was_no_token(shop, baton, serve):

@@ -32,7 +32,7 @@ def running(top, *options: str, **env: str) -> Iterator[tuple[subprocess.Popen[s
         cwd=top, env={**os.environ, **env}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
-        line = process.stderr.readline()
+        line = next(line for line in process.stderr if "so every request" not in line)
         found = re.search(r"serving MCP at (http://\S+);", line)
         assert found, line + process.stderr.read()
         yield process, found[1]
@@ -107,6 +107,13 @@ def test_with_a_token_every_request_needs_it(baton, top):
         assert status(url, Authorization=TOKEN) == 401
         assert status(url, Authorization=f"Bearer {TOKEN}") == 200
         assert call_over_http(url, "status", {}, token=TOKEN).structured_content["revision"] >= 0
+
+
+def test_with_only_a_token_of_the_page_every_request_is_refused(baton, top):
+    baton("init")
+    with running(top, BATON_PAGE_TOKEN=TOKEN) as (_, url):
+        assert status(url) == 401
+        assert status(url, Authorization=f"Bearer {TOKEN}") == 401
 
 
 def test_without_a_token_it_listens_only_on_this_machine(baton, top):

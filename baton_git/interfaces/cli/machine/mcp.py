@@ -10,7 +10,7 @@ import click
 from baton_git.agents.registry import session_variables
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.interfaces.cli.app import App, WholeNumber, command
-from baton_git.interfaces.context.process import read_server_token, take_variable
+from baton_git.interfaces.context.process import CLOSED, PAGE_TOKEN, read_server_token, take_variable
 from baton_git.interfaces.context.running_servers import recorded_server
 
 HOST, PORT = "127.0.0.1", 9102
@@ -45,38 +45,40 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
         raise BatonError("baton mcp needs the MCP SDK", hint="pip install 'baton-git[mcp]'")
     if over_http and importlib.util.find_spec("fastapi") is None:
         raise BatonError("baton mcp --http needs fastapi", hint="pip install 'baton-git[mcp,http]'")
-    token = _isolate_environment() if over_http else None
+    token, page_token = _isolate_environment() if over_http else (None, None)
     with app.workspace_anywhere():
         pass  # report invalid options or an unusable repository now, not at the first call
     if over_http:
-        _serve(app, host or HOST, PORT if port is None else port, token)
+        if token is None and page_token is not None:
+            app.say(CLOSED)
+        _serve(app, host or HOST, PORT if port is None else port, token, is_closed=page_token is not None)
         return
     from baton_git.interfaces.mcp.server import make_mcp_server  # takes half a second, and needs an extra
 
     make_mcp_server(app).run("stdio")
 
 
-def _isolate_environment() -> str | None:
-    """Return the token, and remove the environment variables that name a session or an agent.
+def _isolate_environment() -> tuple[str | None, str | None]:
+    """Return the tokens of the API and of the page, and remove the variables that name a session or an agent.
 
     Clients that connect over HTTP are not the agent in whose shell this server may have been started.
     """
     for name in ("BATON_SESSION", "BATON_AGENT", *session_variables()):
         take_variable(name)
-    return read_server_token()
+    return read_server_token(), read_server_token(PAGE_TOKEN)
 
 
-def _serve(app: App, host: str, port: int, token: str | None) -> None:
+def _serve(app: App, host: str, port: int, token: str | None, *, is_closed: bool) -> None:
     from baton_git.interfaces.mcp import http  # slow to import, and needs an extra
     from baton_git.interfaces.mcp.server import make_mcp_server
 
     with http.open_listener(host, port, anywhere=token is not None) as listener:
-        server = make_mcp_server(app, over_http=True, is_open=token is None)
+        server = make_mcp_server(app, over_http=True, is_open=token is None and not is_closed)
         repository = app.settings.found_repository
         port = listener.getsockname()[1]
         with recorded_server(port, repository.common_dir) if repository is not None else nullcontext():
             app.say(f"serving MCP at {http.url_of(listener)}; stop with Ctrl-C")
-            http.serve(http.make_guarded_app(server, listener, token), listener)
+            http.serve(http.make_guarded_app(server, listener, token, is_closed=is_closed), listener)
 
 
 COMMANDS = {"mcp": mcp_command}

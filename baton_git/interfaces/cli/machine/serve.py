@@ -17,7 +17,7 @@ from baton_git.core.errors import BatonError, BranchMoved, InvalidArgument, NotA
 from baton_git.core.output import json_text, shell_line
 from baton_git.interfaces.cli.app import App, WholeNumber, command
 from baton_git.interfaces.cli.printing import write
-from baton_git.interfaces.context.process import PAGE_TOKEN, TOKEN, interrupt_on_sigterm, read_server_token
+from baton_git.interfaces.context.process import CLOSED, PAGE_TOKEN, TOKEN, interrupt_on_sigterm, read_server_token
 from baton_git.interfaces.context.running_servers import make_listen_error, recorded_server
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
     for name, secret in ((TOKEN, token), (PAGE_TOKEN, page_token)):
         if secret is not None and len(secret) < LONG:
             app.say(f"{name} is short enough to be guessed; to make a long one: openssl rand -hex 24")
+    if token is None and page_token is not None:
+        app.say(CLOSED)
     if token is None and not all(is_this_machine(address) for address in addresses):
         raise InvalidArgument(
             f"without a token baton serves only this machine, not {listen_host}",
