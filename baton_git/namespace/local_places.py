@@ -99,6 +99,12 @@ class LocalPlaces:
         if path not in known.values():
             self._record({**known, self._derive(path): path})
 
+    def find_top(self, folder: str) -> str:
+        """Return the known work tree that a folder is in, or else the folder itself."""
+        path = self._find_spelling(folder)
+        around = [top for top in self.names.labels if path == top or path.startswith(f"{top}/")]
+        return max(around, key=len, default=folder)
+
     def names_for(self, work_tree: str | Path | None, *spellings: str | None) -> LocalNames:
         """Return the names for a text that was written in a work tree (None: in the current one)."""
         if work_tree is None:

@@ -226,6 +226,10 @@ class Workspace:
         """Return what is stored in place of a work tree's path."""
         return self.branch.places.label(work_tree) if self.branch.places is not None else str(work_tree)
 
+    def find_top(self, folder: str) -> str:
+        """Return the known work tree that a folder is in, or else the folder itself."""
+        return self.branch.places.find_top(folder) if self.branch.places is not None else folder
+
     def remember_work_tree(self, work_tree: str | Path | None) -> None:
         """Record the path of a work tree on this machine, because its label is stored."""
         if self.branch.places is not None and work_tree is not None:

@@ -157,7 +157,7 @@ def store_handoff(
 
     if find_change(ws.branch.read().state) is None:
         return None
-    ws.remember_work_tree(find_top(extraction, worktree))
+    ws.remember_work_tree(find_top(ws, extraction, worktree))
     written = ws.update("handoff-extract", now, change)
     return written if written.changes else None
 
@@ -194,7 +194,7 @@ def build_body(
     The data has no `extracted_at` and no `trigger`: the caller adds them if the record is stored.
     """
     started = parse_time_or_none(extraction.started) if extraction.started else None
-    top = find_top(extraction, worktree)
+    top = find_top(ws, extraction, worktree)
     optional = {
         "started": iso(started) if started is not None else None,
         "machine": ws.actor.machine,
@@ -209,9 +209,10 @@ def build_body(
     return data, tuple((key, redaction) for redaction in redactions)
 
 
-def find_top(extraction: Extraction, worktree: Path | None) -> str | None:
-    """Return the work tree of a session: the given one, otherwise the folder named in its transcript."""
-    return str(worktree) if worktree else extraction.home or extraction.cwd
+def find_top(ws: Workspace, extraction: Extraction, worktree: Path | None) -> str | None:
+    """Return the work tree of a session: the given one, otherwise that of the folder named in its transcript."""
+    folder = str(worktree) if worktree else extraction.home or extraction.cwd
+    return ws.find_top(folder) if folder else None
 
 
 def _find_other_place(extraction: Extraction, top: str | None) -> str | None:

@@ -95,7 +95,7 @@ def read_session(
     extraction = replace(extraction, session=candidate.session)
     session = _build_session(ws, now, candidate, extraction, work_tree)
     if keep_turns and session.has_facts:
-        ws.remember_work_tree(find_top(extraction, Path(work_tree) if work_tree else None))
+        ws.remember_work_tree(find_top(ws, extraction, Path(work_tree) if work_tree else None))
         store_turns(ws, extraction, work_tree)
     return session
 

@@ -201,6 +201,20 @@ def test_a_record_has_no_path_of_this_machine(baton, home: Path, shop: Path) -> 
     assert text in baton("list", "followups", cwd=shop).out
 
 
+def test_paths_of_a_session_in_a_subfolder_are_relative_to_the_repository(baton, home: Path, shop: Path) -> None:
+    baton("init", cwd=shop)
+    (shop / "src").mkdir()
+    texts = describe(shop, home) | {"cwd": f"{os.path.realpath(shop)}/src"}
+    session = "66666666-0000-4000-8000-000000000001"
+    file = home / "s.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in claude(texts, session)))
+    baton("handoff", "extract", "--keep", str(file), cwd=shop)
+    shown = baton("handoff", "show", "--json", cwd=shop).json
+    assert shown["facts"]["files_modified"] == ["src/a.py"]
+    assert shown["facts"]["initial_goal"].startswith("Fix src/a.py as in @~/notes.md, then read `.`")
+    assert "src/a.py" in baton("boot", cwd=shop).out
+
+
 def test_a_check_finds_its_files_and_its_program_again(baton, git, home: Path, shop: Path) -> None:
     baton("init", cwd=shop)
     program, real = shop / "run check.sh", os.path.realpath(shop)
