@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import tomli_w
@@ -16,6 +17,7 @@ from measuring import fill, missed, now, report, time_alternately, workspace
 
 from baton_git.core.records.work_items import FollowUp
 from baton_git.git.store import Store
+from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.documents import read_document
 
@@ -60,6 +62,15 @@ def copy_repository(ws: Workspace, place: str) -> Repo:
     return Repo(f"{place}/peer.git")
 
 
+def without_last_tip(write: Callable[[], None]) -> None:
+    """Write without the kept ref, and without comparing the branch with it."""
+    publish, tip = Store.publish, Branch.tip
+    Store.publish = lambda *words, **named: publish(*words, **{**named, "keep": False})  # type: ignore[method-assign]
+    Branch.tip = lambda branch: branch.store.tip(branch.ref)  # type: ignore[method-assign]
+    write()
+    Store.publish, Branch.tip = publish, tip  # type: ignore[method-assign]
+
+
 def main() -> int:
     with workspace() as ws, tempfile.TemporaryDirectory() as place:
         ids = fill(ws)
@@ -82,6 +93,8 @@ def main() -> int:
         ours_time, peer_time = time_alternately(150, ours, theirs)
         print(f"one write: ours {ours_time * 1e3:.2f} ms, bare dulwich {peer_time * 1e3:.2f} ms")
         report("a changed record, validated, redacted, committed durably", ours_time / peer_time, 2)
+        kept_time, unkept_time = time_alternately(300, ours, lambda: without_last_tip(ours))
+        report("a write with the last known tip: kept ref and comparison", kept_time / unkept_time, 1.05)
 
         def read_with_dulwich() -> None:
             repo = Repo(f"{place}/peer.git")

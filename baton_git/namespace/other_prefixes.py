@@ -56,7 +56,7 @@ def describe_other_prefix(prefix: str, other: str) -> str:
 
 def _list_prefixes(store: Store, prefix: str) -> list[str]:
     """Return the prefixes where branches may be: the usual ones, and those that have or had a kept ref."""
-    kept = {f"refs/{ref.removeprefix(KEPT).rpartition('/')[0]}/" for ref in store.refs(KEPT)}
+    kept = {f"refs/{ref.removeprefix(KEPT).rpartition('/')[0]}/" for ref in store.ref_files.names(KEPT)}
     return sorted({*PREFIXES, *kept} - {prefix})
 
 

@@ -50,12 +50,14 @@ class KeptRefs:
     def below(self, prefix: str) -> dict[str, Oid]:
         """Return the kept tips of all refs whose full name begins with `prefix`, sorted by the name of the ref.
 
+        Damaged ones are left out.
+
         Raises:
-            Corrupt: the value of a kept ref is not an object id.
             StoreError: the refs cannot be listed or read.
         """
         start = kept_name(prefix)
-        return {prefix + name.removeprefix(start): tip for name, tip in self._refs.below(start).items()}
+        names = (prefix + name.removeprefix(start) for name in self._refs.names(start))
+        return {name: tip for name in names if (tip := self.value(name)) is not None}
 
     @contextmanager
     def open(self, ref: str, expected: Oid | None) -> Iterator[OpenKeptRef]:

@@ -84,6 +84,14 @@ class Refs:
                 tips[ref] = tip
         return dict(sorted(tips.items()))
 
+    def names(self, prefix: str) -> list[str]:
+        """Return the names of all refs that begin with `prefix`, readable or not, sorted.
+
+        Raises:
+            StoreError: the refs cannot be listed.
+        """
+        return sorted({*(name for name, _ in packed_below(self.packed, prefix)), *self._loose(prefix)})
+
     def folders(self, prefix: str) -> list[str]:
         """Return the names of the folders directly below `prefix`, which must end in a slash.
 

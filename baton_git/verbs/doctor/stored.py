@@ -140,6 +140,8 @@ def _restore_moved(branch: Branch, stamp: CommitStamp) -> None:
 def _make_ref_repair(store: Store, ref: str) -> Repair | None:
     """Return the repair that resets the ref to its last good value; None if that is unknown, or its commit is gone."""
     known = store.ref_files.last_known(ref)
+    if ref.startswith(KEPT):  # it had the tip of its branch, or an older one
+        known = _read_tip(store, f"refs/{ref.removeprefix(KEPT)}") or known
     if known is None or not store.has(known):
         return None
     path = store.repository.common_dir / ref

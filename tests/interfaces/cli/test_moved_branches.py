@@ -298,6 +298,15 @@ def test_a_branch_that_leads_to_nothing_or_to_another_does_not_become_the_last_k
     baton("list")
 
 
+def test_a_damaged_kept_ref_disturbs_nothing_and_is_repaired(baton, git, top, tip):
+    (top / ".git" / KEPT_REF).write_text("")
+    for words in (("list",), ("namespace", "list"), ("recall", "A")):
+        baton(*words)
+    assert KEPT_REF in baton("doctor", "refs", code=1).out
+    baton("doctor", "--fix", "--yes", code=None)
+    assert git(top, "rev-parse", KEPT_REF) == tip
+
+
 def test_no_other_namespace_takes_the_name_of_a_deleted_one(baton, git, top, tip):
     baton("init", "--namespace", "other")
     _delete(git, top)
