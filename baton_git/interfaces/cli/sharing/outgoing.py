@@ -23,7 +23,7 @@ def _format_namespace(part: OutgoingNamespace) -> Iterator[str]:
     remote = f"{part.remote} ({part.address})" if part.remote else "no remote yet (git remote add origin URL)"
     yield flat(f"{part.namespace} to {remote}")
     if not part.commits:
-        yield "  nothing: it has all commits"
+        yield "  nothing: there are no commits yet" if part.is_first else "  nothing: it has all commits"
         return
     notes = ["never sent there before"] if part.is_first else []
     notes += ["boot and wrap sync with it automatically"] if part.is_automatic else []
