@@ -148,7 +148,7 @@ class SessionFacts:
         if path is None:
             return None
         size = path.stat().st_size
-        if not self._session.is_weighed:
+        if not self._session.is_weighed and self._session.size < 0:  # once, before the first save
             self._session = self._weigh(path)
         if self._session.doubt:
             self._problems.append(
@@ -176,9 +176,12 @@ class SessionFacts:
         A session that began here is not in doubt: only the hooks of a resumed session, or hooks that were installed
         later, find a transcript with a past.
         """
-        from baton_git.systems.gobby.doubtful_sessions import find_session_doubt  # needed once in a session
+        from baton_git.systems.gobby.doubtful_sessions import find_session_doubt, is_stored  # needed once in a session
 
         session = self._session
+        if session.doubt:  # only a person settles that, with `baton mine --take`
+            is_taken = is_stored(self._ws, session.cli, session.session)
+            return session._replace(doubt="", is_weighed=True) if is_taken else session
         doubt = find_session_doubt(self._ws, session.cli, session.session, path, session.cwd or None)
         return session._replace(doubt=str(doubt or ""), is_weighed=doubt is None)
 

@@ -8,7 +8,6 @@ from baton_git.agents.mining.evidence import Evidence, find_evidence
 from baton_git.agents.mining.git_use import read_git_use
 from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence, Weighed, find_doubt
 from baton_git.core.errors import BatonError
-from baton_git.core.state import Key
 from baton_git.git.store import Repository
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace
@@ -38,15 +37,19 @@ def weigh_transcript(
     return find_doubt(Weighed(named, changed, lambda: read_git_use(agent, path, folder)), repository)
 
 
+def is_stored(ws: Workspace, agent: str, session: str) -> bool:
+    """Return whether the namespace has a handoff of a session."""
+    state, id_ = ws.branch.read().state, f"{agent}/{session}"
+    return id_ in {*state.ids(Handoff.kind), *state.ids(Handoff.kind, archived=True)}
+
+
 def find_session_doubt(ws: Workspace, agent: str, session: str, path: Path, folder: str | None) -> Doubt | None:
     """Return why a session whose hooks run here probably worked in another project, or None.
 
     A session whose handoff the namespace already has is not in doubt, nor one whose transcript cannot be read, since
     nothing of it can be saved either.
     """
-    key = Key(Handoff.kind, f"{agent}/{session}")
-    state = ws.branch.read().state
-    if key.id in {*state.ids(Handoff.kind), *state.ids(Handoff.kind, archived=True)}:
+    if is_stored(ws, agent, session):
         return None
     try:
         repository = open_repository_evidence(ws)

@@ -56,8 +56,15 @@ class Story:
         for number, (name, arguments, output) in enumerate(self.calls):
             if "file_path" in arguments:
                 arguments = {**arguments, "file_path": str(cwd / arguments["file_path"])}
-            contents.append(("assistant", [{"type": "tool_use", "id": f"t{number}", "name": name, "input": arguments}]))
-            contents.append(("user", [{"type": "tool_result", "tool_use_id": f"t{number}", "content": output}]))
+            contents.append(
+                (
+                    "assistant",
+                    [{"type": "tool_use", "id": f"toolu_{session}_{number}", "name": name, "input": arguments}],
+                )
+            )
+            contents.append(
+                ("user", [{"type": "tool_result", "tool_use_id": f"toolu_{session}_{number}", "content": output}])
+            )
         records = [
             {"type": role, "uuid": f"{session}-{at}", "timestamp": f"2026-01-02T10:{at:02}:00.000Z", **shared,
              "isSidechain": False, "message": {"role": role, "content": content}}
@@ -421,6 +428,11 @@ def test_hooks_do_not_save_a_resumed_session_of_another_project(baton, project, 
     assert (log.exists() and f"baton mine --take claude/{ID}" in log.read_text()) is is_foreign
     if is_foreign:
         assert [item["id"] for item in baton("mine", "--json").json["doubtful"]] == [f"claude/{ID}"]
+        baton("mine", "--take", f"claude/{ID}")
+        more = Story(prompt="And the taxes").edit("taxes.py").write(home, project.top, "x").read_bytes()
+        path.write_bytes(path.read_bytes() + more)
+        call_hook(project.top, "SessionEnd", path, reason="logout")
+        assert "taxes.py" in json.dumps(baton("handoff", "show", f"claude/{ID}", "--json").json)
 
 
 def test_catching_up_leaves_a_killed_session_of_another_project(baton, project, home):
