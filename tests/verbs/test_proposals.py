@@ -150,6 +150,15 @@ def test_of_two_proposals_the_other_waits_to_replace_the_confirmed_one(ws: Works
     assert [line.split(" [")[0] for line in told(ws)] == ["- DEC-3"]
 
 
+def test_a_person_settles_a_chain_by_its_newest_proposal(ws: Workspace) -> None:
+    for number in (1, 2, 3):
+        decide(ws, number)
+    for old, new in ((1, 2), (2, 3)):
+        supersede_decision(ws, NOW, f"DEC-{old}", f"DEC-{new}")
+    assert confirm_records(as_person(ws), NOW, ["DEC-3"]).replaced == ["DEC-2", "DEC-1"]
+    assert [line.split(" [")[0] for line in told(ws)] == ["- DEC-3"]
+
+
 def test_every_kind_that_can_be_confirmed_is_confirmed_as_it_is(ws: Workspace) -> None:
     add_loop(ws, NOW, action="a", expect="b", id="OL-1")
     add_follow_up(ws, NOW, item="c", id="FU-1")

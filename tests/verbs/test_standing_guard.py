@@ -32,6 +32,7 @@ from baton_git.verbs.revisions.undo import rollback, undo
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import begin_session
 from baton_git.verbs.table import all_verbs
+from baton_git.verbs.upkeep.namespace_moves import delete_namespace
 from baton_git.verbs.work_items.decisions import add_decision, merge_decision, monitor_decision, supersede_decision
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up, merge_follow_up
 from baton_git.verbs.work_items.loops import add_loop, close_loop, settle_loop
@@ -239,6 +240,7 @@ ROADS: Mapping[str, Road] = {
     "a merged document leaves them out": write_after_others,
     "an import leaves them out": lambda ws: write_without(ws, IMPORT),
     "delete the namespace": lambda ws: delete_branch(ws.branch, ws.stamp("delete", NOW), ws.environment),
+    "delete the namespace by its verb": lambda ws: delete_namespace(ws, NOW, "x", yes=True),
     "a change removes the file": lambda ws: drop(ws, Key("active_decision", "DEC-1")),
     "a change removes a rule": lambda ws: drop(ws, Key("rule", "PAT-2")),
     "a change archives a decision": lambda ws: archive_falsely_settled(ws, Key("active_decision", "DEC-1")),
@@ -289,6 +291,8 @@ def test_an_agent_cannot_take_away_what_a_person_confirmed(agent: Workspace, roa
     after = confirmed_texts(agent)
     kept = before.keys() - allowed.get(road, set())
     assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
+    if road in HELD:
+        assert not [key for key in KEYS if stored(agent, key.kind, key.id, archived=True) is not None]
     for key in allowed.get(road, ()):
         entry = agent.branch.read().state.entry(key) or agent.branch.read().state.entry(key._replace(archived=True))
         data = entry.record if isinstance(entry, Archived) else entry.as_data()
