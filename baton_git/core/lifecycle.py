@@ -273,7 +273,7 @@ def apply_supersession(
     if not (is_person or may_supersede(*tiers)):
         raise NotAllowed(
             f"decision {by.id} was derived by a model and cannot supersede {decision.id}, also derived by a model",
-            hint="a person must add the new decision: baton decision add --tier human_confirmed",
+            hint="to propose it, so that a person settles it: baton decision supersede ID --by NEW",
         )
     return decision.replace(status="superseded", superseded_by=by.id)
 

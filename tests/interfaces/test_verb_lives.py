@@ -87,20 +87,21 @@ LIVES: dict[str, list[Step]] = {
         document(patterns=[{"status": "dismissed"}]),
         step("pattern dismiss", error=("not_found", "there is no pattern 'PAT-none'"), id="PAT-none"),
     ],
-    "a decision is monitored and superseded, but not by one that a model derived": [
+    "a decision is monitored and superseded, and one that a model derived is proposed": [
         step("decision add", keep="old", what="Use X", why="fast", tier="raw_source"),
         step("decision add", keep="new", what="Use Y", why="faster", evidence=["measured", "twice"], rejected=["Z"]),
         step("decision monitor", {"id": "{new}"}, id="{new}"),
         step("decision supersede", {"id": "{old}"}, id="{old}", by="{new}"),
         step("decision add", keep="third", what="Use Z", why="fastest"),
-        step("decision supersede", error=("not_allowed", "derived by a model"), id="{new}", by="{third}"),
+        step("decision supersede", {"id": "{new}", "proposed": "{third}"}, id="{new}", by="{third}"),
         step("decision supersede", error=("not_found", "there is no decision 'a'"), id="a", by="b"),
         document(active_decisions=[
             {"id": "{old}", "status": "superseded", "superseded_by": "{new}", "source_tier": "raw_source"},
             {"id": "{new}", "status": "monitoring", "source_tier": "llm_derived",
              "evidence": ["measured", "twice"], "rejected": ["Z"]},
-            {"id": "{third}", "status": "active"},
+            {"id": "{third}", "status": "active", "replaces": "{new}"},
         ]),
+        step("decision confirm", error=("needs_human", ""), ids=["{third}"]),
     ],
     "a confirmation needs a person": [
         step("decision add", error=("needs_human", ""), what="x", why="y", tier="human_confirmed"),

@@ -376,7 +376,7 @@ def _person(ws: Workspace, author: str = WHO, machine: str = "laptop") -> Worksp
 
 
 OTHERS = {
-    "an earlier session": lambda ws: add_follow_up(acting(ws, "s0"), NOW, item="other", id="FU-other"),
+    "an earlier session": lambda ws: add_follow_up(acting(_person(ws), "s0"), NOW, item="other", id="FU-other"),
     "an agent": lambda ws: add_follow_up(acting(ws, None), NOW, item="other", id="FU-other"),
     "another machine": lambda ws: add_follow_up(_person(ws, machine="desktop"), NOW, item="other", id="FU-other"),
     "another user": lambda ws: add_follow_up(_person(ws, "Bob <b@x>"), NOW, item="other", id="FU-other"),

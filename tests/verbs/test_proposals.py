@@ -22,6 +22,7 @@ from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.records.details import show_record
 from baton_git.verbs.records.editing import edit_record
 from baton_git.verbs.records.listing import list_records
+from baton_git.verbs.records.ready import list_ready
 from baton_git.verbs.revisions.undo import redo, undo
 from baton_git.verbs.sessions.session_start import begin_session
 from baton_git.verbs.work_items.confirming import confirm_records
@@ -204,6 +205,23 @@ def test_a_document_of_a_client_keeps_the_proposal(proposed: Workspace) -> None:
     write_document(proposed, NOW, document("s1", active_decisions=lists))
     assert stored(proposed, "active_decision", "DEC-2").replaces == "DEC-1"
     assert len(told(proposed)) == 1
+
+
+def test_a_supersession_that_a_document_claims_is_kept_as_a_proposal(ws: Workspace) -> None:
+    decide(ws, 1)
+    new = {"id": "DEC-2", "what": "Deploy way 2", "why": "w", "created_at": "2026-11-21", "source_tier": "llm_derived"}
+    old = stored(ws, "active_decision", "DEC-1").as_data() | {"status": "superseded", "superseded_by": "DEC-2"}
+    for _ in range(2):
+        held = write_document(ws, NOW, document("s1", active_decisions=[old, new])).held
+        assert {claim.field for claim in held} == {"status", "superseded_by"}
+        assert [line.split(" [")[0] for line in told(ws)] == ["- DEC-2, proposed to replace DEC-1"]
+
+
+def test_a_proposal_needs_attention(proposed: Workspace) -> None:
+    [item] = list_ready(proposed, NOW).items
+    assert (item.need, item.id, item.command) == ("proposal", "DEC-2", "baton decision confirm DEC-2")
+    confirm_records(as_person(proposed), NOW, ["DEC-2"])
+    assert list_ready(proposed, NOW).items == []
 
 
 def test_undoing_a_proposal_puts_both_apart_again(proposed: Workspace) -> None:

@@ -107,7 +107,7 @@ class Judgement:
         declared = "source_tier" in record.model_fields_set and getattr(record, "source_tier", "") == "human_confirmed"
         if not is_claimed and not (declared and label.kind not in WRITTEN_HERE):
             return ""
-        remedy = "baton decision add --tier human_confirmed"
+        remedy = "baton decision confirm"
         if record.kind in (Pattern.kind, Rule.kind):
             remedy = "baton pattern graduate"
         return self._describe_claim(label, "not confirmed", "a person confirmed it", remedy)

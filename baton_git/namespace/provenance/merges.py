@@ -14,6 +14,7 @@ from typing import NamedTuple
 from baton_git.core.merge import NEWEST_RULES, RULES
 from baton_git.core.state import Key, State
 from baton_git.git.store import Folder
+from baton_git.namespace.commit_log import parse_entry
 from baton_git.namespace.merge_commit import MergedTree, base_tree, merge_trees, sort_parents
 from baton_git.namespace.provenance.commit_view import (
     CommitView,
@@ -138,7 +139,8 @@ class _Merge:
            that of the merge commit.
         3. One side has the facet's value and mark of the base, and the commit has the values of the other side: the
            mark of the other side.
-        4. Exactly one side has the values: the mark of that side, which vouches for just these.
+        4. A verb of this machine merged what it wrote with the tip, and exactly one side has the values: the mark of
+           that side. So a document cannot end a confirmation by repeating a record.
         5. Otherwise: the combined mark of both sides.
         """
         values = values_at(self.state, slot.key, slot.facet)
@@ -154,9 +156,14 @@ class _Merge:
             if theirs == base and mine is not None and mine[0] == values and mine[1] is not None:
                 return mine[1]
         same = [side for side in (first, second) if side is not None and side[0] == values]
-        if len(same) == 1 and None not in (first, second, same[0][1]):
+        if self._is_of_verb and len(same) == 1 and None not in (first, second, same[0][1]):
             return same[0][1] or ()
         return self._combine_marks(slot)
+
+    @cached_property
+    def _is_of_verb(self) -> bool:
+        """Whether a verb of this machine made the merge, for example of a document with concurrent changes."""
+        return self.view.origin.source == "here" and parse_entry(self.view.info).op not in ("", "merge")
 
     def _is_expected(self, slot: Slot, values: CoveredValues) -> bool:
         """Return whether the commit has the values that the automatic merge of its parents gives."""

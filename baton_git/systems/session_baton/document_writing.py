@@ -16,7 +16,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.base import Record, merge_rule
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.merge_rules import CHANGED_SIDE
-from baton_git.core.records.work_items import Head, Pattern
+from baton_git.core.records.work_items import ActiveDecision, Head, Pattern
 from baton_git.core.redaction.changes import redact_edits
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable
 from baton_git.core.times import iso
@@ -150,6 +150,7 @@ def _propose(
     base = start.revision
     if base.commit == tip.commit:
         state, settled, more_held = _protect(ws, tip, apply_document(tip.state, known, at=at))
+        state = _propose_held(state, [*held, *more_held])
         recorded = _record_writer(ws, now, state, document, op, tip.number + 1)
         return ProposedState(recorded, settled=settled), [*held, *more_held], []
     mine = apply_document(seen, known, at=at)
@@ -160,6 +161,7 @@ def _propose(
         if decision.key != SHAPE
     ]
     state, settled, more_held = _protect(ws, tip, _take_writer_fields(apply(tip.state, decisions), known))
+    state = _propose_held(state, [*held, *more_held])
     side = apply_document(base.state, known, at=at)
     recorded = _record_writer(ws, now, state, document, op, base.number + 1)
     proposal = ProposedState(recorded, side=(base, side), redactions=tuple(redactions), settled=settled)
@@ -180,6 +182,16 @@ def _protect(ws: Workspace, tip: Revision, state: State) -> tuple[State, frozens
         return state, settled, []
     protected, held = hold_losses(tip.state, state, ws.labels(tip), settled)
     return protected, settled, held
+
+
+def _propose_held(state: State, held: Sequence[HeldClaim]) -> State:
+    """Return the state in which a decision is proposed to replace another one, if the document claimed that it does."""
+    for claim in held:
+        if claim.field == "superseded_by" and isinstance(claim.claimed, str):
+            old, new = (state.entry(Key(ActiveDecision.kind, id_)) for id_ in (claim.id, claim.claimed))
+            if isinstance(old, ActiveDecision) and isinstance(new, ActiveDecision) and old.id != new.id:
+                state = state.put(new.replace(replaces=new.replaces or old.id))
+    return state
 
 
 def _add_seen_records(state: State, tip: Revision, document: BatonDocument) -> State:

@@ -98,7 +98,7 @@ def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
     for claim in claims[:NAMED]:
         yield Diagnostic(
             "warning", f"{claim.key}: {claim.text}", "it came from elsewhere, or was edited by hand",
-            "check it, then confirm it (baton pattern graduate, baton decision add --tier human_confirmed), or "
+            "check it, then confirm it (baton pattern graduate, baton decision confirm), or "
             "baton rollback",
         )  # fmt: skip
     if len(claims) > NAMED:

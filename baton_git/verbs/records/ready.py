@@ -19,18 +19,20 @@ from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
 from baton_git.core.output import count_noun, count_times, one_line, shell_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.work_items import FollowUp, OpenLoop, Pattern
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Unreadable, key_of
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Tool, verb
 from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision
-from baton_git.namespace.workspace import Workspace
+from baton_git.namespace.workspace import RecordAging, Workspace
 from baton_git.verbs.upkeep.quarantine import list_quarantined
 from baton_git.verbs.verification.consent import list_waiting_checks
 
-Need = Literal["failed", "overdue", "unreadable", "follow_up", "conflict", "review", "import", "rule", "unverified"]
+Need = Literal[
+    "failed", "overdue", "unreadable", "follow_up", "conflict", "review", "import", "rule", "proposal", "unverified"
+]
 NEEDS: tuple[Need, ...] = get_args(Need)
 """The reasons why an item needs attention, most urgent first."""
 
@@ -50,7 +52,7 @@ class ReadyItem(ResultPart):
         description="`failed`: a check failed. `overdue`: a loop was not verified in time. `unreadable`: a stored file "
         "is not a valid record. `follow_up`: deferred too often. `conflict`: two sides changed a value. `review`: "
         "commits of a remote wait for review. `import`: rows of an import were rejected. `rule`: a pattern can become "
-        "a rule. `unverified`: a loop is not verified yet."
+        "a rule. `proposal`: a decision is proposed to replace another one. `unverified`: a loop is not verified yet."
     )
     kind: str = Field(
         description="The kind of the record; `remote` for a review, `import` for imported rows, `file` for "
@@ -115,6 +117,7 @@ def find_ready(ws: Workspace, now: datetime, revision: Revision) -> list[ReadyIt
         *_describe_each(
             [item for item in state.records(Pattern) if item.status == "rule_candidate"], _describe_candidate
         ),
+        *_list_proposals(ws, revision),
     ]
     return sorted(items, key=lambda item: NEEDS.index(item.need))
 
@@ -234,6 +237,14 @@ def _describe_candidate(pattern: Pattern) -> ReadyItem:
     rule = f": {one_line(pattern.proposed_rule, 120)}" if pattern.proposed_rule else ""
     why = f"seen {count_times(pattern.count)}; a person decides whether it becomes a rule{rule}"
     return _make("rule", pattern, why, _command("pattern", "graduate", pattern.id), pattern.last_seen)
+
+
+def _list_proposals(ws: Workspace, revision: Revision) -> Iterator[ReadyItem]:
+    """Yield the decisions that are proposed to replace others."""
+    for id_, target in RecordAging(ws, revision).proposals.targets.items():
+        decision = revision.state.get(ActiveDecision, id_)
+        why = f"proposed to replace {one_line(target, 60)}, which holds until a person confirms it"
+        yield _make("proposal", decision, why, _command("decision", "confirm", id_), decision.created_at)
 
 
 def _make(need: Need, record: Record, why: str, command: str, since: str) -> ReadyItem:

@@ -150,7 +150,7 @@ GOOD: dict[tuple[str, ...], list[str]] = {
 """For each command, arguments with which it succeeds in the filled repository."""
 
 ELSEWHERE = {
-    ("pattern", "graduate"), ("loop-run",), ("session", "stop"), ("mcp",), ("serve",),
+    ("pattern", "graduate"), ("decision", "confirm"), ("loop-run",), ("session", "stop"), ("mcp",), ("serve",),
     ("pattern", "merge"), ("followup", "merge"), ("remote", "policy"), ("remote", "review"),
 }  # fmt: skip
 """Commands that need a person, an agent, a remote or a second record, or never end: tested in agents/sessions,
@@ -326,6 +326,10 @@ BAD = [
     ("decision", "monitor"),
     ("decision", "monitor", "nope"),
     ("decision", "monitor", "D"),
+    ("decision", "confirm"),
+    ("decision", "confirm", "DEC-1"),
+    ("decision", "confirm", "--all"),
+    ("decision", "confirm", "DEC-1", "--all"),
     ("decision", "supersede", "DEC-1"),
     ("decision", "supersede", "DEC-1", "--by", "nope"),
     ("decision", "supersede", "DEC-1", "--by", "DEC-1"),

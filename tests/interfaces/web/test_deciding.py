@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ import pytest
 from test_pages import some_work
 from web_server import TOKEN, hidden
 from web_world import GEMINI, World, two_machines
+
+from baton_git.namespace.caller import Vouched
+from baton_git.verbs.work_items.confirming import confirm_records
+from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
 
 RULE = "Read first"
 
@@ -50,6 +55,48 @@ def test_without_a_token_the_page_cannot_confirm_for_a_person(work: None, serve:
     answer = served.post("graduate?id=PAT-1", {"csrf_token": tokens[0], "typed": "PAT-1", "shown": "x"}, code=403)
     assert "baton pattern graduate PAT-1" in answer.text
     assert served.site.tip("shop") == tip
+
+
+def _confirm_pattern(served: Any) -> None:
+    with served.site.work("shop") as ws:
+        confirm_records(replace(ws, confirmed=Vouched("Ada", "page")), served.site.now(), ["PAT-1"])
+
+
+@pytest.mark.parametrize(
+    ("page", "form"),
+    [
+        ("do/forget?kind=pattern&id=PAT-1", {"reason": "r"}),
+        ("do/dismiss?id=PAT-1", {}),
+        ("back?way=record&record=PAT-1&revision=1", {"tip": ""}),
+        ("back?way=revision&revision=1", {"tip": ""}),
+    ],
+)
+def test_a_click_takes_away_what_a_person_confirmed_only_with_the_token_of_the_page(
+    work: None, serve: Any, page: str, form: dict[str, str]
+) -> None:
+    served = serve()
+    _confirm_pattern(served)
+    tip = str(served.site.tip("shop"))
+    named = {name: tip if name == "tip" else value for name, value in form.items()}
+    assert "a person confirmed PAT-1" in served.send(page, named, code=403).text.replace("A person", "a person")
+    assert str(served.site.tip("shop")) == tip
+    served = serve(page_token=TOKEN)
+    served.log_in()
+    served.send(page, named)
+    assert str(served.site.tip("shop")) != tip
+
+
+def test_a_click_with_the_token_confirms_a_proposed_decision(work: None, serve: Any) -> None:
+    served = serve(page_token=TOKEN)
+    served.log_in()
+    with served.site.work("shop") as ws:
+        for id_ in ("DEC-8", "DEC-9"):
+            add_decision(ws, served.site.now(), what=f"Use {id_}", why="w", id=id_)
+        supersede_decision(ws, served.site.now(), "DEC-8", "DEC-9")
+    for name in ("board", "records?kind=active_decision", "record?kind=active_decision&id=DEC-9"):
+        assert "DEC-9, proposed to replace DEC-8" in served.get(name).text
+    served.send("do/confirm?id=DEC-9", {})
+    assert "proposed to replace" not in served.get("board").text
 
 
 def _csrf_token(served: Any) -> str:

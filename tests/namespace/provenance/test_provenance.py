@@ -118,7 +118,7 @@ def test_a_tier_written_by_hand_is_shown_as_a_claim(ada: Machine, tmp_path: Path
     assert provenance_of(ada, Key("active_decision", "DEC-1")) == "hand"
     assert (
         "DEC-1 [by hand, not confirmed here: ada says that a person confirmed it; "
-        "to accept: baton decision add --tier human_confirmed] use DEC-1" in brief(ada)
+        "to accept: baton decision confirm] use DEC-1" in brief(ada)
     )
     assert ada.get("active_decision", "DEC-1").source_tier == "human_confirmed"
 
@@ -185,7 +185,7 @@ def test_a_foreign_decision_does_not_supersede_a_confirmed_one(patterned: Pair, 
     trust_origin(ada, tmp_path)
     assert ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-3"))
     assert (
-        "DEC-4 [from origin, not confirmed here: origin says that a person confirmed it; to accept: baton decision add"
+        "DEC-4 [from origin, not confirmed here: origin says that a person confirmed it; to accept: baton decision"
         in brief(ada)
     )
 

@@ -25,7 +25,8 @@ MOST_ITEMS = 100
 MOST_UNVERIFIED = 20
 WORDS = {
     "failed": "failed", "overdue": "overdue", "unreadable": "unreadable", "follow_up": "follow-up",
-    "conflict": "conflict", "review": "review", "import": "import", "rule": "rule", "unverified": "to verify",
+    "conflict": "conflict", "review": "review", "import": "import", "rule": "rule", "proposal": "proposal",
+    "unverified": "to verify",
 }  # fmt: skip
 BAD = ("failed", "overdue", "unreadable", "conflict")
 
