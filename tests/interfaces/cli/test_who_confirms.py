@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from looped_cases import for_each
 from pseudo_terminal import at_terminal, typing_here, whole_screen
 
+import baton_git
 from baton_git.agents.registry import AGENTS, find_agent_of_client, session_variables
 from baton_git.agents.sessions.starting import SUPERVISOR
 from baton_git.interfaces.context.person import Ancestor, describe_agent, find_agent, is_init
@@ -199,7 +201,13 @@ WAYS_AROUND = {
 
 @pytest.mark.parametrize("way", WAYS_AROUND.values(), ids=WAYS_AROUND)
 def test_an_agent_is_recognised_by_the_variables_of_an_ancestor(tmp_path, way):
-    code = 'from baton_git.interfaces.context.person import find_agent; print(find_agent(__import__("os").environ))'
+    package = Path(baton_git.__file__).parents[1]  # the variable that could name it is cleared
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(package)!r})
+from baton_git.interfaces.context.person import find_agent
+print(find_agent(os.environ))
+"""
     (tmp_path / "look.py").write_text(code)
     command = way % f"{sys.executable} {tmp_path}/look.py"
     path = f"{os.environ['PATH']}:/usr/bin:/bin"
