@@ -48,11 +48,16 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
             "baton hooks install", _install_git_hooks(location, ours),
         )  # fmt: skip
     for state in blind:
-        yield Diagnostic("warning", f"{state.event}: {state.summary}", "another script does not pass it on", _ADVICE)
+        yield Diagnostic(
+            "warning", f"{state.event}: {state.summary}", "another script does not pass it on", _advise(state)
+        )
     yield from read_hook_log(examination, "hooks.log")
 
 
-_ADVICE = "nothing if commits that were amended or rebased are found; else let git run baton's script itself"
+def _advise(state: EventState) -> str:
+    if state.event == "post-rewrite":
+        return "nothing, as long as git writes reflogs (core.logAllRefUpdates)"
+    return "change the script that runs it as described"
 
 
 def _describe_working(states: Iterable[EventState]) -> str:
