@@ -228,7 +228,7 @@ class TreeSource:
         try:
             return self._load_cached(key, self._folder(folder), name)
         except Corrupt as error:
-            return Unreadable(path, str(error))
+            return Unreadable(path, f"{error}; to fetch it again: baton sync, or else baton doctor --fix")
 
     def _load_cached(self, key: Key, folder: TreeFolder, name: str) -> Entry | None:
         item = folder.entries().get(name) if self.memory is not None else None

@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from world import workspace
+
+from baton_git.core.errors import Corrupt
+from baton_git.core.state import Key
+from baton_git.git.store import Repository, Store
 
 Git = Callable[..., str]
 LOST = {"commit": "baton/x~3", "root": "baton/x~3^{tree}", "folder": "baton/x~3:follow_ups"}
@@ -97,9 +102,14 @@ def test_writes_go_on_and_can_be_undone(damaged: str, baton: Any) -> None:
     assert "FU-later" not in baton("list").out
 
 
-def test_what_a_person_may_have_confirmed_is_not_removed_by_an_agent(made: Path, git: Git, baton: Any) -> None:
-    """Whether somebody confirmed a record is unknown, which does not mean that nobody did."""
+def test_a_decision_about_a_change_needs_the_provenance(made: Path, git: Git, baton: Any) -> None:
+    """Whether a person confirmed a record is unknown, which does not mean that nobody did."""
     lose(git, made, LOST["commit"])
-    done = baton("forget", "DEC-1", "--yes", code=None, env={"CLAUDECODE": "1"})
-    assert done.code != 0
+    key = Key("active_decision", "DEC-1")
+    with Store(Repository.open(made)) as store:
+        ws = workspace(store)
+        assert ws.shown_judgement().word(key) == "unknown"
+        with pytest.raises(Corrupt):
+            ws.judgement().is_confirmed(key)
+    baton("forget", "DEC-1", "--reason", "unused", code=1, env={"CLAUDECODE": "1"})
     assert "DEC-1" in baton("list").out

@@ -332,3 +332,48 @@ def test_the_doctor_fails_if_a_repair_failed(git: Git, hub: Path, baton: Any) ->
     hub.rename(hub.with_name("gone.git"))
     done = baton("doctor", "objects", "--fix", "--yes", cwd=top, code=1)
     assert "not repaired: no remote gave" in done.err
+
+
+# --- other clones that lack objects
+
+
+def test_a_linked_work_tree_of_a_partial_clone_keeps_what_it_stored(git: Git, hub: Path, baton: Any) -> None:
+    main = make_clone(git, hub, "tree:0")
+    top = main.with_name("linked")
+    git(main, "worktree", "add", "-q", "--no-checkout", "-b", "work", str(top))
+    baton("followup", "add", "mine", cwd=top)
+    git(top, "gc", "-q", "--prune=now")
+    git(top, "repack", "-adq")
+    hub.rename(hub.with_name("gone.git"))
+    assert count_follow_ups(baton, top) == 3
+
+
+def test_a_shallow_clone_keeps_and_shows_what_it_has(git: Git, hub: Path, baton: Any) -> None:
+    top = hub.parent / "shallow"
+    git(hub.parent, "clone", "-q", "--depth=1", "--no-single-branch", "--no-checkout", hub.as_uri(), str(top))
+    git(top, "config", "baton.namespace", "x")
+    git(top, "branch", "-q", "baton/x", "origin/baton/x")
+    baton("followup", "add", "mine", cwd=top)
+    git(top, "gc", "-q", "--prune=now")
+    assert count_follow_ups(baton, top) == 3
+    assert "FU-0" in baton("show", "FU-0", cwd=top).out
+    baton("sync", cwd=top)
+    baton("undo", cwd=top)
+    assert count_follow_ups(baton, top) == 2
+
+
+def test_a_shared_clone_whose_source_lost_the_branch_says_so_and_is_repaired(git: Git, hub: Path, baton: Any) -> None:
+    source, top = hub.parent / "source", hub.parent / "shared"
+    git(hub.parent, "clone", "-q", "--mirror", str(hub), str(source))
+    git(hub.parent, "clone", "-q", "--shared", "--no-checkout", str(source), str(top))
+    git(top, "config", "baton.namespace", "x")
+    git(top, "branch", "-q", "baton/x", "origin/baton/x")
+    baton("followup", "add", "mine", cwd=top)
+    git(source, "update-ref", "-d", "refs/heads/baton/x")
+    git(source, "gc", "-q", "--prune=now")
+    listed = baton("list", cwd=top, code=None)
+    assert "to fetch it again: baton sync" in " ".join(listed.out.split()) or "baton sync" in listed.err
+    assert "the remote does not have it" in baton("sync", cwd=top, code=1).err
+    git(top, "remote", "set-url", "origin", str(hub))
+    assert "were fetched again" in baton("sync", cwd=top).err
+    assert count_follow_ups(baton, top) == 3
