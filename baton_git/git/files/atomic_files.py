@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +20,20 @@ MAX_BYTES = 16 * 1024 * 1024
 def show_path(path: Path) -> str:
     """Return the path as text for a message; bytes that are not UTF-8 are escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def advise_access(path: Path | str, error: OSError) -> str:
+    """Return the next step after an error about a path.
+
+    If a permission is missing, name the file or folder that lacks it, which may be far above: if `objects` cannot be
+    entered, it would not help to look at the file in it that baton happened to read first.
+    """
+    path = Path(path)
+    if error.errno in (errno.EACCES, errno.EPERM):
+        for place in (*reversed(path.parents), path):
+            if os.path.lexists(place) and not os.access(place, os.R_OK if place == path else os.X_OK):
+                return f"see its owner and mode: ls -ld {shlex.quote(show_path(place))}"
+    return f"check {show_path(path)}"
 
 
 def check_size(what: str, size: int) -> None:

@@ -15,6 +15,7 @@ from dulwich.object_format import ObjectFormat
 from baton_git.core.errors import Corrupt, StoreError
 from baton_git.core.names import Oid
 from baton_git.core.value_cache import ValueCache
+from baton_git.git.files.atomic_files import advise_access
 from baton_git.git.objects.pack_reader import DAMAGE, OpenPack, Raw
 from baton_git.git.objects.time_limit import TimeLimit
 from baton_git.git.objects.values import TYPE_NAMES, TYPE_NUMBERS, object_id
@@ -60,7 +61,7 @@ class ObjectFolder:
         except FileNotFoundError:
             files = {}
         except OSError as error:
-            raise StoreError(f"cannot list {folder}: {error.strerror}", hint="check that folder") from error
+            raise StoreError(f"cannot list {folder}: {error.strerror}", hint=advise_access(folder, error)) from error
         gone = self._packs.keys() - files.keys()
         for name in gone:
             self._drop(name)
@@ -100,7 +101,7 @@ class ObjectFolder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise StoreError(f"cannot read object {oid}: {error.strerror}", hint=f"check {path}") from error
+            raise StoreError(f"cannot read object {oid}: {error.strerror}", hint=advise_access(path, error)) from error
 
     def has_file(self, oid: Oid) -> bool:
         """Return whether a loose object with this id exists."""
@@ -345,7 +346,7 @@ def _mtime(path: Path) -> float:
 
 
 def _unreadable(path: Path, error: OSError) -> StoreError:
-    return StoreError(f"cannot read {path.name}: {error.strerror}", hint=f"check {path}")
+    return StoreError(f"cannot read {path}: {error.strerror}", hint=advise_access(path, error))
 
 
 def _type(kind: int) -> str:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from baton_git.core.errors import Corrupt, StoreError
+from baton_git.git.files.atomic_files import advise_access
 
 _Lines = bytes | mmap.mmap
 
@@ -75,7 +76,7 @@ def _open_packed(path: Path) -> Iterator[_Lines]:
         yield b""
         return
     except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+        raise StoreError(f"cannot read {path}: {error.strerror}", hint=advise_access(path, error)) from error
     with file:
         if os.fstat(file.fileno()).st_size == 0:  # an empty file is valid, but cannot be memory-mapped
             yield b""

@@ -17,6 +17,7 @@ from pathlib import Path
 from baton_git.core.errors import Corrupt, StoreError, WriteFailed
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
+from baton_git.git.files.atomic_files import advise_access
 from baton_git.git.files.ref_locks import RefLocks, Ticket
 from baton_git.git.refs import reflog
 from baton_git.git.refs.packed_refs import packed_below, packed_folders, packed_value
@@ -180,7 +181,7 @@ class Refs:
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return packed_value(self.packed, ref)
         except OSError as error:
-            raise StoreError(f"cannot read ref {ref}: {error.strerror}", hint=f"check {path}") from error
+            raise StoreError(f"cannot read ref {ref}: {error.strerror}", hint=advise_access(path, error)) from error
 
     def _read_direct(self, ref: str) -> Oid | None:
         value = self._raw(ref)
@@ -265,7 +266,7 @@ class Refs:
 def _unlistable(error: OSError) -> None:
     """Raise StoreError for a folder of refs that cannot be listed; ignore a missing one, which has no refs."""
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
-        raise StoreError(f"cannot list refs: {error.strerror}", hint=f"check {error.filename}") from error
+        raise StoreError(f"cannot list refs: {error.strerror}", hint=advise_access(error.filename, error)) from error
 
 
 def _confirm(path: str, value: Oid) -> None:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from baton_git.core.errors import Corrupt, StoreError
+from baton_git.git.files.atomic_files import advise_access
 
 _HEADER = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:(=)[ \t]*(.*))?\Z", re.DOTALL)
@@ -74,7 +75,7 @@ def _lines(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
+        raise StoreError(f"cannot read {path}: {error.strerror}", hint=advise_access(path, error)) from error
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 

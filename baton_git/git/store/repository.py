@@ -17,6 +17,7 @@ from dulwich.object_format import OBJECT_FORMATS, ObjectFormat
 
 from baton_git.core.errors import NotARepository
 from baton_git.git.files import durable_files
+from baton_git.git.files.atomic_files import advise_access
 from baton_git.git.store.config import Config, is_true
 
 _HARMLESS: Final = {
@@ -203,7 +204,7 @@ def _read_git_file(dot: Path) -> Path:
     try:
         text = dot.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
-        raise NotARepository(f"cannot read {dot}: {error.strerror}", hint="check its permissions") from error
+        raise NotARepository(f"cannot read {dot}: {error.strerror}", hint=advise_access(dot, error)) from error
     target = dot.parent / text.removeprefix("gitdir:").strip()
     if not text.startswith("gitdir:") or not _is_git_dir(target):
         raise NotARepository(
@@ -232,7 +233,8 @@ def linked_top(git_dir: Path) -> Path | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise NotARepository(f"cannot read {git_dir / 'gitdir'}: {error.strerror}", hint="check that file") from error
+        file = git_dir / "gitdir"
+        raise NotARepository(f"cannot read {file}: {error.strerror}", hint=advise_access(file, error)) from error
     return Path(os.path.realpath(git_dir / dot)).parent
 
 

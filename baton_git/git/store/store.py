@@ -17,6 +17,7 @@ from baton_git.core.errors import Busy, Corrupt, StoreError
 from baton_git.core.names import Oid
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.git.files import durable_files
+from baton_git.git.files.atomic_files import advise_access
 from baton_git.git.files.ref_locks import Ticket, hold_flock, local_name
 from baton_git.git.objects.headers import Header, read_headers
 from baton_git.git.objects.pack_adoption import adopt_pack
@@ -388,7 +389,7 @@ class Store:
         except FileNotFoundError:
             return frozenset()
         except OSError as error:
-            raise StoreError(f"cannot read {file}: {error.strerror}", hint="check that file") from error
+            raise StoreError(f"cannot read {file}: {error.strerror}", hint=advise_access(file, error)) from error
         except ValueError as error:
             raise Corrupt(str(file), "is not a list of commits", hint="run `git fsck`") from error
 

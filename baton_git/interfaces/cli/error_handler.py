@@ -21,6 +21,7 @@ from baton_git.core.errors import (
     StepConflict,
     Unsettled,
 )
+from baton_git.git.files.atomic_files import advise_access
 from baton_git.interfaces.cli.printing import tell, tell_usage, write_json
 
 OK, FAILED, USAGE, CONFLICT, BUSY, UNKNOWN, BUG = 0, 1, 2, 3, 4, 5, 70
@@ -34,7 +35,6 @@ _HINTS = {
     errno.ENOENT: "check the path",
     errno.ENOTDIR: "check the path: a part of it is a file, not a folder",
     errno.EISDIR: "give a file, not a folder",
-    errno.EACCES: "check the permissions of the file and its folders",
 }
 """The next step after an error of the operating system about a file, by error number."""
 
@@ -79,6 +79,8 @@ def _report_os_error(error: OSError) -> int:
     """Print an error of the operating system; return the exit status."""
     where = f"{error.filename}: " if error.filename is not None else ""
     hint = _HINTS.get(error.errno or 0, "") if error.filename is not None else ""
+    if error.errno == errno.EACCES and isinstance(error.filename, str):
+        hint = advise_access(error.filename, error)
     tell(f"baton: {where}{error.strerror or error}", *([f"       {hint}"] if hint else []))
     return FAILED
 

@@ -216,18 +216,34 @@ def test_a_repository_of_another_user_is_refused_until_it_is_trusted(baton, git,
     baton("status", env=env)
 
 
-@pytest.mark.parametrize("command", ["status", "boot", "doctor"])
-def test_a_git_directory_without_read_permission_is_an_error(git, top, command):
-    words = [sys.executable, "-m", "baton_git", command]
+def run_without(folder, command, top):
+    """Run a command while nobody may read or enter a folder, not even root."""
+    words = [sys.executable, "-m", "baton_git", command, "--namespace", "work"]
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
             pytest.skip("root can read everything, and there is no setpriv to drop that right")
         words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *words]
-    (top / ".git").chmod(0)
+    folder.chmod(0)
     try:
-        done = subprocess.run(words, cwd=top, capture_output=True, text=True, check=False)
+        return subprocess.run(words, cwd=top, capture_output=True, text=True, check=False)
     finally:
-        (top / ".git").chmod(0o755)
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("folder", [".git/objects", ".git/objects/pack", ".git/refs", ".git/refs/heads", ".git/baton"])
+@pytest.mark.parametrize("command", ["list", "status", "boot", "doctor"])
+def test_the_hint_about_a_missing_permission_names_the_folder_that_lacks_it(baton, top, command, folder):
+    baton("followup", "add", "x")
+    done = run_without(top / folder, command, top)
+    if folder != ".git/baton" or command == "list":
+        assert done.returncode != 0
+        assert f"see its owner and mode: ls -ld {top / folder}" in done.stdout + done.stderr
+    assert done.returncode != 70
+
+
+@pytest.mark.parametrize("command", ["status", "boot", "doctor"])
+def test_a_git_directory_without_read_permission_is_an_error(git, top, command):
+    done = run_without(top / ".git", command, top)
     assert done.returncode == 1
     assert f"{top / '.git'} cannot be read: permission denied" in done.stdout + done.stderr
 
