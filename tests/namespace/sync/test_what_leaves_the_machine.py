@@ -201,6 +201,28 @@ def test_a_record_has_no_path_of_this_machine(baton, home: Path, shop: Path) -> 
     assert text in baton("list", "followups", cwd=shop).out
 
 
+def test_an_older_handoff_with_paths_is_continued_here_and_listed(baton, git, home: Path, shop: Path) -> None:
+    baton("init", cwd=shop)
+    texts, session = describe(shop, home), "77777777-0000-4000-8000-000000000001"
+    (home / "s.jsonl").write_text("".join(json.dumps(record) + "\n" for record in claude(texts, session)))
+    baton("handoff", "extract", "--keep", str(home / "s.jsonl"), cwd=shop)
+    git(shop, "worktree", "add", "-q", str(home / "branch"), "baton/shop")
+    (file,) = (home / "branch" / "handoffs" / "claude").iterdir()
+    host, real = os.uname().nodename.split(".")[0], os.path.realpath(shop)
+    older = re.sub(r"(?m)^machine = .*", f'machine = "{host}"', file.read_text())
+    older = re.sub(r"(?m)^worktree = .*", f'worktree = "{real}"', older).replace('"src/a.py"', f'"{real}/src/a.py"')
+    file.write_text(older)
+    git(home / "branch", "commit", "-qam", f"handoff\n\nBaton-Op: handoff-extract\nBaton-Machine: {host}")
+    git(shop, "worktree", "remove", "--force", str(home / "branch"))
+    assert baton("handoff", "show", "--json", cwd=shop).json["id"] == f"claude/{session}"
+    brief = baton("boot", cwd=shop).out
+    assert "Fix src/a.py as in" in brief
+    assert f"{real}/src/a.py" not in brief
+    held = baton("outgoing", "--json", cwd=shop).json["held"]
+    assert {place["file"] for place in held} == {"", f"handoffs/claude/{session}.toml"}
+    assert f"Baton-Machine: {host}" in [place["text"] for place in held]
+
+
 def test_paths_of_a_session_in_a_subfolder_are_relative_to_the_repository(baton, home: Path, shop: Path) -> None:
     baton("init", cwd=shop)
     (shop / "src").mkdir()
