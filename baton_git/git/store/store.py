@@ -251,7 +251,7 @@ class Store:
             with self.ref_files.ticket(new) as ticket, self._open_kept(ref, expected, keep=keep) as kept:
                 pack = self.store_draft(draft, ticket)
                 if kept is not None:
-                    ticket.on_move = partial(kept.write, new)
+                    ticket.on_move = partial(self._note_move, kept, ref, new)
                 try:
                     swap = self.ref_files.swap(ref, expected, new, line, ticket)
                 except BaseException:
@@ -261,8 +261,9 @@ class Store:
             moved = swap is Swap.MOVED or (swap is Swap.OVERTAKEN and self._is_built_on(ref, new))
             if keep and swap is Swap.OVERTAKEN:  # the kept ref may have been set after that of the newer write
                 self.kept_refs.follow(ref)
+                self.ref_files.last_good.note(ref, self.tip(ref) or new)
             self._settle(pack, draft, needed=swap is not Swap.ELSEWHERE)
-        if swap is Swap.MOVED:
+        if swap is Swap.MOVED and not keep:
             self.ref_files.last_good.note(ref, new)
         if moved and tidy:
             self.tidy()
@@ -291,6 +292,11 @@ class Store:
 
     def _open_kept(self, ref: str, expected: Oid | None, *, keep: bool) -> AbstractContextManager[OpenKeptRef | None]:
         return self.kept_refs.open(ref, expected) if keep else nullcontext()
+
+    def _note_move(self, kept: OpenKeptRef, ref: str, new: Oid) -> None:
+        """Set the kept ref, and the note that older versions write too, before it is checked whether `ref` moved on."""
+        kept.write(new)
+        self.ref_files.last_good.note(ref, new)
 
     def move(self, ref: str, new: Oid) -> None:
         """Move a private ref to `new`, whatever its current value is.

@@ -99,7 +99,7 @@ def test_a_late_writer_does_not_leave_it_behind_a_newer_one(store, monkeypatch):
     monkeypatch.setattr(OpenKeptRef, "write", overtaken)
     _publish(store, first, b"2")
     assert store.tip(REF) == newer[0]
-    assert store.kept_refs.value(REF) == newer[0]
+    assert store.kept_refs.value(REF) == store.ref_files.noted(REF) == newer[0]
 
 
 def test_a_write_that_cannot_set_it_says_that_the_branch_moved(store, monkeypatch):
