@@ -167,7 +167,7 @@ class Refs:
         known = self._files.get(ref)
         if known is not None:
             return known
-        if not _NAME.match(ref) or ".." in ref or "@{" in ref or ref.endswith(("/", ".", ".lock")):
+        if not _is_name(ref):
             raise StoreError(f"{ref!r} is not the full name of a ref (refs/…)")
         if len(self._files) >= _MAX_CACHED_PATHS:
             self._files.clear()
@@ -225,7 +225,8 @@ class Refs:
             base = Path(top).relative_to(self.common_dir).as_posix()
             for name in names:
                 ref = f"{base}/{name}"
-                if not name.endswith(".lock") and ref.startswith(prefix):
+                # git ignores files whose names no ref can have, such as iCloud's copy `shop 2`; `doctor` names them.
+                if not name.endswith(".lock") and ref.startswith(prefix) and _is_name(ref):
                     yield ref
 
     def _prepare_creation(self, ref: str) -> None:
@@ -261,6 +262,11 @@ class Refs:
             hint="git does not allow a ref `a` beside a ref `a/b`; rename or delete one of them",
             ref=ref, other=other,
         )  # fmt: skip
+
+
+def _is_name(ref: str) -> bool:
+    """Return whether git accepts a text as the full name of a ref."""
+    return bool(_NAME.match(ref)) and ".." not in ref and "@{" not in ref and not ref.endswith(("/", ".", ".lock"))
 
 
 def _unlistable(error: OSError) -> None:

@@ -307,6 +307,14 @@ def test_a_damaged_kept_ref_disturbs_nothing_and_is_repaired(baton, git, top, ti
     assert git(top, "rev-parse", KEPT_REF) == tip
 
 
+def test_copies_of_refs_by_another_program_disturb_nothing(baton, git, top, tip):
+    for ref in (REF, KEPT_REF):
+        shutil.copy(top / ".git" / ref, top / ".git" / f"{ref} 2")
+    for words in (("list",), ("namespace", "list"), ("recall", "A"), ("followup", "add", "C")):
+        baton(*words)
+    assert f"{KEPT_REF} 2" in baton("doctor", "refs", code=1).out
+
+
 def test_no_other_namespace_takes_the_name_of_a_deleted_one(baton, git, top, tip):
     baton("init", "--namespace", "other")
     _delete(git, top)
