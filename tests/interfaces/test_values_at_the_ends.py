@@ -242,6 +242,44 @@ def test_no_page_and_no_hook_fails_at_a_value_at_the_end(git: Any, top: Path, st
     assert FINE in start_session()
 
 
+# --- the times of commits
+
+COMMIT_TIMES = (
+    "-62135596800 +0000",
+    "1 -9999",
+    "253402300799 -1200",
+    "253402300800 +1400",
+    "18446744073709551615 +9999",
+)
+
+
+@pytest.mark.parametrize("zone", [EAST, WEST])
+def test_no_command_and_no_page_fails_at_the_time_of_a_commit(
+    baton: Any, git: Any, top: Path, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git writes such times if a clock is wrong, or if another program makes the commit."""
+    monkeypatch.setenv("TZ", zone)
+    monkeypatch.setenv("BATON_NAMESPACE", NAMESPACE)
+    time.tzset()
+    baton("init")
+    for number, moment in enumerate(COMMIT_TIMES):
+        baton("followup", "add", f"{FINE} {number}", "--id", f"FU-{number}")
+        tip = git(top, "rev-parse", f"baton/{NAMESPACE}")
+        tree = git(top, "rev-parse", f"{tip}^{{tree}}")
+        text = f"tree {tree}\nparent {tip}\nauthor A <a@x> {moment}\ncommitter A <a@x> {moment}\n\nby hand\n"
+        commit = git(top, "hash-object", "-t", "commit", "-w", "--stdin", "--literally", text=text)
+        git(top, "update-ref", f"refs/heads/baton/{NAMESPACE}", commit)
+    for words in (
+        "status", "list", "ready", "log", "log --ops", "show", "show ~1", "show FU-1", "validate", "dashboard",
+        "diff ~3", "boot --no-sync --no-verify", "recall healthy", "log --since yesterday",
+        "doctor clock", "undo --dry-run",
+    ):  # fmt: skip
+        assert baton(*words.split(), code=None).code not in (1, 70) or words == "undo --dry-run", words
+    pages = read_pages(top)
+    assert [path for path, (status, _) in pages.items() if status >= 500] == []
+    assert f"{FINE} 4" in pages[f"/n/{NAMESPACE}/board"][1]
+
+
 # --- a record that cannot be shown
 
 UNSHOWABLE = End("2031-05-05T05:05:05Z", 2, 0.5, True, 0)

@@ -301,6 +301,31 @@ def test_transcripts_in_a_linked_folder_are_read(baton, top, home, tmp_path, mov
     assert list_handoffs(baton) == ["claude/a"]
 
 
+ENDS = ("0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z", "0001-01-01", "9999-12-31")
+
+
+@pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])
+def test_times_at_the_ends_of_the_calendar_do_not_stop_the_import_of_other_sessions(
+    baton, top, home, monkeypatch, zone
+):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    write_transcript(home, top, "fine")
+    for number, moment in enumerate(ENDS):
+        path = write_transcript(home, top, f"end{number}")
+        path.write_text(path.read_text().replace(TIME.format(2), moment))
+    for number, seconds in enumerate((-(2**33), 2**40)):
+        path = write_transcript(home, top, f"file{number}")
+        path.write_text(path.read_text().replace(TIME.format(2), "no time"))
+        os.utime(path, (seconds, seconds))
+    baton("init")
+    for words in (("mine", "--dry-run"), ("mine",), ("handoff", "list"), ("boot",), ("session", "list")):
+        baton(*words)
+    assert "claude/fine" in list_handoffs(baton)
+    for number in range(len(ENDS)):
+        baton("handoff", "show", f"end{number}")
+
+
 def test_the_current_session_is_left_to_its_hooks(baton, top, home):
     write_transcript(home, top, "a")
     baton("init")
