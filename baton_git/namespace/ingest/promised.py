@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from baton_git.core.errors import BatonError, Corrupt, Rejected, RemoteError
+from baton_git.core.errors import AccessDenied, BatonError, Corrupt, Rejected, RemoteError, StoreError, Unreachable
 from baton_git.core.names import Oid
 from baton_git.git.remotes import FetchLimits, open_remote
 from baton_git.git.remotes.configured import find_git
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import ON_DEMAND, Budget
 
-MAX_REQUESTS = 20
+MAX_REQUESTS = 50
 """Maximum number of requests of one command."""
 NEWEST, HISTORY = ("--no-walk",), ()
 """Options of `git rev-list`: the objects of the newest revision, and those of all revisions."""
@@ -28,7 +28,7 @@ class PromisedObjects:
     """Fetches missing objects from the promisor remotes of a repository; one object for one command.
 
     `tip` returns the commit whose objects are fetched together, or None; `budget` limits the bytes of one request, and
-    the seconds of all requests together. After a failure, nothing more is tried.
+    the seconds of all requests together. If the remote cannot be reached, nothing more is tried.
     """
 
     def __init__(
@@ -52,12 +52,13 @@ class PromisedObjects:
         if self._failure or not self._store.repository.promisors:
             return self._failure
         try:
-            self._fetch(self._choose_objects(oid))
-            if not self._store.is_stored(oid):
-                raise RemoteError("the remote does not have it")
-        except BatonError as error:
+            self._fetch_with_others(oid)
+        except (Unreachable, AccessDenied, StoreError) as error:
             self._failure = str(error)
-        return self._failure
+            return self._failure
+        except BatonError as error:  # about this object only: it is too large, or the remote lacks it
+            return str(error)
+        return "" if self._store.is_stored(oid) else "the remote does not have it"
 
     def complete(self) -> int:
         """Fetch all missing objects of all revisions; return how many were missing, as far as was known here.
@@ -70,6 +71,17 @@ class PromisedObjects:
             self._fetch(missing)
             count += len(missing)
         return count
+
+    def _fetch_with_others(self, oid: Oid) -> None:
+        """Fetch an object with the others that are missing; alone, if they are too large or the remote lacks one."""
+        wanted = self._choose_objects(oid)
+        try:
+            self._fetch(wanted)
+        except (Rejected, RemoteError) as error:
+            if len(wanted) == 1 or isinstance(error, Unreachable):
+                raise
+            self._scopes.clear()
+            self._fetch({oid})
 
     def _choose_objects(self, oid: Oid) -> set[Oid]:
         """Return the objects to fetch: all that are missing in the smallest scope that lacks `oid`."""
@@ -99,7 +111,7 @@ class PromisedObjects:
         """
         self._requests += 1
         if self._budget.seconds <= 0 or self._requests > MAX_REQUESTS:
-            raise RemoteError("no time is left to fetch it")
+            raise Unreachable("no time is left to fetch it")
         last: BatonError = RemoteError("no promisor remote is configured")
         for name in self._store.repository.promisors:
             started = time.monotonic()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -201,6 +202,19 @@ def test_everything_that_is_missing_comes_in_two_requests(git: Git, hub: Path, b
         baton(*words, cwd=top)
     assert len(packs(top, ".keep")) == 2
     assert find_missing(git, top) == []
+
+
+def test_an_object_that_the_remote_lost_does_not_hide_the_others(git: Git, hub: Path, baton: Any) -> None:
+    top = make_clone(git, hub)
+    oid = git(hub, "rev-parse", "baton/x:follow_ups/FU-1.toml")
+    for pack in list((hub / "objects/pack").glob("*.pack")):
+        moved = pack.rename(hub / "moved.pack")
+        subprocess.run(["git", "-C", str(hub), "unpack-objects", "-q"], input=moved.read_bytes(), check=True)
+    (hub / "objects" / oid[:2] / oid[2:]).unlink()
+    lines = {line.split()[0]: line for line in baton("list", cwd=top).out.splitlines()}
+    assert "item 0" in lines["FU-0"]
+    assert "unreadable" in lines["FU-1"]
+    assert "item 2" in baton("show", "FU-2", cwd=top).out
 
 
 def test_objects_of_older_revisions_are_fetched_by_a_sync(git: Git, hub: Path, baton: Any) -> None:
