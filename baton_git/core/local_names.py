@@ -375,18 +375,26 @@ class LocalNames:
         """Return a text in which a path to a folder that is cut off before `…` or `...` is shortened too."""
         pieces = _CUT.split(text)
         for number in range(0, len(pieces) - 1, 2):
+            if "/" not in pieces[number]:
+                continue
             shown = self._fold(pieces[number][-_MAX_CUT:])
-            for folder in self._folders:
-                path = self._fold(folder.path)
-                above = max(
-                    (len(other.path) for other in self._folders if _is_below(path, self._fold(other.path))), default=0
-                )
-                least = (above or path.find("/", 1)) + 1 + _LEAST_CUT
-                size = next((size for size in range(len(path), least - 1, -1) if shown.endswith(path[:size])), None)
-                if size is not None:
-                    pieces[number] = pieces[number][:-size] + (folder.short or ".")
+            for path, least, short in self._cut_folders:
+                at = shown.rfind(path[:least])
+                if at >= 0 and path.startswith(shown[at:]):
+                    pieces[number] = pieces[number][: at - len(shown)] + short
                     break
         return "".join(pieces)
+
+    @cached_property
+    def _cut_folders(self) -> list[tuple[str, int, str]]:
+        """The folders, with the number of characters from which a path that was cut off is recognised."""
+        paths = [self._fold(folder.path) for folder in self._folders]
+        found = []
+        for path, folder in zip(paths, self._folders, strict=True):
+            above = max((len(other) for other in paths if _is_below(path, other)), default=0)
+            least = min(len(path), (above or path.find("/", 1)) + 1 + _LEAST_CUT)
+            found.append((path, least, folder.short or "."))
+        return found
 
     @cached_property
     def _host(self) -> re.Pattern[str] | None:
