@@ -125,7 +125,7 @@ def test_older_commits_with_paths_of_this_machine_are_listed(
     baton("edit", id_, "--item", "A")
     result = baton("outgoing", "--json").json
     assert [(place["commit"], place["file"]) for place in result["held"]] == [(old, f"follow_ups/{id_}.toml")]
-    assert str(filled) in result["held"][0]["text"]
+    assert f"in {filled}/src".startswith(result["held"][0]["text"])
     assert old[:10] in baton("outgoing").out
 
 
