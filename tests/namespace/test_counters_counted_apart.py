@@ -120,7 +120,7 @@ def test_reverting_a_session_subtracts_its_own_counts(
     assert records(ada) == alone
     undo_revision(as_another_session(ada), ada.clock())
     assert counts(ada) == [3] * 5
-    redo(as_another_session(ada), ada.clock())
+    redo(as_another_session(ada), ada.clock(), yes=True)
     revert(ada, "s-ada")
     assert records(ada) == {}
 

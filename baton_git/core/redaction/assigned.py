@@ -35,7 +35,7 @@ _NAMED = (
 (`ENV PASSWORD …`), or if a quoted value and a `;` follow. The gap can be a line break with an indented value."""
 
 _QUOTED = (
-    r"[brfu]?\"(?P<double>[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+)\"|[brfu]?'(?P<single>[^'\\\n]*+(?:\\.[^'\\\n]*+)*+)'"
+    r"[brfuN]?\"(?P<double>[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+)\"|[brfuN]?'(?P<single>[^'\\\n]*+(?:\\.[^'\\\n]*+)*+)'"
     r"|`(?P<back>[^`\n]*+)`"
     r"|\\++\"(?P<escaped>[^\"\n]*+)(?<=\\)\"|\\++'(?P<escaped1>[^'\n]*+)(?<=\\)'"
 )

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 _PASSWORDS = (
-    r"passw(?:or)?d|passwort|pass[_ -]?phrase|passcode|pwd|secret|kennwort|mot[_ -]de[_ -]passe|motdepasse|mdp(?![a-z])"
-    r"|contrase[ñn]a|senha(?![a-z])|palavra[_ -]passe|wachtwoord|l[öo]senord|adgangskode|passord|salasana"
+    r"passw(?:or)?d|passwort|pass[_ -]?phrase|passcode|pwd|(?<!\d\d\d:)secret|kennwort|mdp(?![a-z])"
+    r"|mot[_ -]de[_ -]passe|motdepasse|contrase[ñn]a|senha(?![a-z])|palavra[_ -]passe|wachtwoord|l[öo]senord"
+    r"|adgangskode|passord|salasana"
     r"|has[łl]o(?![a-z])|heslo(?![a-z])|jelsz[óo]|[şs]ifre(?![a-z])|lozinka|geslo(?![a-z])"
-    r"|parol[aă](?:[ _-]d'ordine)?(?![a-ză])"
+    r"|parol[aă](?:sı|[ _-]d'ordine)?(?![a-ză])"
     r"|парол[ья]|лозинка|κωδικ[όο]ς|密[码碼]|口令|パスワード|暗証番号|비밀번호|암호|mật khẩu"
     r"|รหัสผ่าน|पासवर्ड|סיסמה|كلمة (?:المرور|السر)"
 )
@@ -26,15 +27,17 @@ _KEYS = (
     r"|(?:api|app|application|auth|service|account|db|database|priv|private|client|access|encryption|signing|master"
     r"|storage|license|licence|consumer|shared|subscription|webhook|hmac|admin|deploy|integration|server|write|ingest"
     r"|insert|platform|publish|project|user|verification|global|secret|security|session|cookie|jwt|preshared|host"
-    r"|management|publishing|rest|search|query|function)[_-]?key|(?:api|access|secret|auth) key(?![a-z])"
-    r"|(?<![a-z])salt(?![a-z])|app[_-]certificate|api[_-]?hash|(?:bind|root|ldap|my)_?pw(?![a-z])"
+    r"|management|validation|decryption|publishing|rest|search|query|function)[_-]?key"
+    r"|(?:api|access|secret|auth) key(?![a-z])|(?<![a-z])salt(?![a-z])|app[_-]certificate|api[_-]?hash|(?:bind"
+    r"|root|ldap|my)_?pw(?![a-z])"
 )
 _NO_POSITION = r"(?<!page_)(?<!page-)(?<!next_)(?<!next-)(?<!continuation_)(?<!cursor_)(?<!sync_)(?<!cancel_)"
 """Words before `token` that make it a position in a list instead of a secret."""
 _RANDOM = (
     rf"{_NO_POSITION}token(?![a-rt-z])|"
     r"credential|_auth(?![a-z])|_pat(?![a-z])|(?-i:[A-Z0-9]_KEY(?![A-Za-z]))|_pw(?![a-z])"
-    r"|(?<![a-z])(?:dsn|psk|clave|chave|chiave|cl[ée]|sleutel|nyckel|klucz|ключ|токен)(?![a-zа-я])|schl[üu]e?ssel(?![a-z])"
+    r"|(?<![a-z])(?:dsn|psk|clave|chave|chiave|cl[ée]|sleutel|nyckel|klucz|ключ|токен)(?![a-zа-я])"
+    r"|schl[üu]e?ssel(?![a-z])"
     r"|密[钥鑰]|令牌|トークン|秘密鍵|토큰"
     r"|(?-i:(?<![\w-])(?!Idempotency|Cache|Surrogate|Partition|Sort|Public|Primary|Foreign|Sec|Registry|Access-Control)"
     r"[A-Z][A-Za-z]{1,30}-(?:Key|Auth)(?![\w-]))"

@@ -18,6 +18,7 @@ _PLACEHOLDER = r"""(?ix)
     | your [a-z_-]* \Z
     | (?: .{0,40} [^a-z0-9] )? (?: change | replace | fill | rotate ) [-_ ]? (?: me | this | it | in ) \b
     | .{0,40} (?: placeholder | redacted | dummy | [x*•]{6} | … )
+    | (?-i: .{0,60} EXAMPLE (?:KEY)? \Z )
     | .{0,40} [-_] \.{3} | \.{3} | (?: user_? | db_? )? (?: password | passwd | pass | pwd | secret | token ) \Z
     | (?: .{0,40} [^a-z0-9] )? example (?: [^a-z0-9] | \Z )
 """
@@ -30,6 +31,7 @@ _NO_VALUE = r"""(?ix)
       | disabled | masked | encrypted | pending | valid | active | external | internal | managed | public | private
       | obligator(?:io|ia|isk|y) | obligatoire | obrigatóri[oa] | verplicht | pflichtfeld | erforderlich | wymagan[eya]
       | povinn[éýá] | påkrævd | krävs | richiest[oa] | requis(?:e)? | requerid[oa]
+      | postgres | root | guest | admin | mysql | redis | rabbitmq | minioadmin | test(?:ing|123)? | changeit | letmein
       | falsch | vergessen | oublié | siehe | voir
       | обязательно | обязателен | 必填 | 必須 | 必要 | 필수
       | … | \*+ | \.+ | -+ | _+ | \#+ ) [,;.]* \Z
@@ -37,7 +39,7 @@ _NO_VALUE = r"""(?ix)
     | (?: self | os | process | config | settings | env | ctx | this | args | options | params | request | vars | var
         | local | data | secrets | inputs | github | steps | props | state | cfg | conf | opts ) [.\[]
     | [a-z_][\w.]* [(\[{]                                                            # a call, a type: Optional[str]
-    | [a-z_]+ (?: \.[a-z_]+ )+ \Z | [a-z_]\w*(?:->|::)\w | @[\w.]+ \Z                # an attribute
+    | [a-z_]+ (?: \.[a-z_]+ )+ \Z | [a-z_]\w{0,30}(?:->|::)\w | @[\w.]+ \Z                # an attribute
     | (?: [a-z]+[_.-] ){0,20} (?: password | passwd | pwd | secret | token | key | credential )s? \Z   # client_secret
     | (?: pass | pw | credential ) s? \Z | [a-z]+(?-i: Password | Secret | Token | Key | Pass ) \Z
     | (?: ~ | \.{0,2} ) / (?: [\w.@-]{0,30} / )* [\w.@-]{0,30} \Z                               # a path
