@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def test_a_rename_killed_at_any_step_is_settled_by_a_command(
     steps = seen_by_doctor = 0
     for number in range(0, MOST, every):
         top = filled.write(tmp_path / "killed" / str(number) / "work")
-        if not kill_before(number, lambda top=top: rename(top, "work", "shop")):
+        if not kill_before(number, partial(rename, top, "work", "shop")):
             break
         steps += 1
         was_begun = bool(PendingRenames(top / ".git").all())
@@ -134,7 +135,7 @@ def test_a_rename_on_a_remote_is_finished_there_too(baton: Baton, git: Git, top:
 def test_doctor_finishes_an_interrupted_rename(baton: Baton, filled: FolderCopy, tmp_path: Path):
     for number in range(3, MOST, 8):
         top = filled.write(tmp_path / "fixed" / str(number) / "work")
-        if not kill_before(number, lambda top=top: rename(top, "work", "shop")):
+        if not kill_before(number, partial(rename, top, "work", "shop")):
             break
         if PendingRenames(top / ".git").all():
             baton("doctor", "leftovers", "--fix", "--yes", cwd=top)

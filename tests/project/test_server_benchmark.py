@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import server  # a script, whose folder is only now on the path
-
-    yield server
+    yield importlib.import_module("server")  # a script, whose folder is only now on the path
     for name in ("server", "measuring"):
         sys.modules.pop(name, None)
 

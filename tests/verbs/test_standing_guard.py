@@ -48,10 +48,10 @@ from baton_git.verbs.work_items.patterns import (
 PERSON = Vouched("Ada", "typed")
 CHECK = {"method": "file_exists", "path": "readme"}
 KEYS = tuple(
-    Key(*name.split())
-    for name in (
-        "open_loop OL-1", "follow_up FU-1", "follow_up FU-2", "pattern PAT-1", "pattern PAT-2", "pattern PAT-3",
-        "rule PAT-2", "active_decision DEC-1", "active_decision DEC-2",
+    Key(kind, id_)
+    for kind, id_ in (
+        ("open_loop", "OL-1"), ("follow_up", "FU-1"), ("follow_up", "FU-2"), ("pattern", "PAT-1"), ("pattern", "PAT-2"),
+        ("pattern", "PAT-3"), ("rule", "PAT-2"), ("active_decision", "DEC-1"), ("active_decision", "DEC-2"),
     )
 )  # fmt: skip
 """Records that a person confirmed. PAT-2 is a rule, and PAT-3 has a proposed rule."""
@@ -167,7 +167,7 @@ def write_without(ws: Workspace, op: str = "write") -> None:
     """Write a document that lacks every confirmed pattern and decision and changes the others."""
     data = read_document(ws).baton
     assert data is not None
-    lists = {
+    lists: dict[str, Any] = {
         "open_loops": [{**loop, "action": "Broke it"} for loop in data["open_loops"]],
         "follow_ups": [{**item, "item": "Something else"} for item in data["follow_ups"]],
         "patterns": [{**data["patterns"][0], "what": "right port", "status": "dismissed"}],

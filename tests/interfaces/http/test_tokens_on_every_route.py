@@ -134,12 +134,9 @@ def test_health_tells_the_store_only_to_a_caller_with_a_token(site: Site) -> Non
     site.token = API
     app, plain = application(site), {"status": "ok", "service": "session-baton"}
     store = {"repository": str(site.repository.common_dir), "namespace": "shop"}
-    for headers, told in (
-        ({}, {}),
-        ({"authorization": "Bearer wrong"}, {}),
-        ({"authorization": f"Bearer {API}"}, store),
-    ):
-        status, _, body = ask(app, "GET", "/health", **headers)
+    for authorization, told in ((None, {}), ("Bearer wrong", {}), (f"Bearer {API}", store)):
+        headers = {} if authorization is None else {"authorization": authorization}
+        status, _, body = ask(app, "GET", "/health", b"", **headers)
         assert (status, json.loads(body)) == (200, {**plain, **told})
     agent = site.agents.register("zero", "other", "2026-11-27T10:00:00Z")
     told_agent = json.loads(ask(app, "GET", "/health", authorization=f"Bearer {agent}")[2])

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -384,7 +385,7 @@ def test_a_write_of_a_session_that_never_reads_costs_the_same_after_many_writes(
     for number in range(150):
         item = {"id": make_id(number), "item": f"Item {number}", "reason": "later", "first_seen": "s0"}
         data = document(f"s{number % 2}", follow_ups=[item])
-        calls.append(count_calls(lambda data=data: write_document(ws, NOW, data)))
+        calls.append(count_calls(partial(write_document, ws, NOW, data)))
     state = ws.branch.read().state
     assert len(state.ids("follow_up", archived=True)) + len(state.ids("conflict")) > 100
     assert min(calls[-20:]) <= 1.3 * min(calls[20:40])
