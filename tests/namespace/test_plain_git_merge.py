@@ -11,6 +11,7 @@ import pytest
 from machines import REF, Machine, loop, sync_until_equal
 
 from baton_git.core.names import Oid
+from baton_git.git.store import TreeEntry
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.verbs.upkeep.validation import validate_branch
@@ -188,6 +189,28 @@ def test_a_broken_side_never_removes_the_change_of_the_other(person: Person, bro
     fine = loop("OL-7")
     done = merge_file(person.ada.store, "open_loops/OL-7.toml", fine, broken, fine + b'colour = "red"\n')
     assert b'colour = "red"' in done.text or any(b"red" in text for text in done.other_files.values())
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_git_merge_takes_over_a_mode_that_a_sync_may_drop_and_validate_names_the_file(
+    person: Person, here: bool
+) -> None:
+    """git merges the modes itself, and the merge driver only the content. A sync keeps the modes of the first side, and
+    says so (tests/namespace/sync/test_file_modes.py)."""
+    path = "follow_ups/FU-1.toml"
+    changing, other = (person.ada, person.bob) if here else (person.bob, person.ada)
+    changing.by_hand({path: TreeEntry(Oid(changing.git("rev-parse", f"{REF}:{path}")), False, 0o100755)})
+    for _ in range(4):
+        other.defer("FU-1")
+    wanted = person.fetch_and_merge_as_a_sync()
+    person.git("merge", "-q", "--no-edit", "refs/other")
+    assert person.git("ls-tree", "HEAD", path).startswith("100755 ")
+    assert person.git("rev-parse", "HEAD^{tree}").strip() != wanted
+    assert person.ada.get("follow_up", "FU-1").defer_count == 4
+    assert [file.path for file in validate_branch(person.ada.ws) if file.faults] == [path]
+    person.ada.sync()
+    notes = person.bob.sync().notes
+    assert [note.startswith(f"the mode 100755 of {path} ") for note in notes] == ([True] if here else [])
 
 
 def test_files_that_are_not_records_are_merged_by_git(person: Person) -> None:

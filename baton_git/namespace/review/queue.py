@@ -19,6 +19,7 @@ from baton_git.git.store import Edit, ObjectDraft
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import REJECTED, read_revision_number
 from baton_git.namespace.file_merge import KIND, entry_at
+from baton_git.namespace.file_modes import describe_modes
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_commit import base_tree, create_merge_commit, merge_trees
 from baton_git.namespace.review.state import ReviewState
@@ -50,12 +51,14 @@ class ReviewQueue(NamedTuple):
 
 
 class ReviewResult(NamedTuple):
-    """The result of a review: the ids of accepted and rejected records, the number still waiting, and the local tip."""
+    """The result of a review: the ids of accepted and rejected records, the number still waiting, the local tip, and
+    what became of changed modes of record files, described for people."""
 
     accepted: tuple[str, ...]
     rejected: tuple[str, ...]
     remaining: int
     commit: Oid | None
+    notes: tuple[str, ...] = ()
 
 
 def load_review_queue(branch: Branch, remote: str) -> ReviewQueue | None:
@@ -228,7 +231,21 @@ class _Review:
             return None
         self._remember_choice(chosen, rejected, stamp)
         ids = [tuple(item.id for item in items) for items in (chosen.accepted, chosen.rejected)]
-        return ReviewResult(ids[0], ids[1], len(chosen.remaining), new_tip)
+        notes = self._describe_modes(chosen, new_tip)
+        return ReviewResult(ids[0], ids[1], len(chosen.remaining), new_tip, notes)
+
+    def _describe_modes(self, chosen: _ChosenRecords, new_tip: Oid) -> tuple[str, ...]:
+        """Describe what became of the changed modes of the accepted files; with the last decision, of all others, too,
+        because files of which only the mode changed never wait."""
+        accepted, rejected = (
+            {path for item in items for path in item.paths} for items in (chosen.accepted, chosen.rejected)
+        )
+        after = self.store.folder(self.store.commit(new_tip).tree)
+        base, *sides = (self.draft.folder(tree) for tree in (self.base, self.ours_tree, self.theirs_tree))
+        is_last = not chosen.remaining
+        return describe_modes(
+            base, sides, after, is_meant=lambda path: path in accepted or (is_last and path not in rejected)
+        )
 
     def _check(self, accepted: Collection[WaitingRecord]) -> None:
         """Raise NotAllowed if an accepted file is unsafe (`find_unsafe_files`), or if too many files changed."""

@@ -12,6 +12,7 @@ from baton_git.core.state import State
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import parse_entry, read_revision_number
+from baton_git.namespace.file_modes import describe_merged_modes
 from baton_git.namespace.ingest.unreadable import find_new_unreadable
 from baton_git.namespace.merge_commit import create_merge_commit, merge_trees
 from baton_git.namespace.revision import CommitStamp
@@ -32,6 +33,7 @@ class Integration:
         conflicts: the ids of new conflict records.
         renamed: the new ids of records whose id was taken, by old id.
         problems: unreadable records and changed immutable fields, described for people.
+        notes: what became of changed modes of record files, described for people.
         checked_out_at: a work tree that has the branch checked out.
     """
 
@@ -40,6 +42,7 @@ class Integration:
     conflicts: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     checked_out_at: str | None = None
 
 
@@ -57,8 +60,10 @@ def integrate(branch: Branch, accepted: Oid | None, tips: BranchTips, stamp: Com
         if step is None:
             return replace(integration, tip=tip)
         if branch.advance(step.draft, tip, step.commit, stamp, by="sync"):
+            assert accepted is not None
             received = count_commits(branch.store, accepted, tips.local)
-            return _describe_step(branch, replace(integration, received=received), tip, step)
+            notes = describe_merged_modes(branch.store, tip, accepted, step.commit)
+            return _describe_step(branch, replace(integration, received=received, notes=notes), tip, step)
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
 
 

@@ -14,6 +14,7 @@ from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
 from baton_git.git.remotes import Push, PushAccepted, PushOvertaken, PushRefused, Remote
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.file_modes import describe_merged_modes
 from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.fetch import FetchResult, PurgedTip, fetch_and_check
 from baton_git.namespace.ingest.trees import check_changed
@@ -311,9 +312,10 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
     if resets and not dry_run:
         assert theirs is not None
         _record_received(branch, tips, theirs, terms)
-        local, backup = reset_to_theirs(branch, tips, stamp)
+        before, (local, backup) = tips.local, reset_to_theirs(branch, tips, stamp)
         tips = tips._replace(local=local, seen=None)
-        notes = (f"reset to {branch.ref} of the remote; the previous state is kept as {backup}",)
+        modes = describe_merged_modes(store, before, theirs, local)
+        notes = (f"reset to {branch.ref} of the remote; the previous state is kept as {backup}", *modes)
     plan = plan_sync(branch, tips, terms) if not (resets and dry_run) else Plan(())
     outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *plan.actions), waiting=plan.waiting)
     outcome = replace(outcome, notes=(*outcome.notes, *notes))
@@ -378,6 +380,7 @@ def _add_integration(outcome: SyncOutcome, integration: Integration) -> SyncOutc
         conflicts=(*outcome.conflicts, *integration.conflicts),
         renamed={**(outcome.renamed or {}), **integration.renamed},
         problems=(*outcome.problems, *integration.problems),
+        notes=tuple(dict.fromkeys((*outcome.notes, *integration.notes))),
         checked_out_at=integration.checked_out_at or outcome.checked_out_at,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,7 +18,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.revisions.history import files_at
-from baton_git.verbs.upkeep.validation import ValidatedFile, validate_branch
+from baton_git.verbs.upkeep.validation import MODE, ValidatedFile, validate_branch
 
 NAMED = 5
 """Maximum number of files or claims that are named; the others are only counted."""
@@ -31,10 +32,14 @@ SKEW = timedelta(minutes=5)
 
 
 def check_records(examination: Examination) -> Iterator[Diagnostic]:
-    """Find files of the branch that are not readable records. The repair restores their last readable version."""
+    """Find files of the branch that are not readable records. The repair restores their last readable version.
+
+    Readable records whose files have another mode than 100644 are found, too; a person must correct them.
+    """
     ws = examination.ws
     files = list(validate_branch(ws))
-    faulty = [file for file in files if file.faults]
+    odd = [file for file in files if file.faults and file.faults[0].path == MODE]
+    faulty = [file for file in files if file.faults and file.faults[0].path != MODE]
     readable = _find_readable(ws, [file.path for file in faulty])
     for file in faulty[:NAMED]:
         yield _describe_file(ws, file, readable.get(file.path))
@@ -42,8 +47,23 @@ def check_records(examination: Examination) -> Iterator[Diagnostic]:
         rest = {file.path: readable[file.path] for file in faulty[NAMED:] if file.path in readable}
         text = f"{count_noun(len(faulty) - NAMED, 'more file')} cannot be read"
         yield Diagnostic("error", text, advice="baton validate", repair=_restore(rest) if rest else None)
+    if odd:
+        yield _describe_modes(ws, odd)
     if not faulty:
         yield ok(f"{count_noun(len(files), 'file')}, all can be read")
+
+
+def _describe_modes(ws: Workspace, odd: list[ValidatedFile]) -> Diagnostic:
+    more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
+    named = ", ".join(file.path for file in odd[:NAMED])
+    ref, paths = shlex.quote(ws.branch.ref), shlex.join(file.path for file in odd[:NAMED])
+    return Diagnostic(
+        "warning", f"{count_noun(len(odd), 'record file')} with another mode than 100644: {named}{more}",
+        "chmod and git commit in a work tree of the branch, or another program; a merge may drop such a mode",
+        f"git worktree add --detach ../modes {ref} && git -C ../modes update-index --chmod=-x {paths} && "
+        "git -C ../modes commit --no-verify -m 'Correct the modes of files' && "
+        f"git update-ref {ref} $(git -C ../modes rev-parse HEAD HEAD~1) && git worktree remove --force ../modes",
+    )  # fmt: skip
 
 
 def _describe_file(ws: Workspace, file: ValidatedFile, readable: tuple[Oid, bytes] | None) -> Diagnostic:

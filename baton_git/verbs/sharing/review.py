@@ -91,6 +91,7 @@ class Decided(Result):
     rejected: list[str] = Field(description="The ids of rejected records.")
     remaining: int = Field(description="The number of records that still wait.")
     commit: str | None = Field(description="The new tip of the branch.", examples=[COMMIT])
+    notes: list[str] = Field([], description="What became of changed modes of record files.")
 
 
 @verb(
@@ -152,7 +153,7 @@ def make_decided(remote: str, outcome: ReviewResult) -> Decided:
     """Return the outcome of a review as a result."""
     return Decided(
         remote=remote, accepted=list(outcome.accepted), rejected=list(outcome.rejected), remaining=outcome.remaining,
-        commit=outcome.commit,
+        commit=outcome.commit, notes=list(outcome.notes),
     )  # fmt: skip
 
 

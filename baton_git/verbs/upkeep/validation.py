@@ -17,6 +17,7 @@ from baton_git.core.isolation import UnshownRecord
 from baton_git.core.state import Key, Unreadable
 from baton_git.core.times import from_seconds
 from baton_git.core.verb import READS, Input, Option, verb
+from baton_git.namespace.file_modes import EXPECTED, find_other_mode
 from baton_git.namespace.provenance.judgement import UnvouchedClaim
 from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
 from baton_git.namespace.revision import Revision
@@ -25,6 +26,8 @@ from baton_git.systems import find_document, list_documents
 
 FAULTY = 1000
 """Maximum number of files with faults in a result."""
+MODE = "mode"
+"""The path of the fault of a readable record file that has another mode than record files have."""
 
 
 class ValidatedFile(NamedTuple):
@@ -189,12 +192,18 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedF
             continue
         entry = revision.state.entry(key)
         name = f"archived {key.kind}" if key.archived else key.kind
-        yield ValidatedFile(path, name, (Fault("", entry.why),) if isinstance(entry, Unreadable) else ())
+        unreadable = Fault("", entry.why) if isinstance(entry, Unreadable) else None
+        fault = unreadable or _check_mode(find_other_mode(root, path))
+        yield ValidatedFile(path, name, (fault,) if fault is not None else ())
     for record in _find_unshown(ws, revision):
         yield ValidatedFile("(brief)", "brief", (Fault(record.path, record.why),))
     faults = _find_document_faults(revision)
     if faults:
         yield ValidatedFile("(document)", "baton", faults)
+
+
+def _check_mode(mode: int | None) -> Fault | None:
+    return None if mode is None else Fault(MODE, f"is {mode:o}, but {EXPECTED}")
 
 
 def _find_unshown(ws: Workspace, revision: Revision) -> Iterator[UnshownRecord]:

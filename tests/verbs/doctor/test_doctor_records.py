@@ -66,6 +66,27 @@ def test_files_that_are_not_named_are_counted(made: Path, git: Any, findings: An
     assert findings("records", code=1)[-1]["summary"] == "2 more files cannot be read"
 
 
+def test_the_commands_for_a_record_file_with_another_mode_correct_it(
+    made: Path, baton: Any, git: Any, findings: Any
+) -> None:
+    top = made.parent
+    git(top, "worktree", "add", "-q", "../tree", BRANCH.removeprefix("refs/heads/"))
+    tree = top.with_name("tree")
+    (path,) = [path for path in git(top, "ls-tree", "-r", "--name-only", BRANCH).split() if "follow_ups" in path]
+    (tree / path).chmod(0o755)
+    git(tree, "commit", "-qam", "chmod")
+    git(top, "worktree", "remove", "../tree")
+    odd, fine = findings("records")
+    assert (odd["severity"], odd["repair"], fine["severity"]) == ("warning", None, "ok")
+    assert odd["summary"] == f"1 record file with another mode than 100644: {path}"
+    done = baton("validate", code=1)
+    assert f"{path}: mode: is 100755, but record files have mode 100644" in f"{done.out}{done.err}"
+    subprocess.run(odd["advice"], shell=True, cwd=top, check=True, capture_output=True)
+    assert [finding["severity"] for finding in findings("records")] == ["ok"]
+    baton("validate")
+    assert not top.with_name("modes").exists()
+
+
 def test_unconfirmed_claims_are_a_warning(made: Path, git: Any, findings: Any) -> None:
     rule = (Path(__file__).parents[3] / "formats/rule/valid/PAT-001.md").read_text()
     commit_by_hand(git, made.parent, "rules/PAT-001.md", rule)

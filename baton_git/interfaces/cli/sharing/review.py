@@ -164,7 +164,7 @@ def _ask(app: App, ws: Workspace, name: str, queue: ReviewQueue) -> None:
 
 def _render_decided(app: App, name: str, done: ReviewResult) -> None:
     app.answer(make_decided(name, done).as_data(), "")
-    app.say(f"{len(done.accepted)} accepted, {len(done.rejected)} rejected, {done.remaining} left")
+    app.say(f"{len(done.accepted)} accepted, {len(done.rejected)} rejected, {done.remaining} left", *done.notes)
     if done.rejected:
         app.say("the next sync reverts the rejected changes for everybody")
     if not done.remaining:
