@@ -46,7 +46,7 @@ from baton_git.namespace.commit_log import (
     load_entry,
     read_revision_number,
 )
-from baton_git.namespace.last_tip import read_tip
+from baton_git.namespace.last_tip import is_revision, read_tip
 from baton_git.namespace.local_places import LocalPlaces
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.namespaces import find_fetched, make_missing_error
@@ -422,15 +422,20 @@ class Branch:
         """
         if by == "caller" and expected is not None:
             with self.store.expose(draft):
-                guard.refuse_losses(self, self.revision_at(expected), self.revision_at(new).state, stamp.caller)
+                guard.refuse_losses(self, self._replaced(expected), self.revision_at(new).state, stamp.caller)
         record_draft(self.ledger, draft, source)
         moved = self.store.publish(draft, self.ref, expected, new, stamp.reflog_entry(), keep=True)
         if moved and expected is None:
             GoneNamespaces(self.store.repository.common_dir).clear(self.namespace)
         if moved:
-            before = self.revision_at(expected).state if expected is not None else State()
+            before = self._replaced(expected).state if expected is not None else State()
             self.update_markers(before, self.revision_at(new).state)
         return moved
+
+    def _replaced(self, commit: Oid) -> Revision:
+        """Return the revision at the tip that another one replaces; an empty one if another program put a commit
+        there that is no revision of baton."""
+        return self.revision_at(commit) if is_revision(self.store, commit) else Revision(self.namespace, State())
 
     def update_markers(self, before: State, after: State) -> None:
         """Update the marker files that let hooks skip unchanged namespaces."""

@@ -11,6 +11,7 @@ import shlex
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
+from baton_git.core import layout
 from baton_git.core.errors import BatonError, BranchMoved, Busy, Corrupt, InvalidName, StoreError
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import one_line
@@ -24,21 +25,30 @@ BACKUP = "refs/baton-backup/"
 """The backups of branches that baton reset or deleted, one folder for each namespace."""
 
 
+Change = Literal["deleted", "older", "different", "unclear", "foreign"]
+
+
 class MovedBranch(NamedTuple):
     """A branch that another program moved.
 
     Attributes:
         change: `deleted`; `older`: it was moved back; `different`: it does not have the known tip in its history;
-            `unclear`: its history is cut off, as in a shallow clone.
+            `unclear`: its history is cut off, as in a shallow clone; `foreign`: its tip is no revision of baton, such
+            as a commit of the project, or one that removed `format.toml`.
         known: the last known tip.
         now: the present tip; None if the branch is gone.
     """
 
     namespace: Namespace
     ref: str
-    change: Literal["deleted", "older", "different", "unclear"]
+    change: Change
     known: Oid
     now: Oid | None
+
+    @property
+    def newest(self) -> Oid:
+        """The present tip if it is a revision of baton; otherwise the last known one."""
+        return self.known if self.now is None or self.change == "foreign" else self.now
 
 
 def read_tip(store: Store, prefix: str, namespace: Namespace) -> Oid | None:
@@ -62,7 +72,7 @@ def read_tip(store: Store, prefix: str, namespace: Namespace) -> Oid | None:
             describe_move(store, moved), hint=_describe_choice(moved), namespace=str(namespace), ref=ref,
             change=moved.change, known=moved.known, now=moved.now,
         )  # fmt: skip
-    if tip is not None and kept is not None and (tip == store.ref_files.noted(ref) or _contains(store, tip, kept)):
+    if tip is not None and kept is not None and (tip == store.ref_files.noted(ref) or _follows(store, tip, kept)):
         accept_tip(store, ref, tip)
     return tip
 
@@ -155,11 +165,13 @@ def _choose_newest(store: Store, kept: Oid | None, noted: Oid | None) -> Oid | N
     return kept
 
 
-def _relate(store: Store, known: Oid, tip: Oid) -> Literal["older", "different", "unclear"] | None:
+def _relate(store: Store, known: Oid, tip: Oid) -> Change | None:
     """Return how a tip relates to the last known one; None if it contains that, or is damaged, which others report."""
-    if not store.is_stored(known):
-        return "different"
     try:
+        if store.is_stored(tip) and not is_revision(store, tip):
+            return "foreign"
+        if not store.is_stored(known):
+            return "different"
         if not store.is_stored(tip) or store.is_ancestor(known, tip):
             return None
         if store.is_ancestor(tip, known):
@@ -169,10 +181,19 @@ def _relate(store: Store, known: Oid, tip: Oid) -> Literal["older", "different",
     return "unclear" if store.is_shallow else "different"
 
 
-def _contains(store: Store, tip: Oid, commit: Oid) -> bool:
-    """Return whether a tip is there and contains a commit."""
+def is_revision(store: Store, commit: Oid) -> bool:
+    """Return whether a commit is a revision of baton, whoever made it.
+
+    Raises:
+        Corrupt: the commit or its tree cannot be read.
+    """
+    return layout.FORMAT_FILE in store.folder(store.commit(commit).tree).entries()
+
+
+def _follows(store: Store, tip: Oid, commit: Oid) -> bool:
+    """Return whether a tip is there, is a revision of baton and contains a commit."""
     with suppress(Corrupt):
-        return store.is_stored(tip) and store.is_ancestor(commit, tip)
+        return store.is_stored(tip) and is_revision(store, tip) and store.is_ancestor(commit, tip)
     return False
 
 
@@ -197,6 +218,8 @@ def describe_move(store: Store, moved: MovedBranch) -> str:
         "older": f"another program than baton moved its branch {branch} back from {known} to {now}",
         "different": f"another program than baton moved its branch {branch} to {now}, which does not contain "
         f"the last known {known}",
+        "foreign": f"another program than baton moved its branch {branch} to {(moved.now or '')[:10]}, which is no "
+        f"revision of baton; last known: {known}",
         "unclear": f"another program than baton moved its branch {branch} to {now}, and its history is cut off, so it "
         f"may not contain the last known {known}",
     }[moved.change]
@@ -219,6 +242,8 @@ def describe_move(store: Store, moved: MovedBranch) -> str:
 def _describe_choice(moved: MovedBranch) -> str:
     if moved.change == "deleted":
         return f"if it shall stay deleted: baton namespace delete {_argument(moved)}"
+    if moved.change == "foreign":
+        return f"if nobody needs the namespace any more: baton namespace delete {_argument(moved)}"
     return f"if it shall stay where it is: baton namespace accept {_argument(moved)}"
 
 

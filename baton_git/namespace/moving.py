@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
+from baton_git.core import layout
 from baton_git.core.errors import Busy, NotAllowed, NotFound
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.state import State
@@ -173,6 +174,8 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
             forget_kept(branch, environment)
             PendingRenames(branch.store.repository.common_dir).forget(branch.namespace)
             return backup
+        if moved.change == "foreign":
+            return _delete_foreign(branch, moved.now, backup, stamp, environment)
         accept_move(branch, moved, stamp)
     branch.check_exists()
     for _ in range(_ATTEMPTS):
@@ -189,6 +192,26 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
             return backup
     gone.clear(branch.namespace)
     raise _busy(branch)
+
+
+def _delete_foreign(
+    branch: Branch, tip: Oid, backup: str | None, stamp: CommitStamp, environment: Mapping[str, str]
+) -> str | None:
+    """Delete a branch whose tip is no revision of baton, with a backup ref of that commit; return `backup`.
+
+    Raises:
+        Busy: the branch was moved again meanwhile.
+        StoreError, WriteFailed: the branch cannot be deleted.
+    """
+    gone = GoneNamespaces(branch.store.repository.common_dir)
+    create_backup(branch, tip, stamp)
+    gone.note(branch.namespace, None)
+    if not delete_ref(branch, branch.ref, tip, environment):
+        gone.clear(branch.namespace)
+        raise _busy(branch)
+    forget_kept(branch, environment)
+    PendingRenames(branch.store.repository.common_dir).forget(branch.namespace)
+    return backup
 
 
 def restore_branch(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> str | None:
@@ -214,12 +237,14 @@ def accept_move(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> str |
 
     Raises:
         NotFound: the branch was deleted.
+        NotAllowed: its tip is no revision of baton.
         Protected: the last known tip has records that a person confirmed, and the caller is no person.
         StoreError, WriteFailed: the branch cannot be read, or the kept ref cannot be written.
     """
     if moved.now is None:
         hint = f"to accept that: baton namespace delete {shlex.quote(branch.namespace.text)}"
         raise NotFound("namespace", str(branch.namespace), hint=hint)
+    refuse_foreign(branch, moved)
     store = branch.store
     backup = _back_up_known(branch, moved, stamp)
     if moved.change == "different" and store.is_stored(moved.known):
@@ -228,6 +253,18 @@ def accept_move(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> str |
         store.kept_refs.set(branch.ref, moved.now)
     store.ref_files.last_good.note(branch.ref, moved.now)
     return backup
+
+
+def refuse_foreign(branch: Branch, moved: MovedBranch) -> None:
+    """Raise NotAllowed if the present tip of a moved branch is no revision of baton."""
+    if moved.now is not None and moved.change == "foreign":
+        name = shlex.quote(branch.namespace.text)
+        raise NotAllowed(
+            f"{branch.namespace} cannot go on at {moved.now[:10]}: it has no {layout.FORMAT_FILE}, so it is no "
+            "revision of baton",
+            hint=f"to bring the last known revision back: baton namespace restore {name}; to give the namespace up: "
+            f"baton namespace delete {name}",
+        )
 
 
 def _back_up_known(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> str | None:
@@ -239,7 +276,8 @@ def _back_up_known(branch: Branch, moved: MovedBranch, stamp: CommitStamp) -> st
     if not branch.store.is_stored(moved.known):
         return None
     if stamp.caller.person is None:
-        after = State() if moved.now is None else branch.revision_at(moved.now).state
+        is_gone = moved.now is None or moved.change == "foreign"
+        after = State() if is_gone else branch.revision_at(moved.newest).state
         refuse_losses(branch, branch.revision_at(moved.known), after, stamp.caller)
     return create_backup(branch, moved.known, stamp)
 

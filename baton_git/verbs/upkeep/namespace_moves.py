@@ -145,7 +145,7 @@ def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) 
     moved = find_moved(branch.store, branch.prefix, branch.namespace)
     if moved is None:
         branch.check_exists()
-    kept = branch.tip() if moved is None else moved.now or moved.known
+    kept = branch.tip() if moved is None else moved.newest
     about, remote = describe_namespace(branch, kept), open_named_remote(ws, verb_input.remote)
     if remote is not None:
         check_remote(remote.remote, branch, kept)

@@ -11,7 +11,7 @@ from baton_git.core.verb import REPLACES, SETTLES, Input, Option, verb
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.extent import YES_OPTION, make_unconfirmed
 from baton_git.namespace.last_tip import find_moved
-from baton_git.namespace.moving import accept_move, restore_branch
+from baton_git.namespace.moving import accept_move, refuse_foreign, restore_branch
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.upkeep.namespace_moves import DryRun, Name, NamespaceChange, branch_named, describe_namespace
 
@@ -93,12 +93,14 @@ def accept_namespace(ws: Workspace, now: datetime, verb_input: AcceptNamespace) 
         Unconfirmed: `yes` is not set.
         NotFound: the namespace does not exist.
         BranchMoved: the branch was deleted.
+        NotAllowed: the tip of the branch is no revision of baton.
         Protected: the last known revision has records that a person confirmed, and the caller is no person.
     """
     branch = branch_named(ws, verb_input.name)
     moved = find_moved(branch.store, branch.prefix, branch.namespace)
     if moved is None:
         return _describe_unmoved(branch, dry_run=verb_input.dry_run)
+    refuse_foreign(branch, moved)
     about, backup = describe_namespace(branch, moved.now), None
     if not verb_input.dry_run:
         if not verb_input.yes:

@@ -333,3 +333,65 @@ def test_a_folder_outside_of_repositories_keeps_its_namespace(baton, git, tmp_pa
     tip = git(store, "rev-parse", ref)
     git(store, "update-ref", "-d", ref)
     assert tip[:10] in baton("list", cwd=folder / "inner", code=3).err
+
+
+def _point_at_the_project(git, top):
+    git(top, "branch", "-q", "-f", "baton/work", "main")
+
+
+def _point_at_an_empty_commit(git, top):
+    tree = git(top, "hash-object", "-t", "tree", "-w", "/dev/null")
+    git(top, "update-ref", REF, git(top, "commit-tree", tree, "-m", "orphan"))
+
+
+def _remove_the_format(git, top):
+    """Commit a tree without `format.toml` on top: the branch moves forward, and is no namespace any more."""
+    tree = git(top, "rev-parse", f"{REF}:follow_ups")
+    git(top, "update-ref", REF, git(top, "commit-tree", tree, "-p", REF, "-m", "by hand"))
+
+
+FOREIGN = {"project": _point_at_the_project, "orphan": _point_at_an_empty_commit, "forward": _remove_the_format}
+
+
+@pytest.fixture(params=FOREIGN)
+def foreign(request, git, top, tip):
+    """Move the branch to a commit that is no revision of baton; return it."""
+    FOREIGN[request.param](git, top)
+    return git(top, "rev-parse", REF)
+
+
+def test_a_branch_at_a_commit_that_is_not_batons_is_restored(baton, git, top, tip, foreign):
+    for words in (("status",), ("boot",), ("followup", "add", "C"), ("list",)):
+        said = baton(*words, code=3).err
+        assert f"to {foreign[:10]}, which is no revision of baton" in said, words
+        assert f"last known: revision 2 ({tip[:10]})" in said, words
+        assert "baton namespace restore work" in said, words
+    backup = baton("namespace", "restore", "work", "--json").json["backup"]
+    assert git(top, "rev-parse", backup) == foreign
+    assert git(top, "rev-parse", REF) == git(top, "rev-parse", KEPT_REF) == tip
+    baton("followup", "add", "C")
+
+
+def test_doctor_repairs_a_branch_at_a_commit_that_is_not_batons(baton, git, top, tip, foreign):
+    baton("doctor", "--fix", "--yes", code=None)
+    assert git(top, "rev-parse", REF) == tip
+    assert foreign in git(top, "for-each-ref", "refs/baton-backup/")
+    baton("doctor", "--undo", "--yes")
+    assert git(top, "rev-parse", REF) == foreign
+
+
+def test_a_namespace_does_not_go_on_at_a_commit_that_is_not_batons(baton, git, top, tip, foreign):
+    said = baton("namespace", "accept", "work", "--yes", code=None).err
+    assert "is no revision of baton" in said
+    assert "baton namespace restore work" in said
+    assert "baton namespace delete work" in said
+    assert (git(top, "rev-parse", REF), git(top, "rev-parse", KEPT_REF)) == (foreign, tip)
+
+
+def test_a_namespace_at_a_commit_that_is_not_batons_is_deleted(baton, git, top, tip, foreign):
+    done = baton("namespace", "delete", "work", "--yes", "--json").json
+    assert (done["commit"], done["records"]) == (tip, 2)
+    assert git(top, "rev-parse", done["backup"]) == tip
+    assert foreign in git(top, "for-each-ref", "refs/baton-backup/")
+    assert not git(top, "for-each-ref", REF)
+    assert "it was deleted on this machine" in baton("list", code=1).err
