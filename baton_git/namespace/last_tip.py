@@ -89,26 +89,31 @@ def find_moved(store: Store, prefix: str, namespace: Namespace) -> MovedBranch |
 
 
 def list_moved(store: Store, prefix: str) -> list[MovedBranch]:
-    """Return the branches below `prefix` that other programs moved, sorted by name.
-
-    Unreadable refs are left out, and branches that were deleted so long ago that their commits are gone too.
-    """
-    noted = [
-        ref
-        for ref, tip in store.ref_files.last_good.all().items()
-        if ref.startswith(prefix) and (_is_there(store, tip) or is_removed_by_filter(store, Oid(tip)))
-    ]
-    names = {*store.kept_refs.below(prefix), *store.refs(prefix), *noted}
+    """Return the branches below `prefix` that other programs moved, sorted by name. Unreadable refs are left out."""
     moved = []
-    for name in sorted(names):
+    for name in sorted({*list_remembered(store, prefix), *store.refs(prefix)}):
         with suppress(InvalidName, Corrupt):
             moved.append(find_moved(store, prefix, Namespace.from_component(name.removeprefix(prefix))))
     return [branch for branch in moved if branch is not None]
 
 
-def _is_there(store: Store, oid: str) -> bool:
+def list_remembered(store: Store, prefix: str) -> set[str]:
+    """Return the branches below `prefix` of which this machine knows a tip, whether or not they exist.
+
+    Branches that were deleted so long ago that their commits are gone too are left out.
+    """
+    noted = (
+        ref
+        for ref, tip in store.ref_files.last_good.all().items()
+        if ref.startswith(prefix) and _may_return(store, tip)
+    )
+    return {*store.kept_refs.below(prefix), *noted}
+
+
+def _may_return(store: Store, oid: str) -> bool:
+    """Return whether a noted commit is here, or git filter-repo removed it, so that a sync can bring it back."""
     with suppress(ValueError):
-        return store.is_stored(Oid(oid))
+        return store.is_stored(Oid(oid)) or is_removed_by_filter(store, Oid(oid))
     return False
 
 

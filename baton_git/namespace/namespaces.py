@@ -10,7 +10,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
 from baton_git.core.suggestions import find_near_names
 from baton_git.git.store import Store
-from baton_git.namespace.last_tip import find_moved
+from baton_git.namespace.last_tip import find_moved, list_remembered
 from baton_git.namespace.machine_state import GoneNamespaces
 from baton_git.namespace.other_prefixes import describe_other_prefix, find_other_prefix
 
@@ -22,7 +22,7 @@ def list_namespaces(store: Store, prefix: str) -> list[Namespace]:
     """
     refs = store.refs(prefix)
     names = []
-    for ref in {**store.kept_refs.below(prefix), **refs}:
+    for ref in {*list_remembered(store, prefix), *refs}:
         try:
             namespace = Namespace.from_component(ref.removeprefix(prefix))
         except InvalidName:

@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound, shorten
+from baton_git.core.errors import BatonError, BranchMoved, InvalidArgument, InvalidName, NotFound, shorten
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
@@ -40,6 +40,8 @@ TITLES = {
     422: "Invalid input", 429: "Too many attempts",
     503: "Busy", 504: "The remote did not answer",
 }  # fmt: skip
+
+BRANCH_MOVED = "Another program moved or deleted the branch"
 
 log = logging.getLogger("baton.http")
 
@@ -174,9 +176,9 @@ class PageRequest:
             return ws
         return None
 
-    def render_error(self, status: int, message: str, hint: str = "") -> Response:
+    def render_error(self, status: int, message: str, hint: str = "", title: str = "") -> Response:
         """Render the page of an error; the hint is left out if a visitor of the page cannot follow it."""
-        title = TITLES.get(status, "Something went wrong")
+        title = title or TITLES.get(status, "Something went wrong")
         back = self.address if status in (409, 503) else None
         message = sentence(message)
         if "baton " in hint and "terminal" not in hint:
@@ -335,7 +337,8 @@ def set_cookie(response: Response, request: PageRequest, visitor: Visitor | None
 
 def _render_refusal(request: PageRequest, error: BatonError) -> Response:
     status = status_of(error)
-    response = request.render_error(status, str(error), error.hint)
+    title = BRANCH_MOVED if isinstance(error, BranchMoved) else ""
+    response = request.render_error(status, str(error), error.hint, title)
     if status == 503:
         response.headers.update(RETRY_AFTER)
     return response

@@ -53,10 +53,15 @@ def next_page(text: str, fallback: str = "/") -> str:
     return text if path in REPOSITORY_PAGES or path.startswith("/n/") else fallback
 
 
+_WORD = re.compile(r"[a-z][a-z'’-]*,?(?:\s|$)")
+
+
 def sentence(text: object) -> str:
-    """Return the message of an error as a sentence."""
+    """Return the message of an error as a sentence. A first word that is a name, such as a ref, a file or a namespace
+    before a colon, stays as it is."""
     message = str(text)
-    return f"{message[:1].upper()}{message[1:]}" + ("" if message.endswith((".", "?", "!")) else ".")
+    first = message[:1].upper() if _WORD.match(message) else message[:1]
+    return f"{first}{message[1:]}" + ("" if message.endswith((".", "?", "!")) else ".")
 
 
 def command(*words: object, namespace: str | None = None) -> str:

@@ -149,3 +149,24 @@ def test_a_branch_that_another_program_moved_is_reported_on_every_page(
         text = served.client.get(page, follow_redirects=True).text
         assert tip[:10] in text, page
         assert "baton namespace restore" in text
+
+
+@pytest.mark.parametrize("lost", ["branch", "both"])
+def test_a_deleted_branch_is_an_item_of_the_inbox(baton: Any, git: Any, top: Any, serve: Any, *, lost: str) -> None:
+    some_work(baton)
+    baton("init", "--namespace", "quiet")
+    served = serve(namespace="quiet")
+    quiet = served.client.get("/?q=quiet").text
+    assert "Nothing needs your attention" in quiet
+    for ref in ("refs/heads/baton/quiet", "refs/baton-kept/heads/baton/quiet")[: 1 if lost == "branch" else 2]:
+        git(top, "update-ref", "-d", ref)
+    text = served.client.get("/?q=quiet").text
+    assert "all clear" not in text
+    assert "Nothing needs your attention" not in text
+    [item] = re.findall(r'<li class="item bad">\s*<p class="mark">.*?</li>', text, re.DOTALL)
+    assert "its branch baton/quiet was deleted by another program" in item
+    assert 'href="/doctor"' in item
+    board = served.client.get(served.path("board")).text
+    assert "Changed in the meantime" not in board
+    assert "<h1>Another program moved or deleted the branch</h1>" in board
+    assert ">quiet: its branch baton/quiet was deleted" in board

@@ -28,6 +28,8 @@ WORDS = {
     "conflict": "conflict", "review": "review", "import": "import", "rule": "rule", "proposal": "proposal",
     "unverified": "to verify",
 }  # fmt: skip
+UNREADABLE = "namespace"
+"""The kind of the item that stands for a namespace that cannot be read."""
 BAD = ("failed", "overdue", "unreadable", "conflict")
 
 
@@ -44,11 +46,13 @@ class InboxRow(NamedTuple):
         """The label of the link to the page where it is resolved; empty if the row shows its `actions` instead."""
         if _takes_approval(self.item):
             return "Approve"
+        if self.item.kind == UNREADABLE:
+            return "Repair"
         return {"conflict": "Resolve", "review": "Review", "rule": "Decide"}.get(self.item.need, "")
 
     @property
     def words(self) -> str:
-        return WORDS[self.item.need]
+        return "cannot be read" if self.item.kind == UNREADABLE else WORDS[self.item.need]
 
     @property
     def level(self) -> str:
@@ -104,7 +108,13 @@ def _read_glance(request: PageRequest, name: Namespace) -> Glance:
             ]
             return Glance(name, summarize_health(ws, now), rows, problems=ws.problems)
     except BatonError as error:
-        return Glance(name, None, (), str(error))
+        return Glance(name, None, [_describe_unreadable(name, error)], str(error))
+
+
+def _describe_unreadable(name: Namespace, error: BatonError) -> InboxRow:
+    title = str(name)
+    item = ReadyItem(need="unreadable", kind=UNREADABLE, id=title, title=title, why=str(error), command="baton doctor")
+    return InboxRow(name, item, "/doctor", ())
 
 
 def _list_quick_actions(state: State, item: ReadyItem) -> Sequence[tuple[str, PageAction]]:
