@@ -228,14 +228,18 @@ def _describe_decision(decision: ActiveDecision) -> str:
 
 
 def proposal_line(decision: ActiveDecision, proposed: Sequence[ActiveDecision], judge: BriefJudge) -> str:
-    """Return the line of a decision in force that others are proposed to replace: one line for all of them."""
+    """Return the line of a decision in force that others are proposed to replace: one line for all of them.
+
+    What is in force comes first, so that nothing that cuts the line hides it.
+    """
     ids = " and ".join(quote_id(other.id) for other in proposed)
     words = {judge.word(key_of(other)) for other in proposed}
-    labels = f"{', '.join(sorted(words))}; {decision.id}: {judge.word(key_of(decision))}"
+    labels = f"{judge.word(key_of(decision))}; {ids}: {', '.join(sorted(words))}"
     new = " · or ".join(one_line(_describe_decision(other), LINE // 2) for other in proposed)
-    held = f"until a person confirms it, this holds: {one_line(_describe_decision(decision), LINE // 2)}"
+    held = one_line(_describe_decision(decision), LINE // 2)
     claims = one_line(", ".join(filter(None, (labels, judge.claim(decision), judge.aging(decision)))), LINE)
-    return f"- {ids}, proposed to replace {quote_id(decision.id)} [{claims}] {held} · proposed: {one_line(new, LINE)}"
+    id_ = quote_id(decision.id)
+    return f"- {id_} [{claims}] {held} · {ids}, proposed to replace {id_}: {one_line(new, LINE)}"
 
 
 def rule_line(rule: Rule, judge: BriefJudge) -> str:

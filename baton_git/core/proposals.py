@@ -1,7 +1,7 @@
 """Decisions that are proposed to replace others, and wait until a person settles them.
 
 A decision names in `replaces` the one that it is to replace. That one stays in force. Wherever decisions are told, the
-pair is told as one.
+pair is told as one: what is in force, and beside it what is proposed.
 """
 
 from __future__ import annotations
@@ -26,17 +26,24 @@ class Proposals(NamedTuple):
     Attributes:
         targets: by the id of a proposed decision, the id of the one in force that it is to replace.
         by_target: the same, by the id of the one in force.
+        texts: by the id of each decision of a pair, what was decided.
     """
 
     targets: Mapping[str, str]
     by_target: Mapping[str, tuple[str, ...]]
+    texts: Mapping[str, str]
 
     def describe(self, id_: str) -> str:
         """Return what is proposed for a decision in force, such as `DEC-2, proposed to replace DEC-1`."""
         return f"{' and '.join(self.by_target[id_])}, proposed to replace {id_}"
 
+    def find_counterpart(self, id_: str) -> str:
+        """Return the other text of a pair: for a proposed decision what is in force, for that one what is proposed."""
+        target = self.targets.get(id_)
+        return self.texts[target] if target else " · or ".join(self.texts[other] for other in self.by_target[id_])
 
-NO_PROPOSALS = Proposals({}, {})
+
+NO_PROPOSALS = Proposals({}, {}, {})
 
 
 def find_proposals(state: State, judge: SupersessionJudge) -> Proposals:
@@ -54,7 +61,7 @@ def find_proposals(state: State, judge: SupersessionJudge) -> Proposals:
     by_target: dict[str, tuple[str, ...]] = {}
     for id_, target in sorted(targets.items()):
         by_target[target] = (*by_target.get(target, ()), id_)
-    return Proposals(targets, by_target)
+    return Proposals(targets, by_target, {id_: decisions[id_].what for id_ in {*targets, *by_target}})
 
 
 def _find_root(waiting: Mapping[str, str], id_: str) -> str | None:

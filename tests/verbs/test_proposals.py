@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +51,12 @@ def told(ws: Workspace) -> list[str]:
     return [line for section in sections for line in section.lines if "DEC-" in line]
 
 
+def pairs(ws: Workspace) -> list[str]:
+    """Return of each line the decision in force, and what is proposed to replace it, if anything is."""
+    lines = [(line.split(" [")[0], re.search(r" · ([^·]+, proposed to replace \S+): ", line)) for line in told(ws)]
+    return [f"{id_}: {pair[1]}" if pair else id_ for id_, pair in lines]
+
+
 def kind_of(ws: Workspace, id_: str, kind: str = "active_decision") -> str:
     return ws.judgement().label(Key(kind, id_)).kind
 
@@ -68,15 +75,17 @@ def test_a_model_proposes_and_the_pair_is_told_as_one_line(proposed: Workspace) 
     assert stored(proposed, "active_decision", "DEC-1").status == "active"
     assert stored(proposed, "active_decision", "DEC-2").replaces == "DEC-1"
     [line] = told(proposed)
-    assert line.startswith("- DEC-2, proposed to replace DEC-1 [agent; DEC-1: agent] ")
-    assert "until a person confirms it, this holds: Deploy way 1 · because reason 1" in line
-    assert "proposed: Deploy way 2 · because reason 2" in line
+    assert line == (
+        "- DEC-1 [agent; DEC-2: agent] Deploy way 1 · because reason 1"
+        " · DEC-2, proposed to replace DEC-1: Deploy way 2 · because reason 2"
+    )
 
 
 def test_list_show_and_recall_never_tell_both_as_in_force(proposed: Workspace) -> None:
-    listed = {one.id: (one.status, one.proposal) for one in list_records(proposed, NOW, kind="decisions").records}
+    records = list_records(proposed, NOW, kind="decisions").records
+    listed = {one.id: (one.status, one.proposal, one.counterpart) for one in records}
     pair = "DEC-2, proposed to replace DEC-1"
-    assert listed == {"DEC-1": ("active", pair), "DEC-2": ("proposed", pair)}
+    assert listed == {"DEC-1": ("active", pair, "Deploy way 2"), "DEC-2": ("proposed", pair, "Deploy way 1")}
     assert show_record(proposed, NOW, "DEC-1").proposal == show_record(proposed, NOW, "DEC-2").proposal == pair
     answer = find_answer(proposed, Question("which way do we deploy", 4000))
     marks = {excerpt.passage.record: excerpt.standing.mark for excerpt in answer.excerpts}
@@ -89,7 +98,8 @@ def test_an_agent_proposes_to_replace_what_a_person_confirmed(ws: Workspace) -> 
     assert supersede_decision(ws, NOW, "DEC-1", "DEC-2").proposed == "DEC-2"
     assert stored(ws, "active_decision", "DEC-1").status == "active"
     assert decide(ws, 3, replaces="DEC-1") == "DEC-3"
-    assert told(ws)[0].startswith("- DEC-2 and DEC-3, proposed to replace DEC-1 [agent; DEC-1: confirmed] ")
+    assert told(ws)[0].startswith("- DEC-1 [confirmed; DEC-2 and DEC-3: agent] Deploy way 1 ")
+    assert "DEC-2 and DEC-3, proposed to replace DEC-1: Deploy way 2" in told(ws)[0]
     assert len(told(ws)) == 1
     for change in ({"status": "superseded", "superseded_by": "DEC-2"}, {"what": "x"}):
         with pytest.raises(Protected):
@@ -102,7 +112,7 @@ def test_a_person_replaces_at_once(ws: Workspace) -> None:
     assert supersede_decision(as_person(ws), NOW, "DEC-1", "DEC-2").proposed is None
     assert stored(ws, "active_decision", "DEC-1").superseded_by == "DEC-2"
     decide(as_person(ws), 3, replaces="DEC-2")
-    assert [line.split(" [")[0] for line in told(ws)] == ["- DEC-3"]
+    assert pairs(ws) == ["- DEC-3"]
     with pytest.raises(Protected):
         undo(ws, NOW, str(ws.branch.read().number))
 
@@ -130,12 +140,12 @@ def test_a_person_settles_all_that_wait_in_one_step(ws: Workspace) -> None:
         decide(ws, number)
     for old, new in ((1, 2), (2, 3), (4, 5)):
         supersede_decision(ws, NOW, f"DEC-{old}", f"DEC-{new}")
-    assert [line.split(" [")[0] for line in told(ws)] == [
-        "- DEC-5, proposed to replace DEC-4", "- DEC-2 and DEC-3, proposed to replace DEC-1",
+    assert pairs(ws) == [
+        "- DEC-4: DEC-5, proposed to replace DEC-4", "- DEC-1: DEC-2 and DEC-3, proposed to replace DEC-1",
     ]  # fmt: skip
     done = confirm_records(as_person(ws), NOW, all=True)
     assert sorted(done.confirmed) == ["DEC-2", "DEC-3", "DEC-5"]
-    assert [line.split(" [")[0] for line in told(ws)] == ["- DEC-5", "- DEC-3"]
+    assert pairs(ws) == ["- DEC-5", "- DEC-3"]
     with pytest.raises(NotAllowed, match="no proposal waits"):
         confirm_records(as_person(ws), NOW, all=True)
 
@@ -146,9 +156,9 @@ def test_of_two_proposals_the_other_waits_to_replace_the_confirmed_one(ws: Works
     for new in (2, 3):
         supersede_decision(ws, NOW, "DEC-1", f"DEC-{new}")
     confirm_records(as_person(ws), NOW, ["DEC-3"])
-    assert [line.split(" [")[0] for line in told(ws)] == ["- DEC-2, proposed to replace DEC-3"]
+    assert pairs(ws) == ["- DEC-3: DEC-2, proposed to replace DEC-3"]
     forget_record(ws, NOW, "DEC-2", reason="turned down")
-    assert [line.split(" [")[0] for line in told(ws)] == ["- DEC-3"]
+    assert pairs(ws) == ["- DEC-3"]
 
 
 def test_a_person_settles_a_chain_by_its_newest_proposal(ws: Workspace) -> None:
@@ -157,7 +167,7 @@ def test_a_person_settles_a_chain_by_its_newest_proposal(ws: Workspace) -> None:
     for old, new in ((1, 2), (2, 3)):
         supersede_decision(ws, NOW, f"DEC-{old}", f"DEC-{new}")
     assert confirm_records(as_person(ws), NOW, ["DEC-3"]).replaced == ["DEC-2", "DEC-1"]
-    assert [line.split(" [")[0] for line in told(ws)] == ["- DEC-3"]
+    assert pairs(ws) == ["- DEC-3"]
 
 
 def test_every_kind_that_can_be_confirmed_is_confirmed_as_it_is(ws: Workspace) -> None:
@@ -214,7 +224,7 @@ def test_a_supersession_that_a_document_claims_is_kept_as_a_proposal(ws: Workspa
     for _ in range(2):
         held = write_document(ws, NOW, document("s1", active_decisions=[old, new])).held
         assert {claim.field for claim in held} == {"status", "superseded_by"}
-        assert [line.split(" [")[0] for line in told(ws)] == ["- DEC-2, proposed to replace DEC-1"]
+        assert pairs(ws) == ["- DEC-1: DEC-2, proposed to replace DEC-1"]
 
 
 def test_a_proposal_needs_attention(proposed: Workspace) -> None:

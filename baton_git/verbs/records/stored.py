@@ -90,6 +90,12 @@ class StoredRecord(ResultPart):
         "replace: both, in words. The one to be replaced stays in force.",
         examples=["DEC-051, proposed to replace DEC-042"],
     )
+    counterpart: str | None = Field(
+        None,
+        description="With `proposal`, the text on its other side, one line: of a proposed decision what is in force, "
+        "of the decision in force what is proposed.",
+        examples=["Pin the base image by digest"],
+    )
     record: dict[str, Any] | None = Field(
         description="The record's fields (`/v1/schema/{kind}`); null if it is unreadable.",
         examples=[{"id": "OL-7k3f9q", "action": "Deployed X", "expected_outcome": "health is 200", "status": "open"}],
@@ -136,14 +142,15 @@ def _describe_with_context(
 
 
 def _describe_proposal(aging: RecordAging, key: Key) -> dict[str, Any]:
-    """Return the `proposal` field of a decision, and the status `proposed` if it is not in force yet."""
+    """Return the `proposal` and `counterpart` of a decision, and the status `proposed` if it is not in force yet."""
     if key.kind != ActiveDecision.kind or key.archived:
         return {}
     proposals = aging.proposals
     target = proposals.targets.get(key.id, key.id)
     if target not in proposals.by_target:
         return {}
-    return {"proposal": proposals.describe(target), **({"status": PROPOSED} if target != key.id else {})}
+    told = {"proposal": proposals.describe(target), "counterpart": one_line(proposals.find_counterpart(key.id), TITLE)}
+    return {**told, **({"status": PROPOSED} if target != key.id else {})}
 
 
 def describe_provenance(ws: Workspace, revision: Revision, key: Key) -> dict[str, Any]:

@@ -46,6 +46,22 @@ def test_a_list_has_a_table_for_each_kind_with_whole_lines_in_a_pipe(baton, fill
     assert "no record matches" in baton("list", "rules").err
 
 
+def test_a_decision_in_force_is_listed_with_what_is_proposed_to_replace_it(baton, filled, monkeypatch):
+    baton("decision", "add", "Person rule", "--why", "w", "--id", "DEC-P1")
+    monkeypatch.setenv("CLAUDECODE", "1")
+    baton("decision", "add", "Agent rule", "--why", "w", "--id", "DEC-A2", "--replaces", "DEC-P1")
+    rows = [row.split() for row in baton("list", "decisions").out.splitlines()]
+    told = ["Person", "rule", "·", "DEC-A2,", "proposed", "to", "replace", "DEC-P1:", "Agent", "rule"]
+    assert [(row[0], row[1]) for row in rows if row[-len(told) :] == told] == [("DEC-P1", "active")]
+    assert "DEC-A2" not in [row[0] for row in rows]
+    assert "Agent rule · DEC-A2, proposed to replace DEC-P1, which is in force: Person rule" in baton(
+        "list", "decisions", "--after", "active_decision/DEC-1", "--about", "Agent rule"
+    ).out  # fmt: skip
+    assert "DEC-A2, proposed to replace DEC-P1: Agent rule; to settle it: baton decision confirm DEC-A2" in " ".join(
+        baton("show", "DEC-P1").out.split()
+    )
+
+
 def test_baton_without_a_command_shows_the_dashboard_and_writes_nothing(baton, filled, top, tmp_path, git):
     shown = baton(cwd=top)
     assert shown.out.startswith("work  revision ")

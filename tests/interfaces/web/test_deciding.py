@@ -94,7 +94,10 @@ def test_a_click_with_the_token_confirms_a_proposed_decision(work: None, serve: 
             add_decision(ws, served.site.now(), what=f"Use {id_}", why="w", id=id_)
         supersede_decision(ws, served.site.now(), "DEC-8", "DEC-9")
     for name in ("board", "records?kind=active_decision", "record?kind=active_decision&id=DEC-9"):
-        assert "DEC-9, proposed to replace DEC-8" in served.get(name).text
+        page = served.get(name).text
+        assert "DEC-9, proposed to replace DEC-8" in page
+        assert {f"Use {id_}" for id_ in ("DEC-8", "DEC-9") if f"Use {id_}" in page} == {"Use DEC-8", "Use DEC-9"}
+    assert "Use DEC-9" in served.get("records?kind=active_decision&q=Use DEC-9").text
     served.send("do/confirm?id=DEC-9", {})
     assert "proposed to replace" not in served.get("board").text
 

@@ -55,8 +55,16 @@ def _describe_about(record: StoredRecord) -> str:
         return record.unreadable.why
     moved = [anchor.path for anchor in record.anchors or () if anchor.state in ("changed", "gone")]
     closed = f" ({record.closed.reason})" if record.closed is not None else ""
-    proposal = f"{record.proposal}: " if record.proposal is not None else ""
-    return f"{proposal}{record.title}{closed}{f' · changed since: {moved[0]}' if moved else ''}"
+    changed = f" · changed since: {moved[0]}" if moved else ""
+    return f"{record.title}{closed}{changed}{describe_proposal(record, ' · ')}"
+
+
+def describe_proposal(record: StoredRecord, before: str = "") -> str:
+    """Return the proposal that a decision is part of and the text on its other side; empty if there is none."""
+    if record.proposal is None:
+        return ""
+    held = ", which is in force" if record.status == PROPOSED else ""
+    return f"{before}{record.proposal}{held}: {record.counterpart}"
 
 
 def _columns(app: App, *, with_kind: bool) -> list[Column]:
@@ -84,9 +92,9 @@ def _render_records(app: App, result: ListedRecords) -> None:
 
 
 def _join_proposals(records: list[StoredRecord]) -> list[StoredRecord]:
-    """Return the records without the decisions that a listed one is proposed to replace: its row names both."""
-    told = {record.proposal for record in records if record.status == PROPOSED}
-    return [record for record in records if record.status == PROPOSED or record.proposal not in told]
+    """Return the records without those that are proposed to replace a listed one: the row of that one tells both."""
+    told = {record.proposal for record in records if record.status != PROPOSED}
+    return [record for record in records if record.status != PROPOSED or record.proposal not in told]
 
 
 def _list_records(app: App, ws: Workspace, verb_input: RecordFilter, values: Values) -> ListedRecords:

@@ -17,7 +17,7 @@ from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.common_command import find_completer
-from baton_git.interfaces.cli.records.listing import describe_status, status_role
+from baton_git.interfaces.cli.records.listing import describe_proposal, describe_status, status_role
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
@@ -162,7 +162,9 @@ def _source_lines(app: App, result: ShownRecord) -> Iterator[str]:
         state = "" if anchor.state == "same" else f", {anchor.state}{since}"
         yield _field("about", f"{anchor.path}{f':{anchor.symbol}' if anchor.symbol else ''}{state}")
     if result.proposal is not None:
-        yield _field("proposal", f"{result.proposal}; to settle it: baton decision confirm {_proposed_in(result)}")
+        yield _field(
+            "proposal", f"{describe_proposal(result)}; to settle it: baton decision confirm {_proposed_in(result)}"
+        )
     if result.provenance is not None:
         yield _field("vouched for", result.provenance.text)
     if result.began is not None:

@@ -49,7 +49,7 @@ def show(request: PageRequest) -> Response:
         proposals = find_proposals(state, ws.shown_judgement(health.status.revision))
         parts: dict[str, Any] = {
             "loops": _limit(loops), "items": _limit(_sort_items(state)), "patterns": _limit(_sort_patterns(state)),
-            "decisions": _limit([one for one in _sort_decisions(state) if one.id not in proposals.by_target]),
+            "decisions": _limit([one for one in _sort_decisions(state) if one.id not in proposals.targets]),
             "proposals": proposals, "rules": _limit(state.records(Rule)),
             "contested": _limit(list_open_conflicts(ws)),
         }  # fmt: skip

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from baton_git.core.diff import title_of
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS, LABELLED, KindInfo, value_at
-from baton_git.core.proposals import NO_PROPOSALS
+from baton_git.core.proposals import NO_PROPOSALS, Proposals
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record
 from baton_git.core.records.work_items import ActiveDecision, OpenLoop, Pattern
@@ -74,10 +74,10 @@ def show_records(request: PageRequest) -> Response:
     with request.work() as ws:
         state = ws.branch.read().state
         proposals = RecordAging(ws).proposals if kind == ActiveDecision.kind and not archived else NO_PROPOSALS
-        told = proposals.by_target  # their proposals' rows name them
+        told = proposals.targets  # the rows of the decisions in force tell them
         keys = sorted(Key(kind, id_, archived) for id_ in state.ids(kind, archived=archived) if id_ not in told)
         if wanted:
-            keys = [key for key in keys if _mentions(key, state.entry(key), wanted)]
+            keys = [key for key in keys if _mentions_pair(state, proposals, key, wanted)]
         paging = Paging.of(request, SHOWN, len(keys))
         rows = [_build_row(state, key) for key in keys[paging.first : paging.first + SHOWN]]
         return request.render(
@@ -91,6 +91,12 @@ def show_records(request: PageRequest) -> Response:
             q=wanted,
             proposals=proposals,
         )
+
+
+def _mentions_pair(state: State, proposals: Proposals, key: Key, wanted: str) -> bool:
+    """Return whether the text is in a record, or in a decision that is proposed to replace it."""
+    both = (key, *(key._replace(id=id_) for id_ in proposals.by_target.get(key.id, ())))
+    return any(_mentions(one, state.entry(one), wanted) for one in both)
 
 
 def _mentions(key: Key, entry: Entry | None, wanted: str) -> bool:
@@ -141,7 +147,10 @@ def _describe_proposal(ws: Workspace, entry: Entry) -> str:
         return ""
     proposals = RecordAging(ws).proposals
     target = proposals.targets.get(entry.id, entry.id)
-    return proposals.describe(target) if target in proposals.by_target else ""
+    if target not in proposals.by_target:
+        return ""
+    held = "; in force" if target != entry.id else ""
+    return f"{proposals.describe(target)}{held}: {proposals.find_counterpart(entry.id)}"
 
 
 def _list_actions(key: Key, entry: Entry) -> list[tuple[str, PageAction]]:
