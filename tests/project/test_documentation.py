@@ -161,6 +161,12 @@ def test_the_readme_has_the_two_commands_that_ci_runs() -> None:
     assert re.search(r"^python3 -m venv .* \.venv/bin/pytest$", readme, re.MULTILINE)
 
 
+def test_the_readme_begins_each_example_in_a_repository_with_init() -> None:
+    blocks = FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    ours = [text for language, text in blocks if language == "sh" and text.startswith("baton ")]
+    assert [text.splitlines()[0].split()[:2] for text in ours] == [["baton", "init"]] * 2
+
+
 def test_the_page_about_settings_names_every_setting_and_variable() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "baton_git").rglob("*.py"))
     settings = {name.lower() for name in re.findall(r'"baton\.(\w+)"', source)} - NO_SETTINGS

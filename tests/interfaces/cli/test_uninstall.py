@@ -155,6 +155,11 @@ def test_a_person_who_does_not_type_yes_keeps_everything(used, git):
     before = survey(git, used)
     code, screen = typing(used, "uninstall", asked="Type yes", typed=b"no\r")
     assert code == 1, screen
+    asked = " ".join(screen.partition("Type yes")[0].split())
+    assert "a bundle in" in asked
+    assert "would be nowhere else" in asked
+    assert "other repositories may use it" in asked
+    assert "other repositories use it" not in asked
     assert survey(git, used) == before
 
 

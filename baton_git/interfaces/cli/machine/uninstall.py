@@ -155,14 +155,15 @@ def _uninstall_from_repository(app: App, *, remote: bool, dry_run: bool, yes: bo
         stays = [*part.stays, *_describe_remotes(part.remotes, remote=remote)]
         needs_bundle = bool(part.removal.refs) and (part.unique > 0 or (remote and bool(part.remotes)))
         bundles = data_home() / BUNDLES
+        why = f"{count_noun(part.unique, 'commit')} would be nowhere else"
+        planned = [Staying(f"a bundle in {bundles}", why)] if needs_bundle and going else []
         if dry_run or not going:
-            planned = Staying(f"a bundle in {bundles}", f"{count_noun(part.unique, 'commit')} would be nowhere else")
-            _tell(app, going, [*stays, *([planned] if needs_bundle and going else [])], None, is_done=False)
+            _tell(app, going, [*stays, *planned], None, is_done=False)
             return None
         _refuse_while_serving(repository)
         if remote and part.silent:  # without the refs here, a later --remote would not know the namespaces
             raise NotAllowed(f"{part.silent[0].what}: {part.silent[0].why}; so nothing was removed")
-        _confirm(app, going, stays, f"baton from {repository.common_dir}", yes=yes and not remote)
+        _confirm(app, going, [*stays, *planned], f"baton from {repository.common_dir}", yes=yes and not remote)
         if remote:
             check_remote_branches(ws.branch, part.remotes, ws.environment)
         bundle = write_bundle(git, part.removal.refs, bundles, _name_of(repository)) if needs_bundle else None
@@ -273,8 +274,10 @@ def _uninstall_from_machine(app: App, *, dry_run: bool, yes: bool) -> int | None
     ]
     others = Staying("what baton left in each repository", "baton uninstall removes it there")
     stays = [*needed, *_describe_own_files(), others, _PROGRAM]
+    bundles = data_home() / BUNDLES
+    planned = [Staying(f"a bundle in {bundles}", "it gets the commits of your own store")] if refs else []
     if dry_run or not going:
-        _tell(app, going, stays, None, is_done=False)
+        _tell(app, going, [*stays, *planned], None, is_done=False)
         return None
     servers = list_servers()
     if servers:
@@ -282,10 +285,10 @@ def _uninstall_from_machine(app: App, *, dry_run: bool, yes: bool) -> int | None
             f"a server of baton runs (process {servers[0].pid}), so nothing was removed",
             hint=f"stop it first: kill {servers[0].pid}",
         )
-    _confirm(app, going, stays, "baton from this machine", yes=yes)
+    _confirm(app, going, [*stays, *planned], "baton from this machine", yes=yes)
     bundle = None
     if refs:
-        bundle = write_bundle(LocalGit(own_store(), outside_git()), refs, data_home() / BUNDLES, "own-store")
+        bundle = write_bundle(LocalGit(own_store(), outside_git()), refs, bundles, "own-store")
     for part in agents:
         _remove_agent(app, part)
     for key in keys:
@@ -344,7 +347,7 @@ def _describe_own_files() -> Iterator[Staying]:
 
 def _describe_machine(app: App) -> Iterator[Staying]:
     """Yield what all repositories of this user share, which the removal from one repository leaves."""
-    why = "other repositories use it; to remove it: baton uninstall --machine"
+    why = "other repositories may use it; to remove it: baton uninstall --machine"
     files = [path for part in _list_user_parts(app) for path in part.list_installed()]
     folders = [folder for folder in (data_home() / "baton", state_home() / "baton") if folder.exists()]
     yield from (Staying(str(path), why) for path in [*files, *folders])
