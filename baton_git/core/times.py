@@ -65,19 +65,21 @@ def parse_time_or_none(text: str | None) -> datetime | None:
 def parse_local_time(text: str, *, end_of_day: bool = False) -> datetime:
     """Parse an ISO 8601 date or date and time, in the local time zone unless it has an offset.
 
+    A time that the local time zone cannot represent, within a day of the ends of the range, is `EARLIEST` or `LATEST`.
+
     Args:
         end_of_day: whether a date without a time means its last second instead of its first.
 
     Raises:
-        ValueError: the text is not an ISO 8601 time, or out of the range of `datetime` in the local time zone.
+        ValueError: the text is not an ISO 8601 time.
     """
     moment = datetime.fromisoformat(text)
     if end_of_day and len(text) <= len("2026-11-21"):
         moment = moment.replace(hour=23, minute=59, second=59)
     try:
         return moment if moment.tzinfo else moment.astimezone()
-    except OverflowError as error:
-        raise ValueError(str(error)) from error
+    except _OUT_OF_RANGE:  # the first day of the year 1 in every zone, the last hours of 9999 west of Greenwich
+        return _nearest_end(moment)
 
 
 def to_utc(moment: datetime) -> datetime:

@@ -275,6 +275,10 @@ def test_no_command_and_no_page_fails_at_the_time_of_a_commit(
         "doctor clock", "undo --dry-run",
     ):  # fmt: skip
         assert baton(*words.split(), code=None).code not in (1, 70) or words == "undo --dry-run", words
+    for words in ("log --since 0001-01-01", "log --until 9999-12-31"):
+        assert baton(*words.split()).out.count("FU-") == baton("log").out.count("FU-") > 0
+    for words in ("list --since 0001-01-01", "diff 9999-12-31", "validate --at 9999-12-31", "read --at 9999-12-31"):
+        assert "not a date" not in baton(*words.split(), code=None).err
     pages = read_pages(top)
     assert [path for path, (status, _) in pages.items() if status >= 500] == []
     assert f"{FINE} 4" in pages[f"/n/{NAMESPACE}/board"][1]

@@ -199,7 +199,7 @@ def test_a_time_selects_the_newest_revision_not_later(ws, text, index):
     assert ws.branch.resolve(text) == commits[index]
 
 
-@pytest.mark.parametrize("text", ["99", "~9", "deadbeef00", "r0099"])
+@pytest.mark.parametrize("text", ["99", "~9", "deadbeef00", "r0099", "0001-01-01"])
 def test_an_unknown_revision_is_not_found(ws, text):
     make_commits(ws, 2)
     with pytest.raises(NotFound, match="revision"):
@@ -207,7 +207,7 @@ def test_an_unknown_revision_is_not_found(ws, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "HEAD", "~x", "-1", "yesterday", "abc", "2026-13-01", "0001-01-01", "1\n2", "\x00"]
+    "text", ["", "HEAD", "~x", "-1", "yesterday", "abc", "2026-13-01", "0000-01-01", "1\n2", "\x00"]
 )
 def test_an_invalid_revision_shows_the_valid_forms(ws, text):
     make_commits(ws, 1)

@@ -471,7 +471,7 @@ BAD = [
     ("trust", "--yes", "--", ""),
     ("trust", "--yes", "--", "\udcff"),
     ("log", "--since", "whenever"),
-    ("log", "--since", "0001-01-01"),
+    ("log", "--since", "0000-01-01"),
     ("log", "--record", ""),
     ("log", "--limit", "0"),
     ("log", "surplus"),
