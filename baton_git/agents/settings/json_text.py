@@ -17,7 +17,7 @@ MAX_DEPTH = 200
 
 COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+"')
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9A-Fa-f]{4})*"')
 _OTHER = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _CLOSERS = {"{": "}", "[": "]"}
 

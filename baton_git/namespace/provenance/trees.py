@@ -166,7 +166,9 @@ class _Entry:
     def __init__(self, size: int) -> None:
         text = rb"([0-7]+) ([^\0]+)\0(.{%d})" % size
         self.single = re.compile(text, re.DOTALL)
-        self.run = re.compile(rb"(?:[0-7]+ [^\0]+\0.{%d})*+" % size, re.DOTALL)
+        # The group is not possessive: before Python 3.11.5, `(?:…)*+` can match too much if the part in it can
+        # backtrack (CPython issue 106052). Then no record of a folder counted as changed.
+        self.run = re.compile(rb"(?:[0-7]++ [^\0]++\0.{%d})*" % size, re.DOTALL)
 
 
 _ENTRY = {0: _Entry(20), _SHA1: _Entry(20), _SHA256: _Entry(32)}
