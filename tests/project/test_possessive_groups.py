@@ -1,7 +1,8 @@
 """Possessive groups in regular expressions, which older versions of Python match wrongly.
 
 Before Python 3.11.5, a possessive quantifier of a group, such as `(?:a+b)*+`, can match too much if the part in the
-group can backtrack (CPython issue 106052). Debian 12 has 3.11.2. Possessive quantifiers of single characters are correct.
+group can backtrack (CPython issue 106052). Debian 12 has 3.11.2. Possessive quantifiers of single
+characters are correct.
 """
 
 from __future__ import annotations

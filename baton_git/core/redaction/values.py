@@ -18,7 +18,6 @@ _PLACEHOLDER = r"""(?ix)
     | your [a-z_-]* \Z
     | (?: .{0,40} [^a-z0-9] )? (?: change | replace | fill | rotate ) [-_ ]? (?: me | this | it | in ) \b
     | .{0,40} (?: placeholder | redacted | dummy | [x*•]{6} | … )
-    | (?-i: .{0,60} EXAMPLE (?:KEY)? \Z )
     | .{0,40} [-_] \.{3} | \.{3} | (?: user_? | db_? )? (?: password | passwd | pass | pwd | secret | token ) \Z
     | (?: .{0,40} [^a-z0-9] )? example (?: [^a-z0-9] | \Z )
 """
