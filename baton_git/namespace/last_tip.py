@@ -98,23 +98,10 @@ def list_moved(store: Store, prefix: str) -> list[MovedBranch]:
 
 
 def list_remembered(store: Store, prefix: str) -> set[str]:
-    """Return the branches below `prefix` of which this machine knows a tip, whether or not they exist.
-
-    Branches that were deleted so long ago that their commits are gone too are left out.
-    """
-    noted = (
-        ref
-        for ref, tip in store.ref_files.last_good.all().items()
-        if ref.startswith(prefix) and _may_return(store, tip)
-    )
+    """Return the branches below `prefix` of which this machine knows a tip, whether or not they or their commits are
+    still here."""
+    noted = (ref for ref in store.ref_files.last_good.all() if ref.startswith(prefix))
     return {*store.kept_refs.below(prefix), *noted}
-
-
-def _may_return(store: Store, oid: str) -> bool:
-    """Return whether a noted commit is here, or git filter-repo removed it, so that a sync can bring it back."""
-    with suppress(ValueError):
-        return store.is_stored(Oid(oid)) or is_removed_by_filter(store, Oid(oid))
-    return False
 
 
 def was_here(store: Store, ref: str) -> bool:
@@ -231,7 +218,7 @@ def describe_move(store: Store, moved: MovedBranch) -> str:
     if store.is_stored(moved.known):
         back = f"to bring it back: baton namespace restore {_argument(moved)}"
     else:
-        back = "its commits are no longer here; git fetch can bring them from a clone that has them"
+        back = f"its commits are no longer here; {describe_return(moved.namespace)}"
     if moved.change == "deleted" and is_removed_by_filter(store, moved.known):
         what = (
             f"git filter-repo removed its branch {branch}, because its filter kept no file of it; last known: {known}"
@@ -242,6 +229,12 @@ def describe_move(store: Store, moved: MovedBranch) -> str:
                 f"the remote), baton sync, then baton namespace restore {_argument(moved)}"
             )
     return one_line(f"{moved.namespace}: {what}; {back}", 1000)
+
+
+def describe_return(namespace: Namespace) -> str:
+    """Return what to do if the commits of a last known revision are no longer here."""
+    name = shlex.quote(one_line(namespace.text, 200))
+    return f"git fetch them from another clone that has them, then: baton namespace restore {name}"
 
 
 def _describe_choice(moved: MovedBranch) -> str:

@@ -55,7 +55,8 @@ def make_missing_error(store: Store, prefix: str, namespace: Namespace, *, is_na
     fetched = find_fetched(store, prefix, namespace)
     if gone is not None:
         kept = f"refs/baton-backup/{namespace.component}/"
-        hint = f"it was deleted on this machine; {kept} has its last revision; to create it again: {command}"
+        where = f"{kept} has its last revision; " if store.refs(kept) else ""
+        hint = f"it was deleted on this machine; {where}to create it again: {command}"
     elif fetched is not None:
         hint = f"{fetched} has it; to create it from there: baton boot"
     elif (other := find_other_prefix(store, prefix, namespace)) is not None:

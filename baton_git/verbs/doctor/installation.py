@@ -18,6 +18,7 @@ from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER
 from baton_git.git.hooks.script import VERSION, read_marker
 from baton_git.git.remotes import child_process
 from baton_git.namespace.commit_log import VERSION as VERSION_TRAILER
+from baton_git.namespace.last_tip import describe_return, find_moved
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
@@ -46,7 +47,7 @@ def check_repository(examination: Examination) -> Iterator[Diagnostic]:
     elif opened.branch.exists and not namespace_exists(opened):
         yield Diagnostic(
             "error", f"{opened.branch.namespace} cannot be opened: another program moved or deleted its branch",
-            advice="baton doctor refs shows what happened; baton doctor --fix brings it back",
+            advice=f"baton doctor refs shows what happened; {_describe_way_back(opened)}",
         )  # fmt: skip
     elif not namespace_exists(opened):
         yield Diagnostic(
@@ -54,6 +55,14 @@ def check_repository(examination: Examination) -> Iterator[Diagnostic]:
         )
     else:
         yield _open_namespace(opened)
+
+
+def _describe_way_back(ws: Workspace) -> str:
+    branch = ws.branch
+    moved = find_moved(branch.store, branch.prefix, branch.namespace)
+    if moved is None or branch.store.is_stored(moved.known):
+        return "baton doctor --fix brings it back"
+    return describe_return(moved.namespace)
 
 
 def _open_namespace(ws: Workspace) -> Diagnostic:
@@ -96,7 +105,7 @@ def check_versions(examination: Examination) -> Iterator[Diagnostic]:
     yield from _check_program(examination)
     if examination.store is not None:
         yield from _check_hook_scripts(examination)
-    if isinstance(examination.opened, Workspace):
+    if isinstance(examination.opened, Workspace) and namespace_exists(examination.opened):
         yield from _check_branch(examination, examination.opened)
     yield ok(f"baton {examination.local.version}")
 

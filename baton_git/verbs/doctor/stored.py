@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from baton_git.namespace.branch import ROOT_AUTHOR, Branch
 from baton_git.namespace.caller import ChangeCaller
 from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.fetch import fetch_and_check
-from baton_git.namespace.last_tip import BACKUP, MovedBranch, describe_move, find_moved, list_moved
+from baton_git.namespace.last_tip import BACKUP, MovedBranch, describe_move, describe_return, find_moved, list_moved
 from baton_git.namespace.moving import restore_branch
 from baton_git.namespace.other_prefixes import MOVE, list_misplaced
 from baton_git.namespace.provenance.labels import Vouching
@@ -120,9 +121,14 @@ def _describe_moved(examination: Examination, moved: MovedBranch) -> Diagnostic:
     )
     return Diagnostic(
         "error", describe_move(store, moved), "git branch -D, git reset, a refspec or a clean-up script can do that",
-        "" if store.is_stored(moved.known) else "git fetch it from a clone that has it",
+        "" if store.is_stored(moved.known) else _describe_loss(moved),
         repair if store.is_stored(moved.known) else None,
     )  # fmt: skip
+
+
+def _describe_loss(moved: MovedBranch) -> str:
+    name = shlex.quote(one_line(moved.namespace.text, 200))
+    return f"{describe_return(moved.namespace)}; if no clone has them: baton namespace delete {name}"
 
 
 def _make_stamp(examination: Examination) -> CommitStamp:

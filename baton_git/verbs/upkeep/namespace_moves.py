@@ -52,9 +52,13 @@ class NamespaceChange(Result):
     """A namespace that was renamed or deleted, or with `dry_run` would be."""
 
     namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
-    revision: int = Field(description="The number of its newest revision.", examples=[12])
+    revision: int | None = Field(
+        description="The number of its newest revision; null if its commits are no longer here.", examples=[12]
+    )
     commit: str = Field(description="The id of its newest commit.", examples=[COMMIT])
-    records: int = Field(description="Number of its live records.", examples=[31])
+    records: int | None = Field(
+        description="Number of its live records; null if its commits are no longer here.", examples=[31]
+    )
     remote: str | None = Field(description="The remote that was changed too; null for none.")
     dry_run: bool = Field(description="Whether this is a preview and nothing was changed.")
 
@@ -176,7 +180,7 @@ def open_named_remote(ws: Workspace, name: str | None) -> NamedRemote | None:
 def describe_namespace(branch: Branch, tip: Oid | None) -> dict[str, Any]:
     """Return the fields of a `NamespaceChange` that describe a namespace at a commit."""
     if tip is not None and not branch.store.is_stored(tip):
-        return {"namespace": str(branch.namespace), "revision": 0, "commit": tip, "records": 0}
+        return {"namespace": str(branch.namespace), "revision": None, "commit": tip, "records": None}
     revision = branch.read() if tip is None else branch.revision_at(tip)
     return {
         "namespace": str(branch.namespace),

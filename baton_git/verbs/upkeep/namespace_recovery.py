@@ -10,7 +10,7 @@ from baton_git.core.errors import NotFound
 from baton_git.core.verb import REPLACES, SETTLES, Input, Option, verb
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.extent import YES_OPTION, make_unconfirmed
-from baton_git.namespace.last_tip import find_moved
+from baton_git.namespace.last_tip import describe_return, find_moved
 from baton_git.namespace.moving import accept_move, refuse_foreign, restore_branch
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.upkeep.namespace_moves import DryRun, Name, NamespaceChange, branch_named, describe_namespace
@@ -67,7 +67,7 @@ def restore_namespace(ws: Workspace, now: datetime, verb_input: RestoreNamespace
     if moved is None:
         return _describe_unmoved(branch, dry_run=verb_input.dry_run)
     if not branch.store.is_stored(moved.known):
-        raise NotFound("commit", moved.known, hint="git fetch can bring it from a clone that has it")
+        raise NotFound("commit", moved.known, hint=describe_return(moved.namespace))
     about = describe_namespace(branch, moved.known)
     backup = None if verb_input.dry_run else restore_branch(branch, moved, ws.stamp("restore", now))
     return RecoveredNamespace(**about, remote=None, dry_run=verb_input.dry_run, backup=backup)

@@ -395,3 +395,42 @@ def test_a_namespace_at_a_commit_that_is_not_batons_is_deleted(baton, git, top, 
     assert foreign in git(top, "for-each-ref", "refs/baton-backup/")
     assert not git(top, "for-each-ref", REF)
     assert "it was deleted on this machine" in baton("list", code=1).err
+
+
+@pytest.fixture
+def pruned(git, top, tip):
+    """Delete the branch, its kept ref and its commits; return a clone that still has them."""
+    git(top, "clone", "-q", "--bare", ".", "../clone.git")
+    for ref in (KEPT_REF, REF):
+        git(top, "update-ref", "-d", ref)
+    git(top, "gc", "-q", "--prune=now")
+    return top.parent / "clone.git"
+
+
+def test_doctor_says_what_can_be_done_if_the_commits_are_gone(baton, git, top, tip, pruned):
+    for words in (("doctor",), ("doctor", "--fix", "--yes"), ("doctor", "refs"), ("namespace", "restore", "work")):
+        done = baton(*words, code=None)
+        said = done.out + done.err
+        assert done.code, words
+        assert "brings it back" not in said, words
+        assert "could not be checked" not in said, words
+        assert "git fetch" in said, words
+        assert "another clone" in said, words
+    git(top, "fetch", "-q", str(pruned), REF)
+    baton("namespace", "restore", "work")
+    assert git(top, "rev-parse", REF) == tip
+
+
+def test_the_figures_of_a_deleted_branch_are_unknown(baton, git, top, tip):
+    git(top, "update-ref", "-d", REF)
+    row = baton("namespace").out.splitlines()[1].split()
+    assert row[:3] == ["work", "unknown", "unknown"]
+
+
+def test_the_figures_of_commits_that_are_gone_are_unknown(baton, git, top, tip, pruned):
+    assert baton("namespace").out.splitlines()[1].split()[:3] == ["work", "unknown", "unknown"]
+    shown = baton("namespace", "delete", "work", "--dry-run", "--json").json
+    assert (shown["revision"], shown["records"]) == (None, None)
+    said = baton("namespace", "delete", "work", "--yes")
+    assert "(its commits are no longer here)" in said.out + said.err
+    assert "has its last revision" not in baton("list", code=1).err

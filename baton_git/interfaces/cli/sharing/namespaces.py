@@ -30,6 +30,8 @@ from baton_git.verbs.upkeep.namespaces import NamespaceList, NamespaceSummary
 from baton_git.verbs.upkeep.prefix_move import MovedNamespaces, MoveNamespaces, move_namespaces
 
 NAME_SETTING = "baton.namespace"
+UNKNOWN = "unknown"
+"""Shown instead of the figures of a namespace that cannot be read."""
 
 
 def _confirm(question: str, done: str) -> None:
@@ -79,6 +81,8 @@ def _delete(app: App, ws: Workspace, verb_input: DeleteNamespace, values: Values
 
 
 def _size(change: NamespaceChange) -> str:
+    if change.records is None:
+        return "its commits are no longer here"
     return f"{count_noun(change.records, 'record')}, revision {change.revision}"
 
 
@@ -121,8 +125,8 @@ def _render_moved(app: App, result: MovedNamespaces) -> None:
 def _render_list(app: App, result: NamespaceList) -> None:
     columns = (
         Column("namespace", lambda row: row.namespace, Role.HEADING),
-        Column("revision", lambda row: "" if row.revision is None else row.revision, right=True),
-        Column("records", lambda row: sum(row.counts.values()), right=True),
+        Column("revision", lambda row: UNKNOWN if row.revision is None else row.revision, right=True),
+        Column("records", lambda row: UNKNOWN if row.revision is None else sum(row.counts.values()), right=True),
         Column("changed", lambda row: _describe_change(row, app.now)),
         Column("to do", _describe_due, Role.WARNING, wraps=True),
     )
