@@ -85,7 +85,7 @@ class InvalidName(BatonError):
     code = "invalid_name"
 
     def __init__(self, what: str, name: str, why: str, *, hint: str = "") -> None:
-        super().__init__(f"{what} {shorten(name)}: {why}", hint=hint, what=what, name=name, why=why)
+        super().__init__(f"{what} {shorten(name)} {why}", hint=hint, what=what, name=name, why=why)
 
 
 class InvalidDocument(BatonError):

@@ -147,7 +147,7 @@ class WrittenResult(AtRevision):
         result = cls(
             revision=written.revision.number,
             commit=written.revision.commit,
-            summary=summarise(written.changes),
+            summary=summarise_write(written),
             changes=[change.as_data() for change in written.changes],
             redactions=list_redactions(written.redactions),
             **fields,
@@ -177,6 +177,12 @@ class Changed(WrittenResult):
 def summarise(changes: Sequence[diff.RecordChange]) -> str:
     """Summarise changes in words, like the subject of their commit."""
     return diff.commit_subject(list(changes)) if changes else "nothing changed"
+
+
+def summarise_write(written: WriteResult) -> str:
+    """Summarise a write in words; one that made a revision is told apart from one that made none."""
+    made = written.revision.commit != written.before.commit
+    return "no record changed" if made and not written.changes else summarise(written.changes)
 
 
 def list_redactions(redactions: Redactions) -> list[RedactedValue]:

@@ -166,7 +166,7 @@ def test_the_longest_name_is_accepted() -> None:
 def test_an_invalid_name_has_a_reason_and_escaped_control_characters() -> None:
     with pytest.raises(InvalidName) as caught:
         Namespace("\ud800\x1b[31m")
-    assert str(caught.value) == "namespace '\\ud800\\x1b[31m': holds half of a surrogate pair, which is not text"
+    assert str(caught.value) == "namespace '\\ud800\\x1b[31m' holds half of a surrogate pair, which is not text"
     assert caught.value.data["why"].startswith("holds half")
 
 

@@ -194,8 +194,18 @@ def test_a_confirmation_that_changes_no_field_is_a_commit(ws: Workspace) -> None
     by_hand(ws, {"active_decisions/DEC-9.toml": text})
     assert kind_of(ws, "DEC-9") == "hand"
     done = confirm_records(as_person(ws), NOW, ["DEC-9"])
-    assert done.written.revision.number == 3
+    assert (done.written.revision.number, done.summary) == (3, "no record changed")
     assert (kind_of(ws, "DEC-9"), kind_of(ws, "DEC-1")) == ("confirmed", "agent")
+
+
+def test_what_is_confirmed_already_is_said_to_be_and_makes_no_revision(proposed: Workspace) -> None:
+    first = confirm_records(as_person(proposed), NOW, ["DEC-1"])
+    again = confirm_records(as_person(proposed), NOW, ["DEC-1"])
+    assert again.written.revision.number == first.written.revision.number
+    assert (again.confirmed, again.already, again.summary) == ([], ["DEC-1"], "nothing changed")
+    assert again.notes == ("confirmed already: DEC-1",)
+    both = confirm_records(as_person(proposed), NOW, ["DEC-1", "DEC-2"])
+    assert both.notes == ("confirmed: DEC-2; replaced: DEC-1; confirmed already: DEC-1",)
 
 
 def test_proposals_in_a_circle_replace_nothing(ws: Workspace) -> None:

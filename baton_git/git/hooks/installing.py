@@ -97,8 +97,10 @@ def _install_steps(location: HookLocation, scripts: Mapping[str, HookScript]) ->
     for event, script in scripts.items():
         if location.mode == "files":
             yield from _file_steps(location.folder_for(event) / event, script)
-        else:
+        elif not location.is_emptied:
             yield from _external_steps(location, event)
+    if location.is_emptied:
+        yield Say(f"{location.why_external}{location.remedy_if_emptied}")
 
 
 def _configure_steps(location: HookLocation, events: Sequence[str]) -> Iterator[Step]:
@@ -155,9 +157,26 @@ def _backup_steps(path: Path, file: Path, current: bytes) -> Iterator[Step]:
 
 
 def _external_steps(location: HookLocation, event: str) -> Iterator[Step]:
-    file = location.file_for(event)
-    if f"/baton/hooks/{event}".encode() not in (read_hook(file) or b""):
+    if find_uncalled(location, [event]):
+        file = location.file_for(event)
         yield Say(f"{location.why_external}; add this line to {file}:\n  {location.line_for(event)}")
+
+
+def find_uncalled(location: HookLocation, events: Sequence[str]) -> list[str]:
+    """Return the events whose scripts git does not run, because no hook in a folder of others calls them.
+
+    Raises:
+        StoreError: a hook cannot be read.
+    """
+    if location.mode != "external":
+        return []
+    if location.is_emptied:
+        return list(events)
+    return [
+        event
+        for event in events
+        if f"/baton/hooks/{event}".encode() not in (read_hook(location.file_for(event)) or b"")
+    ]
 
 
 # --- uninstall

@@ -96,6 +96,18 @@ class HookLocation:
         where = everywhere.get(self.scope, "here")
         return f"core.hooksPath is {self.hooks_path!r} {where}"
 
+    @property
+    def is_emptied(self) -> bool:
+        """Whether `core.hooksPath` is empty: git 2.39.5 then looks for hooks in the root of the file system."""
+        return self.hooks_path == "" and self.mode == "external"
+
+    @property
+    def remedy_if_emptied(self) -> str:
+        """What an empty `core.hooksPath` means, and how to end it, after `why_external`."""
+        scope = f" --{self.scope}" if self.scope in ("global", "system", "worktree") else ""
+        own = self.repository.common_dir / "hooks"
+        return f", so no hook runs at all; to use {own}: git config{scope} --unset core.hooksPath"
+
     def line_for(self, event: str) -> str:
         """Return a shell line that calls baton's script from another hook, and does nothing if it is not installed.
 

@@ -130,6 +130,9 @@ def _file_obstacles(location: HookLocation, event: str) -> Iterator[str]:
 
 def _external_obstacles(location: HookLocation, event: str) -> Iterator[str]:
     folder, file = location.folder_for(event), location.file_for(event)
+    if location.is_emptied:
+        yield f"{location.why_external}{location.remedy_if_emptied}"
+        return
     if not folder.is_dir():
         where = "that folder does not exist here" if folder == location.folder else f"a push looks for it in {folder}"
         yield f"{location.why_external}, and {where}, so no hook runs at all"

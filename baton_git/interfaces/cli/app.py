@@ -25,7 +25,7 @@ from baton_git.interfaces.cli.printing import ask, tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.namespace.caller import Vouched
-from baton_git.namespace.results import WrittenResult, summarise
+from baton_git.namespace.results import WrittenResult, summarise_write
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
 
@@ -185,7 +185,7 @@ class App(Call):
 
     def tell_write(self, written: WriteResult) -> None:
         """Print the summary of a commit to stderr, with warnings: a new namespace, redactions, a checked-out branch."""
-        self.say(f"{summarise(written.changes)} (revision {written.revision.number})")
+        self.say(f"{summarise_write(written)} (revision {written.revision.number})")
         if written.before.commit is None and written.revision.commit is not None:
             self.tell_new_namespace(written.revision.namespace)
         for key, redaction in written.redactions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Self
 
@@ -47,12 +47,15 @@ class ConfirmedRecords(WrittenResult):
     """The records that a person confirmed."""
 
     confirmed: list[str] = Field(description="The ids of the confirmed records.", examples=[["DEC-051"]])
+    already: list[str] = Field(
+        [], description="The ids of those that a person had confirmed as they are.", examples=[[]]
+    )
     replaced: list[str] = Field(description="The ids of the decisions that they replace.", examples=[["DEC-042"]])
 
     @property
     def notes(self) -> tuple[str, ...]:
-        replaced = f"; replaced: {', '.join(self.replaced)}" if self.replaced else ""
-        return (f"confirmed: {', '.join(self.confirmed)}{replaced}",)
+        lists = {"confirmed": self.confirmed, "replaced": self.replaced, "confirmed already": self.already}
+        return ("; ".join(f"{name}: {', '.join(ids)}" for name, ids in lists.items() if ids),)
 
 
 @verb(
@@ -78,8 +81,12 @@ def confirm_records(ws: Workspace, now: datetime, verb_input: ConfirmRecords) ->
     def change(tip: Revision) -> ProposedState:
         keys = list_named(ws, tip, verb_input)
         settled.clear()
-        settled.update(confirmed=[key.id for key in keys], replaced=[])
-        judge, state, changed = ws.judgement(tip), tip.state, list(keys)
+        judge = ws.judgement(tip)
+        waiting = find_proposals(tip.state, judge).targets
+        already = [key for key in keys if judge.is_confirmed(key) and not _waits(key, waiting)]
+        keys = [key for key in keys if key not in already]
+        settled.update(confirmed=[key.id for key in keys], already=[key.id for key in already], replaced=[])
+        state, changed = tip.state, list(keys)
         for key in keys:
             state, replaced = _settle(state, key, judge)
             changed += replaced
@@ -115,6 +122,10 @@ def list_named(ws: Workspace, tip: Revision, verb_input: ConfirmRecords) -> Sequ
         if isinstance(record, ActiveDecision) and ws.judgement(tip).is_superseded(record):
             raise NotAllowed(f"{KINDS[key.kind].title} {key.id} is superseded", hint="add a new decision")
     return list(dict.fromkeys(keys))
+
+
+def _waits(key: Key, waiting: Mapping[str, str]) -> bool:
+    return key.kind == ActiveDecision.kind and key.id in waiting
 
 
 def _made_at(state: State, id_: str) -> tuple[str, str]:

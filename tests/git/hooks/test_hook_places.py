@@ -99,6 +99,32 @@ def test_a_missing_hooks_path_disables_all_hooks_and_is_reported(baton, git, top
     assert "no hook runs at all" in found["summary"]
 
 
+def test_an_empty_hooks_path_disables_all_hooks_and_no_place_for_a_line_is_named(baton, git, top, status):
+    """git 2.39.5 looks for hooks in the root of the file system then; a line in the work tree would never run."""
+    git(top, "config", "core.hooksPath", "")
+    said = baton("hooks", "install").err
+    for text in (said, status()["events"]["post-commit"]["summary"]):
+        assert "no hook runs at all" in text
+        assert "git config --unset core.hooksPath" in text
+        assert "add this line" not in text
+    assert "installed: " not in said
+    git(top, "config", "core.hooksPath", "../shared")
+    assert baton("hooks", "install").err.splitlines()[-1] == "nothing to do"
+    baton("hooks", "uninstall")
+    said = baton("hooks", "install").err
+    assert said.splitlines()[-1].startswith("written, but git does not run them: post-commit, ")
+    assert "installed: " not in said
+
+
+def test_status_without_hooks_names_the_installation_and_not_what_makes_up_for_hooks(baton, status):
+    assert "no hook of baton is installed here" in baton("hooks", "status").err
+    baton("hooks", "install")
+    baton("hooks", "uninstall")
+    said = baton("hooks", "status").err
+    assert "to install them: baton hooks install" in said
+    assert "makes up" not in said
+
+
 def test_a_folder_of_hooks_that_is_a_link_to_others_is_left_alone(baton, top, status, tmp_path):
     shutil.rmtree(top / ".git/hooks")
     (tmp_path / "shared").mkdir()

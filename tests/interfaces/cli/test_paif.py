@@ -359,7 +359,7 @@ def test_the_session_of_a_file_has_no_line_break(baton):
     done = baton(
         "checkpoint", "--agent", "zero", "--file", "-", "--summary", "x", given='{"session_id": "a\\nb"}', code=1
     )
-    assert "metadata.session_id: session 'a\\nb': must be 1 to 128 printable characters on one line" in done.err
+    assert "metadata.session_id: session 'a\\nb' must be 1 to 128 printable characters on one line" in done.err
 
 
 def test_saving_the_same_checkpoint_again_reports_that_it_exists(baton):

@@ -20,6 +20,11 @@ def test_show_takes_a_revision_or_a_record_and_refuses_a_word_that_could_be_both
     assert baton("show", "OL-1", "--at", "1", code=1).err
 
 
+def test_an_id_that_no_record_can_have_is_refused_in_a_sentence(baton, filled):
+    assert baton("show", "", code=None).err.splitlines()[0] == "baton: id '' is empty"
+    assert "…' is too long for a file name" in baton("show", "a" * 300, code=None).err
+
+
 def test_record_takes_a_kind_and_an_id_or_an_id_alone(baton, filled):
     alone = baton("record", "FU-1").out
     assert alone.startswith("FU-1  follow-up")

@@ -180,7 +180,9 @@ def test_what_three_agents_leave_has_no_name_of_this_machine(baton, git, home: P
     baton("checkpoint", "--agent", "claude", "--summary", f"In {real}: half done", cwd=shop)
     baton("mine", cwd=shop)
     baton("wrap", "--context", f"Stopped at {real}/src/a.py, see {home}/notes", cwd=shop)
+    assert "nothing was sent; baton sync sends it" in baton("outgoing", cwd=shop).err
     baton("sync", cwd=shop)
+    assert "there is nothing to send" in baton("outgoing", cwd=shop).err
     remote = home / BESIDE / REMOTE
     assert find_names(remote, USER, TREE, "kookaburra", "wallaby") == []
     handoffs = baton("list", "handoffs", "--json", cwd=shop).json["records"]

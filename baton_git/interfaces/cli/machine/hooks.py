@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.git.hooks.installing import HookReport, install, uninstall
+from baton_git.git.hooks.installing import HookReport, find_uncalled, install, uninstall
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.reporting import EventState, status
@@ -32,7 +32,11 @@ def install_command(app: App, server: bool) -> None:
     location = _find_location(app)
     events = events_for(app.settings.repository, server=server)
     report = install(location, make_scripts(events, app.settings.prefix, own_command()))
-    _tell_report(app, location, report, f"installed: {', '.join(events)}")
+    uncalled = find_uncalled(location, events)
+    called = [event for event in events if event not in uncalled]
+    done = [f"installed: {', '.join(called)}"] if called else []
+    waiting = f"written, but git does not run them: {', '.join(uncalled)}"
+    _tell_report(app, location, report, "; ".join([*done, *([waiting] if uncalled else [])]))
 
 
 @command("status", short_help="Show which hooks will run here.")
@@ -55,7 +59,9 @@ def status_command(app: App) -> None:
     app.answer(
         data, "\n".join(f"{state.event:<14} {'runs' if state.runs else '-   '}  {state.summary}" for state in states)
     )
-    if not all(state.runs for state in states):
+    if not installed:
+        app.say("no hook of baton is installed here; to install them: baton hooks install")
+    elif not all(state.runs for state in states):
         app.say("the next baton boot, verify or sync makes up for a hook that does not run")
 
 

@@ -16,7 +16,10 @@ _SHOWN_HELD = 10
 def _render_outgoing(app: App, result: OutgoingResult) -> None:
     lines = [line for part in result.outgoing for line in (*_format_namespace(part), "")]
     app.answer(result.as_data(), "\n".join([*lines, *_format_held(result)]).rstrip("\n"))
-    app.say("nothing was sent; baton sync sends it, and baton outgoing --full shows every text")
+    if any(part.commits for part in result.outgoing):
+        app.say("nothing was sent; baton sync sends it, and baton outgoing --full shows every text")
+    else:
+        app.say("there is nothing to send")
 
 
 def _format_namespace(part: OutgoingNamespace) -> Iterator[str]:
