@@ -37,6 +37,7 @@ NAMES = LocalNames(
         ('"text\\n/home/ada/shop/a.py\\n"', '"text\\na.py\\n"'),
         ("\x1b[35m/home/ada/shop/a.py\x1b[0m", "\x1b[35ma.py\x1b[0m"),
         ("at file:///home/ada/shop/a.mjs:3:1", "at a.mjs:3:1"),
+        ("file:///home/ada/notes.md and file:///etc/x", "~/notes.md and file:///etc/x"),
         ("rm /home/ada/shop/-rf /home/ada/shop/~x", "rm ./-rf ./~x"),
         ("/data/users/ada/shop/a.py and /data/users/ada/x", "a.py and ~/x"),
         (r"C:\Users\ada\notes.txt and C:\Users\ada\shop\src\a.py", "~/notes.txt and src/a.py"),
