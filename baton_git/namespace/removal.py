@@ -7,9 +7,10 @@ local data go last: they tell what else there is.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from baton_git.core.names import Oid
 from baton_git.git.files.durable_files import make_folder, sync_folder, writing
 from baton_git.git.local_git import LocalGit
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
-from baton_git.git.refs.kept_refs import KEPT
+from baton_git.git.refs.kept_refs import KEPT, kept_name
 from baton_git.git.remotes import open_remote
 from baton_git.git.store import Repository
 from baton_git.git.store.housekeeping import HELD_MARK
@@ -109,12 +110,30 @@ def count_unique(branch: Branch, git: LocalGit, refs: Mapping[str, Oid], elsewhe
     """Return the number of commits that the refs reach, and that no remote has now.
 
     Raises:
-        StoreError: git cannot count them, for example because objects are missing.
+        StoreError: git cannot count them, because objects are missing.
     """
     known = {found.tip for found in elsewhere if branch.store.has(found.tip)}
     revisions = "\n".join([*refs.values(), *(f"^{tip}" for tip in known)])
-    counted = git.read("rev-list", "--count", "--stdin", given=revisions.encode(), seconds=_GIT_SECONDS)
+    with _reading_all(git, refs):
+        counted = git.read("rev-list", "--count", "--stdin", given=revisions.encode(), seconds=_GIT_SECONDS)
     return int(counted.strip() or 0) if refs else 0
+
+
+@contextmanager
+def _reading_all(git: LocalGit, refs: Iterable[str]) -> Iterator[None]:
+    """Add what to do to the error of a git command inside the `with` block that reads all commits of the refs."""
+    try:
+        yield
+    except StoreError as error:
+        if error.hint:  # git could not be started, or took too long
+            raise
+        folder = shlex.quote(str(git.folder))
+        deletions = " && ".join(f"git -C {folder} update-ref -d {shlex.quote(ref)}" for ref in sorted(refs))
+        raise StoreError(
+            f"the commits of baton cannot be read, so nothing was removed: {error}",
+            hint="to see what is missing, and to get it back: baton doctor refs objects; to uninstall without these "
+            f"commits: {deletions}",
+        ) from error
 
 
 def write_bundle(git: LocalGit, refs: Mapping[str, Oid], folder: Path, name: str) -> Path:
@@ -129,8 +148,9 @@ def write_bundle(git: LocalGit, refs: Mapping[str, Oid], folder: Path, name: str
     with writing(str(folder)):
         make_folder(folder)
     given = "\n".join(refs).encode()
-    git.read("bundle", "create", "--quiet", str(path), "--stdin", given=given, seconds=_GIT_SECONDS)
-    git.read("bundle", "verify", "--quiet", str(path), seconds=_GIT_SECONDS)
+    with _reading_all(git, refs):
+        git.read("bundle", "create", "--quiet", str(path), "--stdin", given=given, seconds=_GIT_SECONDS)
+        git.read("bundle", "verify", "--quiet", str(path), seconds=_GIT_SECONDS)
     with writing(str(path)):
         path.chmod(0o600)
         fd = os.open(path, os.O_RDONLY)
@@ -235,8 +255,9 @@ def _find_refs(branch: Branch, git: LocalGit) -> tuple[dict[str, Oid], list[Stay
     prefixes = tuple(dict.fromkeys((branch.prefix, *PREFIXES)))
     ours: dict[str, Oid] = {}
     foreign: list[Staying] = []
-    for ref, tip in _list_refs(git).items():
-        if ref.startswith(_PRIVATE):
+    listed = _list_refs(git)
+    for ref, tip in listed.items():
+        if ref.startswith(_PRIVATE) or listed.get(kept_name(ref)) == tip:  # baton moved it there
             ours[ref] = tip
         elif ref.startswith(prefixes) or _is_fetched(ref, prefixes):
             try:

@@ -78,7 +78,8 @@ def writing(path: Path, *, replaced: Sequence[Path] = ()) -> Iterator[None]:
         names = " and ".join(map(show_path, replaced))
         outcome = f"already replaced: {names}" if replaced else "nothing was changed"
         hint = f"{_HINTS.get(error.errno or 0, 'check the path and its permissions')}; {outcome}"
-        message = f"cannot write {show_path(path)}: {error.strerror}"
+        why = (durable_files.explain_obstacle(error) or (error.strerror,))[0]
+        message = f"cannot write {show_path(path)}: {why}"
         raise WriteFailed(message, hint=hint, path=show_path(path), errno=error.errno) from error
 
 

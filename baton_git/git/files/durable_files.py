@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from baton_git.core.errors import WriteFailed
+from baton_git.core.output import one_line
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 
@@ -31,9 +33,23 @@ def writing(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = error.strerror or str(error)
-        hint = _HINTS.get(error.errno or 0, "")
+        why, hint = explain_obstacle(error) or (error.strerror or str(error), _HINTS.get(error.errno or 0, ""))
         raise WriteFailed(f"cannot write {what}: {why}", hint=hint, errno=error.errno) from error
+
+
+def explain_obstacle(error: OSError) -> tuple[str, str] | None:
+    """Return the reason and the next step if a file, or a link that leads nowhere, is where a folder must be; None for
+    other errors."""
+    if error.errno not in (errno.ENOTDIR, errno.ENOENT) or not isinstance(error.filename, (str, os.PathLike)):
+        return None
+    path = Path(error.filename)
+    for place in (*reversed(path.parents), path):
+        is_link = os.path.islink(place) and not place.exists()
+        if is_link or (error.errno == errno.ENOTDIR and os.path.lexists(place) and not place.is_dir()):
+            shown = one_line(str(place), 1000)
+            why = f"{shown} is {'a link that leads nowhere' if is_link else 'a file'}, not a folder"
+            return why, f"move it away, and baton makes the folder again: mv {shlex.quote(shown)} ELSEWHERE"
+    return None
 
 
 def file_mode(folder: str | Path, wanted: int) -> int | None:

@@ -53,7 +53,7 @@ def open_ledger(store: Store, prefix: str) -> Ledger:
 def _begin(store: Store, prefix: str, ledger: Ledger) -> None:
     """Write the ledger to a temporary folder and rename that, unless another process was faster."""
     fresh = Ledger(ledger.folder.with_name(f"ledger-{durable_files.random_name()}"))
-    with durable_files.writing(str(fresh.folder)):
+    with durable_files.writing(str(ledger.folder)):
         durable_files.make_folder(fresh.folder)
     try:
         made = {info.oid: info for info in _made_here(store, prefix)}

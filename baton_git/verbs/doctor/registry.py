@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from baton_git.core.errors import BatonError, Corrupt, NotFound
 from baton_git.core.isolation import describe_bug
+from baton_git.git.files.durable_files import explain_obstacle
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.agent_hooks import check_agent_hooks
 from baton_git.verbs.doctor.agent_programs import check_hook_cost, check_mcp
@@ -183,11 +184,18 @@ def _run(check: Check, examination: Examination) -> list[Diagnostic]:
     try:
         findings.extend(check.run(examination))
     except (BatonError, OSError) as error:
-        hint = DAMAGE_ADVICE if isinstance(error, Corrupt) else error.hint if isinstance(error, BatonError) else ""
-        findings.append(Diagnostic("unknown", f"could not be checked: {error}", advice=hint))
+        why, hint = _explain(error)
+        findings.append(Diagnostic("unknown", f"could not be checked: {why}", advice=hint))
     except Exception as error:  # noqa: BLE001  reported, and the other checks still run
         findings.append(Diagnostic("unknown", f"could not be checked: {describe_bug(error)}"))
     return [_complete_advice(check, finding) for finding in findings] or [ok(check.fine)]
+
+
+def _explain(error: BatonError | OSError) -> tuple[str, str]:
+    """Return why a check could not be made, and the next step."""
+    if isinstance(error, OSError):
+        return explain_obstacle(error) or (str(error), "")
+    return str(error), DAMAGE_ADVICE if isinstance(error, Corrupt) else error.hint
 
 
 def _complete_advice(check: Check, finding: Diagnostic) -> Diagnostic:

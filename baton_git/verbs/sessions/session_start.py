@@ -154,13 +154,14 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     shown = _with_results(after, before, checks, problems)
     parts = [*_make_parts(ws, now, shown, problems, _find_persona(ws, options), handoff=options.handoff)]
     heading = _make_heading(now, session, after, is_readable=tip is not None)
+    problems = _drop_repeated(problems)
     sections = _make_sections(parts, verified, problems, news)
     return BegunSession(
         session, parent, after, heading, sections,
         brief=_compose(ws, heading, sections, options.mark, options.budget),
         checks=checks.results,
         closed=tuple(loop.id for loop in closed),
-        problems=tuple(dict.fromkeys(problems)),
+        problems=tuple(problems),
         news=news,
         is_new=before.commit is None and after.commit is not None,
         is_readable=tip is not None,
@@ -169,6 +170,12 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
 
 def _find_persona(ws: Workspace, options: StartOptions) -> Persona:
     return Persona(options.agent or ws.actor.agent, options.restored)
+
+
+def _drop_repeated(problems: Iterable[str]) -> list[str]:
+    """Return the problems without those that another one ends with: several steps of a start fail for one reason."""
+    distinct = list(dict.fromkeys(problems))
+    return [one for one in distinct if not any(other != one and other.endswith(f": {one}") for other in distinct)]
 
 
 def _list_damage(state: State, problems: list[str]) -> list[str]:

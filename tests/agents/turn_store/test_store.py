@@ -80,6 +80,6 @@ def test_a_file_in_place_of_the_folder_is_reported(tmp_path: Path) -> None:
     store.folder.write_text("in the way")
     with pytest.raises(WriteFailed, match="File exists"):
         store.save(SESSION)
-    with pytest.raises(WriteFailed, match="Not a directory"):
+    with pytest.raises(WriteFailed, match="is a file, not a folder"):
         store.delete(SESSION.agent, SESSION.session)
     assert store.folder.read_text() == "in the way"
