@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from baton_git.namespace.provenance.trees import _ENTRY
+from baton_git.namespace.provenance.trees import ENTRY
 
 PACKAGE = Path(__file__).parents[2] / "baton_git"
 POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+|\(\?>")
@@ -43,6 +43,6 @@ def test_the_common_entries_of_two_trees_end_where_an_entry_ends() -> None:
     entries = [b"100644 %d.toml\0" % number + bytes([number]) * 20 for number in range(5)]
     whole = b"".join(entries)
     for cut in range(len(whole) + 1):
-        match = _ENTRY[40].run.match(whole, 0, cut)
+        match = ENTRY[40].run.match(whole, 0, cut)
         assert match is not None
         assert match.end() == cut // len(entries[0]) * len(entries[0])

@@ -111,7 +111,7 @@ def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Ent
     Args:
         sample: any object id of the repository, whose length shows the hash algorithm.
     """
-    entry = _ENTRY[len(sample or "")]
+    entry = ENTRY[len(sample or "")]
     common = _common_prefix(old, new)
     run = entry.run.match(old, 0, common)
     start = run.end() if run is not None else 0
@@ -171,7 +171,7 @@ class _Entry:
         self.run = re.compile(rb"(?:[0-7]++ [^\0]++\0.{%d})*" % size, re.DOTALL)
 
 
-_ENTRY = {0: _Entry(20), _SHA1: _Entry(20), _SHA256: _Entry(32)}
+ENTRY = {0: _Entry(20), _SHA1: _Entry(20), _SHA256: _Entry(32)}
 
 
 def is_bare(root: Folder) -> bool:
