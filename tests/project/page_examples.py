@@ -166,7 +166,10 @@ class Shell:
         raise AssertionError(f"the shell ended at: {command}\n{''.join(lines)}")
 
     def _clean(self, output: str, status: int) -> tuple[str, int]:
-        output = re.sub(rf"\b{re.escape(platform.node())}\b", "desk", output.replace(self.folder, "/home")).rstrip()
+        machine = (
+            rf"\b(?:{re.escape(platform.node())}|machine-[0-9a-z]{{6}})\b"  # its own name, and the one that is stored
+        )
+        output = re.sub(machine, "desk", output.replace(self.folder, "/home")).rstrip()
         return f"{output}\n" if output else "", status
 
     def try_example(self, example: Example) -> tuple[str, str]:
