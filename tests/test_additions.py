@@ -159,7 +159,7 @@ FILES = {
 
 LINES = {
     "core/kinds.py": (
-        '        KindInfo("conflict"',
+        '        KindInfo(\n            "conflict"',
         'KindInfo("note", load_from("core.records.note", "Note"), "notes", "note", about="text", in_brief=True),\n',
     ),
     "agents/registry.py": (')\n"""All agent CLIs', ', "toy"'),
