@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from baton_git.core.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
+from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidName, NeedsHuman, NotAllowed, NotFound, Unsettled
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at
 from baton_git.core.lifecycle import hold_claims
@@ -73,11 +73,14 @@ def find_current_value(state: State, conflict: Conflict) -> tuple[Any, ...] | No
     """Return the current value of a contested field in a tuple, which is empty if the field is absent.
 
     Returns:
-        None if the conflict is about a file or an unknown kind, or the record cannot be read.
+        None if the conflict is about a file, an unknown kind or an invalid id, or the record cannot be read.
     """
-    if conflict.record_kind == FILE or conflict.record_kind not in ALL_KINDS:
+    if conflict.record_kind == FILE:
         return None
-    _, entry = _find_entry(state, conflict)
+    try:
+        _, entry = _find_entry(state, conflict)
+    except InvalidArgument:
+        return None
     if conflict.field == "":
         return entry_values(entry)
     if not isinstance(entry, Part):
@@ -160,13 +163,22 @@ def _make_keep_hint(conflict: Conflict) -> str:
 
 
 def _find_entry(state: State, conflict: Conflict) -> tuple[Key, Any]:
+    """Return the key and the entry of a conflict's record; the entry is None if there is no such record.
+
+    Raises:
+        InvalidArgument: no record can have the kind or the id that the conflict names.
+    """
     kind, id_ = conflict.record_kind, conflict.record_id
     if kind not in ALL_KINDS:
         raise InvalidArgument(f"{conflict.id} is about the unknown kind {kind!r}", hint=_make_keep_hint(conflict))
     for key in (Key(kind, id_), Key(kind, id_, archived=True)):
         if kind in SINGLETONS and key.archived:
             continue
-        entry = state.entry(key)
+        try:
+            entry = state.entry(key)
+        except InvalidName as error:
+            hint = _make_keep_hint(conflict)
+            raise InvalidArgument(f"{conflict.id} is about a record whose {error}", hint=hint) from None
         if entry is not None:
             return key, entry
     return Key(kind, id_), None

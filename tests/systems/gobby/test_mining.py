@@ -402,18 +402,23 @@ def test_a_killed_run_loses_nothing_that_was_committed(baton, git, top, home, tm
     write_transcript(home, top, "first")
     baton("init")
     baton("mine")
-    for number in range(150):
-        write_transcript(home, top, f"s{number}", part=number)
+    paths = [write_transcript(home, top, f"s{number}", part=number) for number in range(150)]
     notes = top / ".git" / "baton" / "mining" / "work.jsonl"
-    before = notes.stat().st_size
+
+    def list_read() -> set[str]:
+        """Return the transcripts whose sessions are noted. The evidence of all of them is noted before the first."""
+        noted = [json.loads(line) for line in notes.read_bytes().split(b"\n")[:-1] if line]
+        return {line["file"][0] for line in noted if "session" in line["note"]}
+
     process = subprocess.Popen([sys.executable, "-m", "baton_git", "mine"], cwd=top, stderr=subprocess.DEVNULL)
-    until(lambda: notes.stat().st_size > before + 20_000)
+    until(lambda: len(list_read()) >= 10)
     process.kill()
     process.wait()
+    unread = [path for path in paths if str(path) not in list_read()]
     assert list_handoffs(baton) == ["claude/first"]
     result = baton("mine", "--json").json
     assert (len(result["imported"]), result["known"], count_commits(git, top)) == (150, 1, 3)
-    assert 0 < result["read_bytes"] < 150 * len(make_transcript(top, "s100"))
+    assert 0 < result["read_bytes"] == sum(path.stat().st_size for path in unread)
 
 
 def test_a_file_in_an_unknown_format_is_reported_each_time(baton, top, home):

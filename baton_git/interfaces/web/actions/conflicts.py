@@ -4,12 +4,14 @@ them, or enter another value."""
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 
 from starlette.responses import Response
 
 from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidDocument, NotFound, Unsettled
+from baton_git.core.isolation import show_each
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import State
@@ -68,14 +70,15 @@ def _render_conflicts(
 ) -> Response:
     all_conflicts, state = list_open_conflicts(ws), ws.branch.read().state
     changed_by = find_writers(ws, all_conflicts[:SHOWN])
-    shown = [view_conflict(state, conflict) for conflict in all_conflicts[:SHOWN]]
+    shown, failed = show_each(all_conflicts[:SHOWN], partial(view_conflict, state))
     is_gone = refused is not None and all(view.conflict.id != refused.id for view in shown)
     return request.render(
         "conflicts.html",
         ws,
         status=status,
         conflicts=shown,
-        total=len(all_conflicts),
+        failed=failed,
+        more=len(all_conflicts[SHOWN:]),
         writers=changed_by,
         refused=refused,
         is_gone=is_gone,
