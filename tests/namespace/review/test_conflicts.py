@@ -22,7 +22,7 @@ from baton_git.core.errors import (
 from baton_git.git.store import Repository, Store
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sharing.conflict_blame import find_writers
-from baton_git.verbs.sharing.conflict_resolution import resolve
+from baton_git.verbs.sharing.conflict_resolution import Side, find_current_value, resolve
 from baton_git.verbs.work_items.loops import close_loop
 from baton_git.verbs.work_items.patterns import dismiss_pattern
 
@@ -98,6 +98,24 @@ def test_a_conflict_of_unknown_origin_names_no_author(contested: Pair) -> None:
     assert find_writers(ada.ws, [strange]) == {conflict.id: {}}
     assert find_writers(ada.ws, [conflict.replace(id="C-gone")]) == {"C-gone": {}}
     assert find_writers(ada.ws, [conflict.replace(record_id="x" * 300)]) == {conflict.id: {}}
+
+
+@pytest.mark.parametrize(("record_id", "why"), [("", "is empty"), ("x" * 300, "is too long for a file name")])
+def test_a_conflict_about_an_invalid_id_has_no_current_value_and_can_be_kept(
+    contested: Pair, record_id: str, why: str
+) -> None:
+    """Another program may have written it; the conflicts page once answered such an id with an error."""
+    ada, _ = contested
+    [conflict] = ada.conflicts()
+    planted = conflict.replace(id="C-strange", record_id=record_id)
+    ada.ws.update("plant", ada.clock(), lambda tip: tip.state.put(planted))
+    assert find_current_value(ada.ws.branch.read().state, planted) is None
+    other: Side = "theirs" if planted.winner == "ours" else "ours"
+    with pytest.raises(InvalidArgument, match=why) as raised:
+        resolve(ada.ws, ada.clock(), planted.id, other)
+    assert raised.value.hint == f"to keep the current value: resolve C-strange with {planted.winner}"
+    resolve(ada.ws, ada.clock(), planted.id, planted.winner)
+    assert ada.conflicts() == [conflict]
 
 
 def test_the_author_of_a_side_is_who_set_the_field_and_not_the_last_writer(pair: Pair) -> None:
