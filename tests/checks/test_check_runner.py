@@ -6,6 +6,7 @@ import threading
 import time
 
 import psutil
+from waiting import until
 
 from baton_git.checks.outcome import Passed, Unknown
 from baton_git.checks.runner import run_all
@@ -89,7 +90,8 @@ def test_a_command_cut_short_by_the_budget_is_killed(tmp_path):
     slow = CheckSpec("command", argv=("sh", "-c", "echo $$ > pid; exec sleep 60"), timeout_seconds=30)
     found = run_all({"slow": slow}, world, budget_seconds=0.5)
     assert found["slow"].outcome == Unknown("no answer within the total budget of 0.5 s")
-    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+    # the process is killed at once, but a busy system may need a moment until it is gone
+    until(lambda: not psutil.pid_exists(int((tmp_path / "pid").read_text())), seconds=10)
 
 
 def test_a_hanging_check_does_not_hold_up_the_end_of_the_program():
