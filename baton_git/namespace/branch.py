@@ -400,6 +400,13 @@ class Branch:
         """
         return self._evaluate(self.read(), change)[1]
 
+    def claim(self, tip: Oid | None) -> None:
+        """Check that a write may start from `tip`. The branch of an HTTP request with If-Match overrides this.
+
+        Raises:
+            Stale: the branch may only be written from another tip.
+        """
+
     def advance(
         self,
         draft: ObjectDraft,

@@ -126,6 +126,22 @@ class KeptPack:
             durable_files.remove(path)
 
 
+def write_temporary(folder: Path, objects: Mapping[Oid, Raw], form: ObjectFormat) -> None:
+    """Write objects as a pack to an object directory that is deleted soon: nothing is synced, and no `.keep` is made.
+
+    Raises:
+        OSError: writing to disk failed.
+    """
+    body, entries = encode_pack(objects)
+    digest = form.hash_func()
+    digest.update(body)
+    checksum = digest.digest()
+    packs = folder / "pack"
+    packs.mkdir(parents=True)
+    (packs / "pack-draft.pack").write_bytes(body + checksum)
+    (packs / "pack-draft.idx").write_bytes(encode_index(entries, checksum, form))
+
+
 def write_kept(
     folder: Path, body: Sequence[bytes], entries: Sequence[Indexed], form: ObjectFormat, also_sync: Sequence[int] = ()
 ) -> KeptPack:

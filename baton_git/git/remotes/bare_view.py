@@ -7,7 +7,7 @@ complete. With 100,000 namespaces that takes seconds, so the temporary directory
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,9 @@ from typing import Final
 
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
+from baton_git.git.objects.pack_writer import write_temporary
 from baton_git.git.remotes.git_command import RemoteGit
-from baton_git.git.store import Repository
+from baton_git.git.store import ObjectDraft, Repository
 
 _PREFIX: Final = "view-"
 _ABANDONED: Final = 86_400.0  # age in seconds at which a directory is a leftover of a killed process
@@ -35,8 +36,29 @@ def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
     if (repository.common_dir / "shallow").exists() or repository.is_partial:
         yield git
         return
-    with _folder(git, refs) as folder:
+    with _folder(git) as folder:
+        with durable_files.writing(str(folder)):
+            _make(folder, repository, refs)
         yield replace(git, view=folder)
+
+
+@contextmanager
+def with_drafts(git: RemoteGit, drafts: Sequence[ObjectDraft]) -> Iterator[RemoteGit]:
+    """Yield a `RemoteGit` that can also read the objects of unpublished drafts, from a temporary object directory.
+
+    Raises:
+        WriteFailed: writing to disk failed.
+    """
+    objects = {oid: raw for draft in drafts for oid, raw in draft.objects.items()}
+    if not objects:
+        yield git
+        return
+    with _folder(git) as folder:
+        with durable_files.writing(str(folder)):
+            write_temporary(folder / "objects", objects, drafts[0].form)
+        path = str(folder / "objects").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        # quoted, because git splits the variable at colons
+        yield replace(git, extra={**git.extra, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{path}"'})
 
 
 @contextmanager
@@ -52,8 +74,9 @@ def quarantine(
     Raises:
         WriteFailed: writing to disk failed.
     """
-    with _folder(git, refs) as folder:
+    with _folder(git) as folder:
         with durable_files.writing(str(folder)):
+            _make(folder, git.repository, refs)
             _make_objects(folder, git.repository, hide_objects=hide_objects)
         yield replace(git, view=folder, is_quarantine=True, extra=extra)
 
@@ -77,20 +100,20 @@ def _quote_path(path: Path) -> bytes:
 
 
 @contextmanager
-def _folder(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[Path]:
+def _folder(git: RemoteGit) -> Iterator[Path]:
     folder = git.repository.common_dir / "baton" / f"{_PREFIX}{durable_files.random_name()}"
     try:
         with durable_files.writing(str(folder)):
             _sweep(folder.parent)
-            _make(folder, git.repository, refs)
+            durable_files.make_folder(folder.parent)
+            folder.mkdir()
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _make(folder: Path, repository: Repository, refs: Mapping[str, Oid]) -> None:
-    durable_files.make_folder(folder.parent)
-    (folder / "refs").mkdir(parents=True)
+    (folder / "refs").mkdir()
     (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
     (folder / "config").write_text(_config(repository), encoding="utf-8", errors="surrogateescape")
     lines = sorted((ref.encode("utf-8", "surrogateescape"), oid.encode()) for ref, oid in refs.items())

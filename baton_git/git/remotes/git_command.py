@@ -108,8 +108,9 @@ class RemoteGit:
         folder = top if top is not None and top.is_dir() else common
         if self.view is not None:
             shared = {} if self.is_quarantine else {"GIT_OBJECT_DIRECTORY": str(common / "objects")}
-            environment = {**environment, **shared, **self.extra, "GIT_WORK_TREE": str(folder)}
+            environment = {**environment, **shared, "GIT_WORK_TREE": str(folder)}
         try:
+            environment = {**environment, **self.extra}
             argv = [self.program, f"--git-dir={self.view or common}", *words]
             return child_process.run(argv, environment, folder, seconds, on_stderr, stdin=stdin, stop=stop)
         except OSError as error:

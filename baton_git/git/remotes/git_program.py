@@ -12,7 +12,7 @@ from typing import Final, cast
 from baton_git.core.errors import Rejected, StoreError
 from baton_git.core.names import Oid, parse_oid
 from baton_git.git.remotes import push_outcome, refspecs
-from baton_git.git.remotes.bare_view import quarantine, view
+from baton_git.git.remotes.bare_view import quarantine, view, with_drafts
 from baton_git.git.remotes.child_process import ChildResult
 from baton_git.git.remotes.error_messages import mask_logins, remote_error, timeout_error
 from baton_git.git.remotes.git_command import Progress, RemoteGit
@@ -135,14 +135,16 @@ class GitProgram:
     def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, PushOutcome]:
         """See `Remote.push`. The only local refs that may change are git's refs/remotes/… of accepted branches.
 
-        git does not need the local refs for this, so it runs in a view without refs if possible.
+        git does not need the local refs for this, so it runs in a view without refs if possible. It reads the objects
+        of unpublished commits from a temporary directory.
         """
         if not moves:
             return {}
         leases = (f"--force-with-lease={move.ref}:{move.expected or ''}" for move in moves)
         refspecs = [f"{move.new or ''}:{move.ref}" for move in moves]
         deadline = time.monotonic() + seconds
-        with view(self._git, {}) as git:
+        drafts = [move.draft for move in moves if move.draft is not None]
+        with view(self._git, {}) as bare, with_drafts(bare, drafts) as git:
             done = self._run(git, (*_PUSH, *self._verbosity(), *leases), refspecs, seconds, deadline)
         outcomes = _parse_outcomes(done)
         unreported = [move.ref for move in moves if move.ref not in outcomes]

@@ -9,14 +9,20 @@ from typing import NamedTuple, Protocol
 
 from baton_git.core.names import Oid
 from baton_git.git.remotes.quarantine import FetchLimits, Quarantine
+from baton_git.git.store import ObjectDraft
 
 
 class Push(NamedTuple):
-    """A request to move `ref` of the remote from `expected` (None: it must not exist) to `new` (None: delete it)."""
+    """A request to move `ref` of the remote from `expected` (None: it must not exist) to `new` (None: delete it).
+
+    Attributes:
+        draft: the objects of `new` that are not stored in the repository.
+    """
 
     ref: str
     new: Oid | None
     expected: Oid | None
+    draft: ObjectDraft | None = None
 
 
 class PushAccepted(NamedTuple):

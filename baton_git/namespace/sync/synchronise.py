@@ -1,18 +1,23 @@
-"""Carry out a sync: one fetch, the local merges, one push. Repeat it for branches where somebody else pushed first."""
+"""Carry out a sync: one fetch, the local merges, one push. Repeat it for branches where somebody else pushed first.
+
+Each attempt merges the own tip with the newest tip of the remote. The local branch moves to the merge once the remote
+has it, or at the end, so that the merges of overtaken attempts leave no trace.
+"""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
 from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
-from baton_git.git.remotes import Push, PushAccepted, PushOvertaken, PushRefused, Remote
+from baton_git.git.remotes import Push, PushAccepted, PushOutcome, PushOvertaken, PushRefused, Remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.file_modes import describe_merged_modes
 from baton_git.namespace.ingest.budget import SYNC, Budget
@@ -27,9 +32,11 @@ from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.connectivity import find_first_damage
 from baton_git.namespace.sync.integration import (
     Integration,
+    Proposal,
     integrate,
     preview_integration,
     preview_reset,
+    propose,
     reset_to_theirs,
 )
 from baton_git.namespace.sync.policy import Terms
@@ -86,6 +93,14 @@ class SyncOutcome:
         return {**data, **lists, "renamed": dict(self.renamed or {}), **checkout, **changes, **error}
 
 
+class _Incoming(NamedTuple):
+    """Accepted commits that the local branch does not have yet, and the merge with them that is being pushed."""
+
+    tips: BranchTips
+    accepted: Oid
+    proposal: Proposal
+
+
 class _Job(NamedTuple):
     """The sync of one namespace in progress."""
 
@@ -93,6 +108,7 @@ class _Job(NamedTuple):
     refs: TrackingRefs
     outcome: SyncOutcome
     push: Push | None = None
+    incoming: _Incoming | None = None
 
 
 @dataclass(frozen=True)
@@ -128,48 +144,203 @@ def synchronise(
         Unreachable, AccessDenied, Rejected, RemoteError: under the same conditions as `fetch_and_check` and
             `Remote.push`. Commits that were received before the error are not lost.
     """
-    end = time.monotonic() + options.seconds
     store = branches[0].store
     follow_purge(store)
     is_here = all(store.tip(branch.ref) is not None for branch in branches)  # else a filter may have removed it
     purged = read_purged(store).commits if is_here and terms.settle in (None, "ours") else {}
-    more = options.everything
-    jobs = [_job(branch, name) for branch in branches]
-    finished: list[_Job] = []
-    for attempt in range(ATTEMPTS):
+    end = time.monotonic() + options.seconds
+    sync = _Sync(remote, name, terms, stamp, options, end, purged, [_job(branch, name) for branch in branches])
+    try:
+        sync.run()
+    except BatonError:
+        for job in sync.jobs:
+            sync.integrate(job)
+        raise
+    return sync.finish()
+
+
+@dataclass
+class _Sync:
+    """A sync in progress. `jobs` are still to be done, `finished` were sent, refused, or had nothing to send."""
+
+    remote: Remote
+    name: str
+    terms: Terms
+    stamp: CommitStamp
+    options: SyncOptions
+    end: float
+    purged: Collection[Oid]
+    jobs: list[_Job]
+    finished: list[_Job] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Fetch, merge and push until no branch is overtaken, or the time is up."""
+        for attempt in range(ATTEMPTS):
+            is_checked = attempt == 0 and not self.options.receive_only
+            damaged = _find_damage(self.jobs, thorough=self.options.retry) if is_checked else {}
+            fetched = self._fetch(attempt, everything=bool(damaged))
+            if fetched is None:
+                return
+            if attempt == 0 and self.options.everything:
+                new = _find_new_namespaces(self.jobs[0].branch, fetched, self.jobs)
+                self.jobs += [_job(branch, self.name) for branch in new]
+            self.jobs = [_note_repair(job, damaged) for job in self.jobs]
+            with self._limit_reads():
+                self.jobs = [self._merge_and_plan_push(job, fetched) for job in self.jobs]
+            self._push()
+            if not self.jobs or time.monotonic() >= self.end:
+                return
+            most = min(1.0, 0.02 * 2**attempt)
+            time.sleep(min(max(0.0, self.end - time.monotonic()), random.uniform(0, most)))  # noqa: S311  jitter
+
+    def _fetch(self, attempt: int, *, everything: bool) -> FetchResult | None:
+        """Return what the remote has; None if the time was up before, but earlier attempts were successful."""
+        wants = _wants(self.jobs, self.name, more=attempt == 0 and self.options.everything)
         try:
-            wants = _wants(jobs, name, more=more)
-            is_checked = attempt == 0 and not options.receive_only
-            damaged = _find_damage(jobs, thorough=options.retry) if is_checked else {}
             fetched = fetch_and_check(
-                branches[0].store, remote, wants,
-                seconds=_seconds_left(end), budget=options.budget, retry=options.retry, everything=bool(damaged),
-                purged=purged,
+                self.jobs[0].branch.store, self.remote, wants, seconds=_seconds_left(self.end),
+                budget=self.options.budget, retry=self.options.retry, everything=everything, purged=self.purged,
             )  # fmt: skip
         except Unreachable:
             if attempt == 0:
                 raise
-            break  # the time is up, but earlier attempts were successful
-        if attempt and any(error.data.get("for_now") for error in fetched.rejected.values()):
-            break  # the time was up before the fetched objects were checked
-        if more:
-            jobs += [_job(branch, name) for branch in _find_new_namespaces(branches[0], fetched, jobs)]
-            more = False
-        jobs = [_note_repair(job, damaged) for job in jobs]
-        with branches[0].store.limit_reads(end + _GRACE, f"merging the commits of {remote.name}"):
-            jobs = [_merge_and_plan_push(job, fetched, terms, stamp, options) for job in jobs]
-        moves = _select_pushes(jobs, options)
-        answers = remote.push(moves, seconds=_seconds_left(end)) if moves else {}
-        jobs = [_apply_answer(job, answers.get(job.branch.ref), stamp) for job in jobs]
-        finished += [job for job in jobs if not isinstance(answers.get(job.branch.ref), PushOvertaken)]
-        jobs = [job for job in jobs if isinstance(answers.get(job.branch.ref), PushOvertaken)]
-        if not jobs or time.monotonic() >= end:
-            break
-        time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
-    why = f"{remote.name}: others pushed first at every attempt"
-    busy = Busy(why, hint="their commits are merged here; run baton sync again")
-    finished += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
-    return [_finish_job(job) for job in finished]
+            return None
+        is_cut = any(error.data.get("for_now") for error in fetched.rejected.values())
+        return None if attempt and is_cut else fetched
+
+    def _limit_reads(self) -> AbstractContextManager[None]:
+        """Limit the time for the local work, which may take a moment longer than the network traffic."""
+        store = (*self.jobs, *self.finished)[0].branch.store
+        end = max(self.end, time.monotonic()) + _GRACE
+        return store.limit_reads(end, f"merging the commits of {self.remote.name}")
+
+    def _push(self) -> None:
+        """Push what is planned. Jobs that were overtaken stay in `jobs`."""
+        moves = _select_pushes(self.jobs, self.options)
+        answers = self.remote.push(moves, seconds=_seconds_left(self.end)) if moves else {}
+        overtaken = []
+        for job in self.jobs:
+            answer = answers.get(job.branch.ref)
+            if isinstance(answer, PushOvertaken):
+                overtaken.append(job)
+            else:
+                self.finished.append(self._apply_answer(job, answer))
+        self.jobs = overtaken
+
+    def finish(self) -> list[SyncOutcome]:
+        """Integrate what was received, and return the outcomes."""
+        why = f"{self.remote.name}: others pushed first at every attempt"
+        busy = Busy(why, hint="their commits are merged here; run baton sync again")
+        left = [self.integrate(job) for job in self.jobs]
+        left = [job._replace(outcome=replace(job.outcome, error=job.outcome.error or busy)) for job in left]
+        return [_finish_job(job) for job in (*map(self.integrate, self.finished), *left)]
+
+    def integrate(self, job: _Job, *, is_sent: bool = False) -> _Job:
+        """Move the local branch to what was received or sent, if it is still behind. An error is put in the outcome."""
+        if job.incoming is None:
+            return job
+        tips, accepted, proposal = job.incoming
+        job = job._replace(incoming=None)
+        try:
+            with self._limit_reads():
+                integration = integrate(job.branch, accepted, tips, self.stamp, proposal, is_sent=is_sent)
+                return self._report(job, tips, integration)
+        except BatonError as error:
+            return job._replace(outcome=replace(job.outcome, error=job.outcome.error or error))
+
+    def _report(self, job: _Job, tips: BranchTips, integration: Integration) -> _Job:
+        outcome = _compare_records(job.branch, tips.local, integration, self.terms, job.outcome)
+        return job._replace(outcome=_add_integration(outcome, integration))
+
+    def _merge_and_plan_push(self, job: _Job, fetched: FetchResult) -> _Job:
+        """Do the local part of an attempt: plan, merge, and decide what to push."""
+        job = job._replace(push=None)
+        if job.outcome.error is not None:
+            return job
+        purged = fetched.purged.get(job.branch.ref)
+        if purged is not None:
+            return _settle_purged(job, purged, self.terms)
+        rejected = fetched.rejected.get(job.branch.ref)
+        if rejected is not None:
+            return job._replace(outcome=replace(job.outcome, error=rejected))
+        try:
+            theirs = fetched.tips.get(job.branch.ref)
+            _check_changed(job.branch, theirs, self.options.budget)
+            return self._carry_out(job, theirs)
+        except BatonError as error:  # an error in one namespace must not prevent the sync of the others
+            return job._replace(outcome=replace(job.outcome, error=error))
+
+    def _carry_out(self, job: _Job, theirs: Oid | None) -> _Job:
+        branch, store, terms, dry_run = job.branch, job.branch.store, self.terms, self.options.dry_run
+        if job.incoming is not None and not (theirs and store.is_ancestor(job.incoming.accepted, theirs)):
+            job = self.integrate(job)  # the branch was rewritten or deleted since the last attempt
+        tips = BranchTips(branch.tip(), theirs, store.tip(job.refs.seen))
+        for commit in (tips.local, theirs):
+            if commit is not None:
+                branch.revision_at(commit)  # raises if this is not a namespace or has a newer layout
+        resets = terms.settle == "theirs" and tips.local is not None and is_rewritten(store, tips)
+        reset = (SyncAction("reset", str(branch.namespace), count_commits(store, tips.seen, theirs)),) if resets else ()
+        notes: tuple[str, ...] = ()
+        if resets and not dry_run:
+            assert theirs is not None
+            _record_received(branch, tips, theirs, terms)
+            before, (local, backup) = tips.local, reset_to_theirs(branch, tips, self.stamp)
+            tips = tips._replace(local=local, seen=None)
+            modes = describe_merged_modes(store, before, theirs, local)
+            notes = (f"reset to {branch.ref} of the remote; the previous state is kept as {backup}", *modes)
+        plan = plan_sync(branch, tips, terms) if not (resets and dry_run) else Plan(())
+        if plan.waiting and job.incoming is not None:  # what was accepted before does not wait
+            return self._carry_out(self.integrate(job), theirs)
+        outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *plan.actions), waiting=plan.waiting)
+        job = job._replace(outcome=replace(outcome, notes=(*outcome.notes, *notes)))
+        if dry_run:
+            changes = preview_reset(branch, tips) if resets else preview_integration(branch, plan.accepted)
+            return job._replace(outcome=replace(job.outcome, changes=tuple(changes)))
+        if plan.is_stopped:
+            [stop] = plan.actions
+            error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)
+            return job._replace(outcome=replace(job.outcome, error=error))
+        return self._take_in(job, tips, plan)
+
+    def _take_in(self, job: _Job, tips: BranchTips, plan: Plan) -> _Job:
+        """Integrate the accepted commits, or plan to push the merge with them first."""
+        branch, theirs, accepted = job.branch, tips.theirs, plan.accepted
+        if self.terms.settle in ("merge", "theirs") and theirs is not None:
+            _bring_back(branch, theirs)
+        if theirs is not None and theirs != tips.seen:
+            _record_received(branch, tips, theirs, self.terms)
+            set_ref(branch.store, job.refs.seen, theirs, self.stamp)
+        is_pushed = not self.options.receive_only and not plan.waiting
+        proposal = propose(branch, accepted) if is_pushed else None
+        if accepted is not None and proposal is not None:
+            push = Push(branch.ref, proposal.commit, theirs, proposal.draft)
+            return job._replace(push=push, incoming=_Incoming(tips, accepted, proposal))
+        integration = integrate(branch, accepted, tips, self.stamp)
+        push_ = _plan_push(branch, plan, integration, theirs)
+        return self._report(job._replace(push=push_), tips, integration)
+
+    def _apply_answer(self, job: _Job, answer: PushOutcome | None) -> _Job:
+        """Add the answer of the remote to the outcome; integrate what the remote accepted."""
+        push, job = job.push, job._replace(push=None)
+        if push is not None and isinstance(answer, PushAccepted) and push.new is not None:
+            return self._note_sent(job, push, push.new)
+        if push is not None and isinstance(answer, PushRefused):
+            lines = "".join(f"\n  {line}" for line in answer.server_lines)
+            hint = f"{_REFUSED}{_HIDDEN}" if answer.may_be_rule_for_branches(push.ref) else _REFUSED
+            error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{lines}", hint=hint)
+            return job._replace(outcome=replace(job.outcome, error=error))
+        return job
+
+    def _note_sent(self, job: _Job, push: Push, new: Oid) -> _Job:
+        store, proposal = job.branch.store, None if job.incoming is None else job.incoming.proposal
+        is_merge = proposal is not None and proposal.commit == new
+        own = proposal.tip if proposal is not None and is_merge else new  # the merge is not stored yet
+        is_known = push.expected is not None and store.has(push.expected)  # a purged commit is not here
+        sent = count_commits(store, own, push.expected if is_known else None) + is_merge
+        job = self.integrate(job, is_sent=is_merge)
+        if store.is_stored(new):  # not after an error; then the next fetch brings it
+            set_ref(store, job.refs.seen, new, self.stamp)
+        return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent))
 
 
 def _select_pushes(jobs: Iterable[_Job], options: SyncOptions) -> list[Push]:
@@ -205,26 +376,6 @@ def _find_new_namespaces(first: Branch, fetched: FetchResult, jobs: Iterable[_Jo
         if ref in fetched.rejected or branch.is_namespace(fetched.tips[ref]):
             branches.append(branch)
     return branches
-
-
-def _merge_and_plan_push(
-    job: _Job, fetched: FetchResult, terms: Terms, stamp: CommitStamp, options: SyncOptions
-) -> _Job:
-    """Do the local part of a sync: plan, merge, and decide what to push."""
-    if job.outcome.error is not None:
-        return job._replace(push=None)
-    purged = fetched.purged.get(job.branch.ref)
-    if purged is not None:
-        return _settle_purged(job, purged, terms)
-    rejected = fetched.rejected.get(job.branch.ref)
-    if rejected is not None:
-        return job._replace(outcome=replace(job.outcome, error=rejected), push=None)
-    try:
-        theirs = fetched.tips.get(job.branch.ref)
-        _check_changed(job.branch, theirs, options.budget)
-        return _carry_out(job, theirs, terms, stamp, dry_run=options.dry_run)
-    except BatonError as error:  # an error in one namespace must not prevent the sync of the others
-        return job._replace(outcome=replace(job.outcome, error=error), push=None)
 
 
 def _settle_purged(job: _Job, theirs: PurgedTip, terms: Terms) -> _Job:
@@ -300,41 +451,14 @@ def _note_repair(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
 _LOST = "run baton sync on a machine that has it, then here again; git fsck lists all that is lost"
 
 
-def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, *, dry_run: bool) -> _Job:
-    branch, store = job.branch, job.branch.store
-    tips = BranchTips(branch.tip(), theirs, store.tip(job.refs.seen))
-    for commit in (tips.local, theirs):
-        if commit is not None:
-            branch.revision_at(commit)  # raises if this is not a namespace or has a newer layout
-    resets = terms.settle == "theirs" and tips.local is not None and is_rewritten(store, tips)
-    reset = (SyncAction("reset", str(branch.namespace), count_commits(store, tips.seen, theirs)),) if resets else ()
-    notes: tuple[str, ...] = ()
-    if resets and not dry_run:
-        assert theirs is not None
-        _record_received(branch, tips, theirs, terms)
-        before, (local, backup) = tips.local, reset_to_theirs(branch, tips, stamp)
-        tips = tips._replace(local=local, seen=None)
-        modes = describe_merged_modes(store, before, theirs, local)
-        notes = (f"reset to {branch.ref} of the remote; the previous state is kept as {backup}", *modes)
-    plan = plan_sync(branch, tips, terms) if not (resets and dry_run) else Plan(())
-    outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *plan.actions), waiting=plan.waiting)
-    outcome = replace(outcome, notes=(*outcome.notes, *notes))
-    if dry_run:
-        changes = preview_reset(branch, tips) if resets else preview_integration(branch, plan.accepted)
-        return job._replace(outcome=replace(outcome, changes=tuple(changes)))
-    if plan.is_stopped:
-        [stop] = plan.actions
-        error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)
-        return job._replace(outcome=replace(outcome, error=error), push=None)
-    if terms.settle in ("merge", "theirs") and theirs is not None:
-        _bring_back(branch, theirs)
-    if theirs is not None and theirs != tips.seen:
-        _record_received(branch, tips, theirs, terms)
-        set_ref(store, job.refs.seen, theirs, stamp)
-    integration = integrate(branch, plan.accepted, tips, stamp)
-    outcome = _compare_records(branch, tips.local, integration, terms, outcome)
-    push = _plan_push(branch, plan, integration, theirs)
-    return job._replace(outcome=_add_integration(outcome, integration), push=push)
+def _plan_push(branch: Branch, plan: Plan, integration: Integration, theirs: Oid | None) -> Push | None:
+    """Return the push of the local branch; None unless the branch contains all remote commits and new ones."""
+    tip = integration.tip
+    if tip is None or tip == theirs or plan.waiting:
+        return None
+    if theirs is not None and not branch.store.is_ancestor(theirs, tip):
+        return None
+    return Push(branch.ref, tip, theirs)
 
 
 def _bring_back(branch: Branch, theirs: Oid) -> None:
@@ -379,37 +503,10 @@ def _add_integration(outcome: SyncOutcome, integration: Integration) -> SyncOutc
         received=outcome.received + integration.received,
         conflicts=(*outcome.conflicts, *integration.conflicts),
         renamed={**(outcome.renamed or {}), **integration.renamed},
-        problems=(*outcome.problems, *integration.problems),
+        problems=tuple(dict.fromkeys((*outcome.problems, *integration.problems))),
         notes=tuple(dict.fromkeys((*outcome.notes, *integration.notes))),
         checked_out_at=integration.checked_out_at or outcome.checked_out_at,
     )
-
-
-def _plan_push(branch: Branch, plan: Plan, integration: Integration, theirs: Oid | None) -> Push | None:
-    """Return the push of the local branch; None unless the branch contains all remote commits and new ones."""
-    tip = integration.tip
-    if tip is None or tip == theirs or plan.waiting:
-        return None
-    if theirs is not None and not branch.store.is_ancestor(theirs, tip):
-        return None
-    return Push(branch.ref, tip, theirs)
-
-
-def _apply_answer(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
-    if job.push is None or answer is None:
-        return job
-    if isinstance(answer, PushAccepted) and job.push.new is not None:
-        expected = job.push.expected
-        is_known = expected is not None and job.branch.store.has(expected)  # a purged commit is not here
-        sent = count_commits(job.branch.store, job.push.new, expected if is_known else None)
-        set_ref(job.branch.store, job.refs.seen, job.push.new, stamp)
-        return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)
-    if isinstance(answer, PushRefused):
-        lines = "".join(f"\n  {line}" for line in answer.server_lines)
-        hint = f"{_REFUSED}{_HIDDEN}" if answer.may_be_rule_for_branches(job.push.ref) else _REFUSED
-        error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{lines}", hint=hint)
-        return job._replace(outcome=replace(job.outcome, error=error), push=None)
-    return job
 
 
 _REFUSED = "the remote's commits are merged here; the next sync will push again"

@@ -12,6 +12,8 @@ import pytest
 from baton_git.core.lifecycle import Confirmed
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.site import Site
+from baton_git.namespace.sync import synchronise
+from baton_git.verbs.work_items.loops import add_loop
 from baton_git.verbs.work_items.patterns import graduate_pattern, record_pattern
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -34,6 +36,25 @@ def elsewhere(api: Any, baton: Any) -> Callable[..., None]:
             baton(*line, "-n", api.namespace, cwd=api.folder.parent / "other")
 
     return call
+
+
+def test_a_sync_with_if_match_sends_no_merge_of_a_revision_that_the_client_did_not_see(
+    shared: Any, elsewhere: Any, baton: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
+    shared.post("/v1/loops", {"action": "a", "expect": "y", "id": "OL-3"}, code=201)
+    real = synchronise.propose
+
+    def propose(*args: Any) -> Any:
+        monkeypatch.undo()
+        with shared.site.work(shared.namespace) as ws:  # another client writes during the fetch
+            add_loop(ws, NOW, action="b", expect="y", id="OL-4")
+        return real(*args)
+
+    monkeypatch.setattr(synchronise, "propose", propose)
+    etag = {"If-Match": shared.get("/v1/status").headers["etag"]}
+    assert shared.problem("POST", "/v1/sync", 409, {}, headers=etag)["error"] == "revision_conflict"
+    assert shared.post("/v1/sync", headers=etag | {"If-Match": "*"}).json()["namespaces"][0]["sent"] == 3
 
 
 def test_changes_of_another_machine_are_fetched(shared: Any, elsewhere: Any) -> None:

@@ -102,6 +102,11 @@ class _ConditionalBranch(Branch):
         self.condition.is_met = True
         return result
 
+    def claim(self, tip: Oid | None) -> None:
+        if not self.condition.is_met:
+            self.condition.check(self.revision_at(tip) if tip is not None else Revision(self.namespace, State()))
+        self.condition.is_met = True
+
     def advance(
         self,
         draft: ObjectDraft,
