@@ -9,9 +9,10 @@ earlier status. `now` is always an aware `datetime` in UTC.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple, Protocol
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.core.names import RecordId
@@ -33,6 +34,9 @@ from baton_git.core.times import iso, parse_time
 
 PRIORITIES = ("normal", "elevated", "escalated")
 DECISION_STATUSES = ("active", "monitoring", "superseded")
+MOST_ARCHIVED = 2
+"""Maximum number of old records of one kind that a session archives at once, so that it archives more than it adds."""
+Model = TypeVar("Model", bound=Record)
 
 
 class Policy(NamedTuple):
@@ -383,13 +387,27 @@ def find_session(state: State, id_: str) -> Session | None:
 
 
 def record_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
-    """Return the state with the record of a session; all but the newest `sessions_kept` sessions are archived."""
+    """Return the state with the record of a session.
+
+    Of the other sessions beyond the newest `sessions_kept`, some are archived (see `choose_surplus`).
+    """
     state = state.remove(Key(Session.kind, session.id, archived=True)).put(session)
     live = state.records(Session)
-    for old in live[: max(0, len(live) - policy.sessions_kept)]:
-        if old.id != session.id:
-            state = state.archive(old, at=iso(now), reason="older than the newest sessions", session=session.id)
+    surplus = [old for old in live[: max(0, len(live) - policy.sessions_kept)] if old.id != session.id]
+    for old in choose_surplus(surplus, session.id):
+        state = state.archive(old, at=iso(now), reason="older than the newest sessions", session=session.id)
     return state
+
+
+def choose_surplus(surplus: Sequence[Model], by: str) -> list[Model]:
+    """Return the records that the session `by` archives of those that need not stay live: at most `MOST_ARCHIVED`.
+
+    Sessions that run at the same time do not see each other's commits, so each of them finds the same surplus: with 60
+    at once, each would write all of about 60 files that the others write, too. So they choose differently.
+    """
+    if len(surplus) <= MOST_ARCHIVED:
+        return list(surplus)
+    return sorted(surplus, key=lambda old: sha256(f"{by} {old.id}".encode()).digest())[:MOST_ARCHIVED]
 
 
 # --- unconfirmed claims

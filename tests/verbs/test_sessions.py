@@ -12,9 +12,10 @@ from strategies import LOOP, PATTERN
 from world import NOW, acting, by_hand, current, document, later, stored, workspace
 
 from baton_git.core.errors import InvalidName, Stale
-from baton_git.core.lifecycle import Policy
+from baton_git.core.lifecycle import Policy, record_session
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop
+from baton_git.core.times import iso
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.caller import Vouched
 from baton_git.systems.session_baton.document_writing import write_document
@@ -160,6 +161,21 @@ def test_sessions_beyond_the_newest_go_to_the_archive(ws):
         begin_session(acting(few, f"s{number}"), later(minutes=number))
     assert set(sessions(ws)) == {"s3", "s4", "s5"}
     assert stored(ws, "session", "s0", archived=True) is not None
+
+
+def test_sessions_that_start_at_the_same_time_archive_different_old_sessions(ws):
+    """Each archives at most two of a large surplus: all would otherwise write the same files."""
+    few = replace(ws, policy=Policy(sessions_kept=10))
+    for number in range(40):
+        begin_session(acting(ws, f"s{number}"), later(minutes=number))
+    state, archived = ws.branch.read().state, []
+    for number in range(15):
+        new = Session(id=f"t{number}", started=iso(later(minutes=60)))
+        after = record_session(state, new, later(minutes=60), few.policy)
+        archived.append({key.id for key in after.edits if key.archived and after.entry(key) is not None})
+    assert {len(ids) for ids in archived} == {2}
+    assert len(set.union(*archived)) >= 15  # of 31; the same two each time would be two
+    assert set.union(*archived) <= {f"s{number}" for number in range(31)}
 
 
 def test_the_brief_keeps_to_its_budget_and_counts_what_it_leaves_out(ws):

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shorten
+from baton_git.core.lifecycle import choose_surplus
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction import redact
@@ -76,13 +77,14 @@ def find_latest(state: State, id_: str) -> Snapshot | None:
 
 
 def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str) -> State:
-    """Return the state with the oldest snapshots archived, so that at most `sessions_kept` of the policy stay live. The
-    snapshot with the id `newest` stays."""
+    """Return the state with some of the snapshots beyond `sessions_kept` of the policy archived (see `choose_surplus`).
+    The snapshot with the id `newest` stays."""
     beyond = len(state.ids(Snapshot.kind)) - ws.policy.sessions_kept
     oldest = (
         sorted(state.records(Snapshot), key=lambda snapshot: parse_moment(snapshot.recorded_at)) if beyond > 0 else []
     )
-    for snapshot in [snapshot for snapshot in oldest if snapshot.id != newest][: max(0, beyond)]:
+    surplus = [snapshot for snapshot in oldest if snapshot.id != newest][: max(0, beyond)]
+    for snapshot in choose_surplus(surplus, newest):
         state = state.archive(snapshot, at=iso(now), reason="older than the newest snapshots", session=ws.actor.session)
     return state
 

@@ -12,6 +12,7 @@ from typing import Any
 from baton_git.agents.extraction import Extraction, Options, extract
 from baton_git.agents.extraction.repository import add_git_facts
 from baton_git.core.codecs import toml
+from baton_git.core.lifecycle import choose_surplus
 from baton_git.core.records.base import alike, parse
 from baton_git.core.records.lineage import Session
 from baton_git.core.redaction import redact
@@ -250,14 +251,17 @@ def _choose_extraction_time(now: datetime, earlier: Handoff | None) -> str:
 
 
 def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str | None = None) -> State:
-    """Return the state with at most `sessions_kept` live handoffs; the least recently extracted ones are archived.
+    """Return the state with fewer live handoffs: of those beyond `sessions_kept`, the least recently extracted ones
+    are archived.
 
     Args:
-        newest: the id of a handoff that stays live in any case.
+        newest: the id of a handoff that stays live in any case; then only some of the others are archived (see
+            `choose_surplus`).
     """
     surplus = len(state.ids(Handoff.kind)) - ws.policy.sessions_kept
     oldest = sorted(state.records(Handoff), key=extraction_time) if surplus > 0 else []
-    for handoff in [handoff for handoff in oldest if handoff.id != newest][: max(0, surplus)]:
+    others = [handoff for handoff in oldest if handoff.id != newest][: max(0, surplus)]
+    for handoff in others if newest is None else choose_surplus(others, newest):
         state = state.archive(handoff, at=iso(now), reason="older than the newest handoffs", session=ws.actor.session)
     return state
 
