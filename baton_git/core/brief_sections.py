@@ -22,6 +22,8 @@ from baton_git.core.state import HEAD, State, key_of
 Model = TypeVar("Model", bound=Record)
 
 CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
+MOST_CONFLICTS = 200
+"""Maximum number of conflicts of which a brief makes lines; a brief of the default size has room for about 100."""
 CLAIMED = "Claimed rules, not in force: no person on this machine confirmed them"
 
 
@@ -60,7 +62,7 @@ def _follow_ups_section(state: State, now: datetime, policy: Policy, judge: Brie
 
 
 def _rule_candidates_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    patterns = [pattern for pattern in _patterns(state) if pattern.status == "rule_candidate"]
+    patterns = _patterns(state, "rule_candidate")
     return _limit_section(
         CANDIDATES, patterns, "rule candidates", policy.max_patterns, lambda pattern: pattern_line(pattern, judge),
         Rank.ATTENTION,
@@ -91,16 +93,16 @@ def _claimed_rules_section(state: State, now: datetime, policy: Policy, judge: B
 
 
 def _patterns_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    patterns = [pattern for pattern in _patterns(state) if pattern.status == "observing"]
+    patterns = _patterns(state, "observing")
     return _limit_section(
         "Patterns seen so far", patterns, "patterns", policy.max_patterns, lambda pattern: pattern_line(pattern, judge)
     )
 
 
 def _conflicts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    lines, unshown = show_each(state.records(Conflict), conflict_line)
     title = "Conflicts (one side's value is in force until resolved)"
-    return Section(title, lines, "conflicts", rank=Rank.ATTENTION, unshown=unshown)
+    conflicts = state.select(Conflict, lambda conflict: True)
+    return _limit_section(title, conflicts, "conflicts", MOST_CONFLICTS, conflict_line, Rank.ATTENTION)
 
 
 def _make_section_of(kind: str) -> SectionMaker:
@@ -153,18 +155,17 @@ def _context(state: State) -> tuple[str, ...]:
     return tuple(f"| {one_line(line, 1000)}" for line in text.splitlines() if line.strip())
 
 
-def _loops(state: State, *statuses: str) -> list[OpenLoop]:
+def _loops(state: State, *statuses: str) -> Sequence[OpenLoop]:
     """Return the loops with one of these statuses, ordered by status as given."""
-    loops = [loop for loop in state.records(OpenLoop) if loop.status in statuses]
-    return sorted(loops, key=lambda loop: statuses.index(loop.status))
+    return state.select(OpenLoop, lambda loop: loop.status in statuses, lambda loop: statuses.index(loop.status))
 
 
-def _follow_ups(state: State) -> list[FollowUp]:
-    return sorted(state.records(FollowUp), key=lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
+def _follow_ups(state: State) -> Sequence[FollowUp]:
+    return state.select(FollowUp, lambda item: True, lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
 
 
-def _patterns(state: State) -> list[Pattern]:
-    return sorted(state.records(Pattern), key=lambda pattern: -pattern.count)
+def _patterns(state: State, status: str) -> Sequence[Pattern]:
+    return state.select(Pattern, lambda pattern: pattern.status == status, lambda pattern: -pattern.seen)
 
 
 def _decisions(state: State, judge: BriefJudge) -> list[ActiveDecision]:

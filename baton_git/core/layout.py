@@ -15,12 +15,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
-from typing import Protocol
+from typing import Any, Protocol
 
 from baton_git.core.codecs import toml
 from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
 from baton_git.core.kinds import ALL_KINDS, ARCHIVE, CLOSED, KIND_OF_FOLDER, KINDS, SINGLETONS
 from baton_git.core.names import Oid, find_replaced_id
+from baton_git.core.outlines import MANY, SavedOutlines, has_outlines, make_outline, restore_outline
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
 from baton_git.core.state import Entry, Key, State, StateSource, Unreadable
@@ -37,6 +38,8 @@ NAMES_KNOWN = 8_192
 """Maximum number of entries in each cache that maps paths to ids or ids to paths."""
 MOST_CARRIED = 1_000
 """Maximum number of decoded records that a `TreeSource` passes on to that of the next commit; if it has more, none."""
+UNSAVED = 50
+"""The share of records without a saved outline, as 1 of so many, from which the outlines of a kind are saved again."""
 FRAMED = 8
 """Factor on `MAX_RECORD_BYTES` for files that baton derives from records, so that any stored record can be archived."""
 
@@ -199,6 +202,8 @@ class TreeSource:
 
     root: TreeFolder
     memory: ValueCache | None = None
+    saved: SavedOutlines | None = field(default=None, compare=False, repr=False)
+    _outlines: dict[str, Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
     _loaded: dict[Key, Entry | None] = field(default_factory=dict, compare=False, repr=False)
     _ids: dict[tuple[str, bool], Collection[str]] = field(default_factory=dict, compare=False, repr=False)
     _folders: dict[str, TreeFolder] = field(default_factory=dict, compare=False, repr=False)
@@ -221,6 +226,35 @@ class TreeSource:
         if key not in self._loaded:
             self._loaded[key] = self._read(key)
         return self._loaded[key]
+
+    def outlines(self, kind: str) -> Mapping[str, Any]:
+        known = self._outlines.get(kind)
+        if known is None:
+            known = self._outlines[kind] = self._find_outlines(kind) if self.saved is not None else {}
+        return known
+
+    def _find_outlines(self, kind: str) -> Mapping[str, Any]:
+        """Return the saved outlines of the records of a kind, and those of the others, which are made and saved.
+
+        Return none for a kind with few records: all of them are decoded in a few milliseconds.
+        """
+        ids = self.ids(kind)
+        if self.saved is None or not has_outlines(kind) or len(ids) < MANY:
+            return {}
+        saved, items, new = self.saved.load(kind), self._folder(KINDS[kind].folder).entries(), 0
+        outlines, values = dict[str, Any](), dict[Oid, Any]()
+        for id_ in ids:
+            oid = items[KINDS[kind].path(id_)].oid
+            outline = restore_outline(kind, saved.get(oid)) if oid in saved else None
+            if outline is None or outline.id != id_:
+                entry = self.load(Key(kind, id_))
+                if not isinstance(entry, Record):
+                    continue
+                outline, new = make_outline(entry), new + 1
+            outlines[id_] = values[oid] = outline
+        if new * UNSAVED > len(ids):
+            self.saved.save(kind, values)
+        return outlines
 
     def _read(self, key: Key) -> Entry | None:
         path = path_of(key)
@@ -255,7 +289,7 @@ class TreeSource:
             known.pop(key, None)
             if entry is None or _round_trips(key, entry):
                 known[key] = entry
-        return TreeSource(root, self.memory, known, ids)
+        return TreeSource(root, self.memory, self.saved, {}, known, ids)
 
     def _folder(self, path: str) -> TreeFolder:
         if not path:
@@ -418,8 +452,12 @@ class _Empty:
 _EMPTY: TreeFolder = _Empty()
 
 
-def state_of(root: TreeFolder, memory: ValueCache | None = None) -> State:
-    """Return the state stored in the tree of a commit. `memory` caches decoded records for other commits.
+def state_of(root: TreeFolder, memory: ValueCache | None = None, saved: SavedOutlines | None = None) -> State:
+    """Return the state stored in the tree of a commit.
+
+    Args:
+        memory: caches decoded records for other commits.
+        saved: keeps outlines of records for other processes.
 
     Raises:
         Corrupt: the tree has another layout version, or its format file cannot be read.
@@ -427,7 +465,7 @@ def state_of(root: TreeFolder, memory: ValueCache | None = None) -> State:
     text = root.read(FORMAT_FILE)
     if text is not None and text not in _FORMAT_TEXTS:
         _check_format(text)
-    return State(TreeSource(root, memory))
+    return State(TreeSource(root, memory, saved))
 
 
 def _check_format(text: bytes) -> None:

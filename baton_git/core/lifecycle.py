@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.core.names import RecordId
+from baton_git.core.outlines import FollowUpOutline, LoopOutline
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import TIERS, Record, parse
 from baton_git.core.records.lineage import Session
@@ -77,7 +78,7 @@ class Confirmed(NamedTuple):
 # --- open loops
 
 
-def deadline(loop: OpenLoop) -> datetime | None:
+def deadline(loop: OpenLoop | LoopOutline) -> datetime | None:
     """Return when the loop expires; None if `created_at` is not a date. A date without a time means its end."""
     try:
         created = parse_time(loop.created_at)
@@ -88,7 +89,7 @@ def deadline(loop: OpenLoop) -> datetime | None:
         return None
 
 
-def is_due(loop: OpenLoop, now: datetime) -> bool:
+def is_due(loop: OpenLoop | LoopOutline, now: datetime) -> bool:
     """Whether the loop is open and has expired."""
     end = deadline(loop)
     return loop.status == "open" and end is not None and now >= end
@@ -143,9 +144,14 @@ def record_recurrence(pattern: Pattern, session: str, context: str, now: datetim
     return propose_when_due(again)
 
 
+def _is_rule_due(status: str, count: int, threshold: int) -> bool:
+    """Whether a pattern is `observing` and has reached the threshold, so that a rule is to be proposed."""
+    return status == "observing" and count >= threshold
+
+
 def propose_when_due(pattern: Pattern) -> Pattern:
     """Return the pattern with a proposed rule if it is `observing` and has reached the threshold, else unchanged."""
-    if pattern.status != "observing" or pattern.count < pattern.threshold:
+    if not _is_rule_due(pattern.status, pattern.count, pattern.threshold):
         return pattern
     rule = pattern.proposed_rule or f"Rule this out before acting: {pattern.what}"
     return pattern.replace(status="rule_candidate", proposed_rule=rule)
@@ -350,15 +356,16 @@ def _reopen_loop(loop: OpenLoop, now: datetime) -> OpenLoop:
 
 def settle_state(state: State, now: datetime, policy: Policy) -> State:
     """Return the state after the changes that follow from time and counters: expiry, escalation, rule candidates."""
-    for loop in state.records(OpenLoop):
-        if is_due(loop, now):
-            state = state.put(loop.replace(status="escalated"))
-    for item in state.records(FollowUp):
-        priority = _raise_priority(item.priority, item.defer_count, policy)
-        if priority != item.priority:
-            state = state.put(item.replace(priority=priority))
-    for pattern in state.records(Pattern):
-        state = state.put(propose_when_due(pattern)) if propose_when_due(pattern) is not pattern else state
+    for loop in state.select(OpenLoop, lambda loop: is_due(loop, now)):
+        state = state.put(loop.replace(status="escalated"))
+
+    def raised(item: FollowUp | FollowUpOutline) -> str:
+        return _raise_priority(item.priority, item.defer_count, policy)
+
+    for item in state.select(FollowUp, lambda item: raised(item) != item.priority):
+        state = state.put(item.replace(priority=raised(item)))
+    for pattern in state.select(Pattern, lambda pattern: _is_rule_due(pattern.status, pattern.seen, pattern.threshold)):
+        state = state.put(propose_when_due(pattern))
     return state
 
 
@@ -367,9 +374,8 @@ def archive_closed(state: State, now: datetime, session: str | None, judge: Judg
 
     A decision is archived only if `judge` also counts it as superseded.
     """
-    for loop in state.records(OpenLoop):
-        if loop.status == "verified":
-            state = state.archive(loop, at=iso(now), reason="verified", session=session)
+    for loop in state.select(OpenLoop, lambda loop: loop.status == "verified"):
+        state = state.archive(loop, at=iso(now), reason="verified", session=session)
     for decision in state.records(ActiveDecision):
         if decision.status == "superseded" and judge.is_superseded(decision):
             reason = f"superseded by {decision.superseded_by}" if decision.superseded_by else "superseded"

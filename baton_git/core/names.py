@@ -195,6 +195,13 @@ class RecordId(_Name):
         return record_id
 
 
+def is_plain_id(text: str) -> bool:
+    """Return whether a text is the id of a record and at the same time its component, as minted ids are."""
+    if _SIMPLE_ID.fullmatch(text):
+        return True
+    return _SIMPLE.fullmatch(text) is not None and not (_DEVICES.match(text) or _LOWER_TWIN.match(text))
+
+
 class SessionId(_Name):
     """The name of a session, one run of an agent: one line of printable text, at most 128 characters."""
 

@@ -6,13 +6,14 @@ records return a new state, or the same object if nothing differs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from baton_git.core.errors import Ambiguous, Corrupt, FieldHint, NotAllowed, NotFound
 from baton_git.core.kinds import KINDS, name_kind, name_typed_plural
 from baton_git.core.names import derive_id
+from baton_git.core.outlines import has_outlines, make_outline
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, same
 from baton_git.core.records.work_items import Head, Shape
@@ -76,6 +77,9 @@ class StateSource(Protocol):
     def load(self, key: Key) -> Entry | None:
         """Return the entry at `key`, or None."""
 
+    def outlines(self, kind: str) -> Mapping[str, Any]:
+        """Return outlines of live records of a kind, by id; for a record without one, its file must be read."""
+
     def differing(self, other: StateSource) -> Iterable[Key]:
         """Yield the keys whose stored content differs in `other`."""
 
@@ -97,6 +101,9 @@ class EmptySource:
 
     def load(self, key: Key) -> Entry | None:
         return None
+
+    def outlines(self, kind: str) -> Mapping[str, Any]:
+        return {}
 
     def differing(self, other: StateSource) -> Iterable[Key]:
         return () if isinstance(other, EmptySource) else other.differing(self)
@@ -137,6 +144,34 @@ class State:
         entries = (self.entry(Key(model.kind, id_)) for id_ in self.ids(model.kind))
         readable = [entry for entry in entries if isinstance(entry, model)]
         return sorted(readable, key=lambda record: (str(getattr(record, model.dated, "")), record.id))
+
+    def select(
+        self, model: type[Model], accepts: Callable[[Any], bool], rank: Callable[[Any], Any] | None = None
+    ) -> Selection[Model]:
+        """Return the live readable records of a kind that has outlines, if their outline is accepted.
+
+        Only the records that are taken from the selection are decoded.
+
+        Args:
+            accepts: tells by the outline of a record whether it is selected.
+            rank: a sort key made of an outline; records of the same rank are ordered by date, then id.
+        """
+        chosen = [outline for outline in self._outlines(model) if accepts(outline)]
+        chosen.sort(key=lambda outline: (outline.date, outline.id))
+        if rank is not None:
+            chosen.sort(key=rank)
+        return Selection(self, model, [outline.id for outline in chosen])
+
+    def _outlines(self, model: type[Model]) -> Iterator[Any]:
+        """Yield the outlines of the live readable records of a kind, unordered."""
+        known = self.source.outlines(model.kind)
+        for id_ in self.ids(model.kind):
+            key = Key(model.kind, id_)
+            outline = known.get(id_) if key not in self.edits else None
+            if outline is not None:
+                yield outline
+            elif isinstance(entry := self.entry(key), model):
+                yield make_outline(entry)
 
     def get(self, model: type[Model], id_: str) -> Model:
         """Return the live record with exactly this id.
@@ -202,8 +237,10 @@ class State:
     def unreadable(self, kinds: Iterable[str]) -> Iterator[Unreadable]:
         """Yield the unreadable live records of `kinds`, and stray files in record folders."""
         for kind in kinds:
+            readable = self.source.outlines(kind) if has_outlines(kind) else {}
             for id_ in sorted(self.ids(kind)):
-                entry = self.entry(Key(kind, id_))
+                key = Key(kind, id_)
+                entry = self.entry(key) if id_ not in readable or key in self.edits else None
                 if isinstance(entry, Unreadable):
                     yield entry
         yield from self.source.unreadable()
@@ -288,6 +325,33 @@ class State:
             middle = (taken + free) // 2
             taken, free = (middle, free) if self.entry(at(middle)) is not None else (taken, middle)
         return at(free)
+
+
+class Selection(Sequence[Model], Generic[Model]):
+    """Live records of a state, each decoded when it is first needed. Equal to a list of the same records."""
+
+    def __init__(self, state: State, model: type[Model], ids: Sequence[str]) -> None:
+        self._state, self._model, self._ids = state, model, ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, list | Selection) else NotImplemented
+
+    @overload
+    def __getitem__(self, at: int) -> Model: ...
+    @overload
+    def __getitem__(self, at: slice) -> Selection[Model]: ...
+    def __getitem__(self, at: int | slice) -> Model | Selection[Model]:
+        """Return a record, or a part of the selection.
+
+        Raises:
+            Corrupt: the file of the record can no longer be read.
+        """
+        if isinstance(at, slice):
+            return Selection(self._state, self._model, self._ids[at])
+        return self._state.get(self._model, self._ids[at])
 
 
 Single = TypeVar("Single", Head, Shape)

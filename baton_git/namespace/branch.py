@@ -51,6 +51,7 @@ from baton_git.namespace.local_places import LocalPlaces
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.namespaces import find_fetched, make_missing_error
 from baton_git.namespace.other_prefixes import find_other_prefix
+from baton_git.namespace.outline_files import OutlineFiles
 from baton_git.namespace.provenance.bootstrap import open_ledger
 from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
 from baton_git.namespace.provenance.origins import record_draft
@@ -243,7 +244,7 @@ class Branch:
             )
         return Revision(
             self.namespace,
-            layout.state_of(root, self.store.memory),
+            layout.state_of(root, self.store.memory, OutlineFiles(self.store.repository.common_dir, self.namespace)),
             commit,
             info.tree,
             read_revision_number(self.store, info),

@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from looped_cases import for_each
 from strategies import json_tables, laws
@@ -43,6 +43,30 @@ def test_written_files_are_plain_toml_for_other_readers(table: dict[str, Any]) -
     text = toml.dumps(table)
     assert b"\r" not in text
     assert isinstance(tomllib.loads(text.decode()), dict)
+
+
+_LINES = st.sampled_from(
+    ["a = \"x\"", "a = \"\\u00e9\"", "b = 7", "b = 07", "b = -0", "c = true", "d = []",
+     "d = [\n  \"x\",\n]", "e = \"\"\"\nx\ny\"\"\"",
+     "[t]", "[t.u]", "[t.u.v]", "[a]", "[[t]]", "$b = 1", "", "# note", "f = 1.5", "g = 2026-01-01", "a.b = 1", "[t.]",
+     "h = \"\"\"x\"\"\"", "i = 'x'", "j = \"x\" # note", "k = { l = 1 }", "\r", "e = \"\"\"\n\"\"\""]
+)  # fmt: skip
+
+
+@laws
+@given(st.lists(_LINES, max_size=8))
+@example(["[t]", "[t]"])
+@example(["[t]", "[t.u]", 'a = "x"', "[t.u]"])
+def test_simple_files_are_read_as_any_parser_reads_them(lines: list[str]) -> None:
+    text = "\n".join([*lines, ""]).encode()
+    unusual = b"# a comment, which no simple file has\n" + text
+    try:
+        expected = toml.loads(unusual)
+    except InvalidDocument:
+        with pytest.raises(InvalidDocument):
+            toml.loads(text)
+    else:
+        assert alike(toml.loads(text), expected)
 
 
 texts = st.text()

@@ -191,7 +191,8 @@ class OpenPack:
             data = _inflate(self.body, head.start, head.size)
             if head.base is None:
                 base_object = (head.kind, data)
-                self._remember(offset, base_object)
+                if deltas:  # most objects are not the base of another one
+                    self._remember(offset, base_object)
                 break
             deltas.append((offset, data))
             if len(deltas) > _DEEPEST:

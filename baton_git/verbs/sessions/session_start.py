@@ -147,7 +147,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     checks = _run_due_checks(ws, now, before, options.check_seconds, problems)
     abandoned = find_abandoned_sessions(ws, before.state) if options.ends_abandoned else {}
     after = _record_begin(ws, now, before, parent, checks, abandoned, problems)
-    closed = [loop for loop in _list_records(before.state, OpenLoop, problems) if loop.status == "verified"]
+    closed = _list_verified(before.state, problems)
     problems += _list_damage(after.state, problems)
     news = (*synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
     verified = _make_verified_lines(ws, before, closed, problems)
@@ -328,7 +328,18 @@ def _record_begin(
 
 
 def _list_checked(state: State, checks: Checks, problems: list[str]) -> list[OpenLoop]:
+    if not checks.to_store:
+        return []
     return [loop for loop in _list_records(state, OpenLoop, problems) if loop.id in checks.to_store]
+
+
+def _list_verified(state: State, problems: list[str]) -> list[OpenLoop]:
+    """Return the verified loops; if their folder is unreadable, return none and add a problem."""
+    try:
+        return list(state.select(OpenLoop, lambda loop: loop.status == "verified"))
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return []
 
 
 def _with_results(revision: Revision, before: Revision, checks: Checks, problems: list[str]) -> Revision:

@@ -37,11 +37,12 @@ class Checks(NamedTuple):
     skipped: int = 0
 
 
-def list_due_loops(state: State) -> list[OpenLoop]:
+def list_due_loops(state: State) -> Sequence[OpenLoop]:
     """List the unverified loops with an automatic check, most urgent first."""
-    loops = state.records(OpenLoop)
-    due = [loop for loop in loops if loop.status != "verified" and loop.verify and loop.verify.method != "manual"]
-    return sorted(due, key=lambda loop: URGENT_FIRST.index(loop.status))
+    return state.select(
+        OpenLoop, lambda loop: loop.status != "verified" and loop.has_check,
+        lambda loop: URGENT_FIRST.index(loop.status),
+    )  # fmt: skip
 
 
 def select_news(state: State, evidence: Mapping[str, LastCheck]) -> dict[str, LastCheck]:

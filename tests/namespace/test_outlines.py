@@ -1,0 +1,166 @@
+"""Outlines: records are chosen by them exactly as if each was decoded, and a cache that is wrong is not believed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import laws
+
+from baton_git.core import layout
+from baton_git.core.brief_sections import SECTIONS
+from baton_git.core.lifecycle import Policy, settle_state
+from baton_git.core.names import Namespace, RecordId, is_plain_id
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.work_items import FollowUp, OpenLoop, Pattern
+from baton_git.core.state import Key, State, Unreadable
+from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.outline_files import OutlineFiles
+from baton_git.namespace.revision import ProposedState
+from baton_git.namespace.workspace import Actor, Workspace
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+def many(count: int) -> State:
+    """Return a state with `count` records of each kind that has outlines; some of them are due."""
+    state = State()
+    for number in range(count):
+        day = (NOW - timedelta(days=number % 9)).date().isoformat()
+        for record in (
+            OpenLoop(id=f"OL-{number}", action="a", expected_outcome="e", created_at=day, ttl_days=number % 12,
+                     status=("open", "failed", "verified")[number % 3]),
+            FollowUp(id=f"FU-{number}", item=f"item {number}", first_seen=day, defer_count=number % 7),
+            Pattern(id=f"PAT-{number}", what="w", first_seen=day, last_seen=day, count=number % 5),
+            Conflict(id=f"C-{number}", record_kind="follow_up", record_id="FU-1", field="reason", winner="ours"),
+        ):  # fmt: skip
+            state = State(state.source, {**state.edits, Key(record.kind, record.id): record})
+    return state
+
+
+@pytest.fixture
+def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    monkeypatch.setattr(layout, "MANY", 20)
+    with Store(Repository.create_bare(tmp_path / "r.git")) as store:
+        ws = Workspace(Branch(store, Namespace("team")), Actor("Ada <ada@localhost>", "s-1"))
+        ws.update("import", NOW, lambda _: many(40))
+        yield ws
+
+
+def reopened(ws: Workspace) -> Iterator[State]:
+    """Yield the state as a new process reads it, with and without outlines."""
+    with Store(ws.branch.store.repository) as store:
+        tip = store.tip(ws.branch.ref)
+        assert tip is not None
+        root = store.folder(store.commit(tip).tree)
+        yield State(layout.TreeSource(root, store.memory, OutlineFiles(store.repository.common_dir, Namespace("team"))))
+        yield State(layout.TreeSource(root))
+
+
+class Agent:
+    """Labels all records alike."""
+
+    def word(self, key: Key) -> str:
+        return "agent"
+
+    def claim(self, record: object) -> str:
+        return ""
+
+    aging = claim
+
+    def is_confirmed(self, key: Key) -> bool:
+        return False
+
+    is_superseded = is_confirmed
+
+
+def shown(state: State) -> list[Any]:
+    sections = [make(state, NOW, Policy(), Agent()) for make in SECTIONS]  # type: ignore[arg-type]
+    return [*sections, list(state.unreadable(("open_loop", "follow_up"))), settle_state(state, NOW, Policy()).edits]
+
+
+def test_the_brief_and_the_rules_choose_the_same_records_by_outlines(ws: Workspace) -> None:
+    for _ in range(2):  # the second time, from the files
+        with_outlines, without = (shown(state) for state in reopened(ws))
+        assert with_outlines == without
+    folder = ws.branch.store.repository.common_dir / "baton" / "outlines" / "team"
+    assert {path.name for path in folder.iterdir()} == {f"{kind}.json" for kind in KINDS}
+
+
+KINDS = ("open_loop", "follow_up", "pattern", "conflict")
+
+
+def test_few_records_are_decoded_if_outlines_are_saved(ws: Workspace) -> None:
+    for state in reopened(ws):
+        shown(state)
+    state = next(reopened(ws))
+    assert len(state.select(FollowUp, lambda item: item.priority == "normal")) == 40
+    assert not state.source._loaded  # type: ignore[attr-defined]  # noqa: SLF001  no other sign that none was decoded
+
+
+def test_changed_records_are_chosen_by_what_they_are_now(ws: Workspace) -> None:
+    for state in reopened(ws):
+        shown(state)
+    for id_ in ("FU-3", "FU-9"):
+        ws.edit("edit", NOW, FollowUp, id_, lambda state, item: state.put(item.replace(priority="escalated")))
+    ws.update("edit", NOW, lambda tip: tip.state.remove(Key("follow_up", "FU-4")))
+    for state in reopened(ws):
+        chosen = state.select(FollowUp, lambda item: item.priority == "escalated")
+        assert {item.id for item in chosen} == {"FU-3", "FU-9"}
+        assert "FU-4" not in {item.id for item in state.select(FollowUp, lambda item: True)}
+
+
+def test_edits_that_are_not_stored_yet_are_chosen_by_what_they_are_now(ws: Workspace) -> None:
+    for state in reopened(ws):
+        shown(state)
+        item = state.get(FollowUp, "FU-3")
+        changed = state.put(item.replace(priority="escalated")).remove(Key("follow_up", "FU-4"))
+        assert [item.id for item in changed.select(FollowUp, lambda item: item.priority == "escalated")] == ["FU-3"]
+        assert len(changed.select(FollowUp, lambda item: True)) == 39
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "1 0.0 ", "cut", "other digest", "list", "wrong values"])
+def test_outlines_that_are_damaged_are_not_believed(ws: Workspace, damage: str) -> None:
+    expected = [shown(state) for state in reopened(ws)][1]
+    files = OutlineFiles(ws.branch.store.repository.common_dir, Namespace("team"))
+    path = ws.branch.store.repository.common_dir / "baton" / "outlines" / "team" / "follow_up.json"
+    head, body = path.read_bytes().split(b"\n", 1)
+    if damage == "cut":
+        path.write_bytes(head + b"\n" + body[:-9])
+    elif damage == "other digest":
+        path.write_bytes(head + b"\n" + body.replace(b"normal", b"escala"))
+    elif damage == "list":
+        files.save("follow_up", [1, 2])  # type: ignore[arg-type]
+    elif damage == "wrong values":
+        files.save("follow_up", dict.fromkeys(json.loads(body), "x"))
+    else:
+        path.write_text(damage)
+    assert next(iter(map(shown, reopened(ws)))) == expected
+    assert json.loads(path.read_bytes().split(b"\n", 1)[1]) == json.loads(body)  # made again
+
+
+def test_an_unreadable_file_is_reported_beside_outlines(ws: Workspace) -> None:
+    list(map(shown, reopened(ws)))
+    copied = layout.encode({Key("follow_up", "FU-7"): ws.branch.read().state.get(FollowUp, "FU-7")})
+    [(path, text)] = copied.items()
+    damaged = {"open_loops/OL-1.toml": b"id = 1\n", path.replace("FU-7", "FU-2"): text}
+    ws.update("import", NOW, lambda tip: ProposedState(tip.state, files=damaged))
+    for _ in range(2):
+        for state in reopened(ws):
+            bad = [entry for entry in state.unreadable(("open_loop", "follow_up")) if isinstance(entry, Unreadable)]
+            assert {entry.path.rpartition("/")[2] for entry in bad} == {"OL-1.toml", "FU-2.toml"}
+
+
+@laws
+@given(st.text(min_size=1, max_size=12) | st.from_regex(r"(ol|OL|con|c|nul)?-?[a-z0-9_.-]{1,8}", fullmatch=True))
+def test_a_plain_id_is_its_own_file_name(text: str) -> None:
+    if is_plain_id(text):
+        assert RecordId(text).component == text
+        assert RecordId.from_component(text).text == text
