@@ -45,6 +45,13 @@ def test_written_files_are_plain_toml_for_other_readers(table: dict[str, Any]) -
     assert isinstance(tomllib.loads(text.decode()), dict)
 
 
+@pytest.mark.parametrize("text", ["a = {b = 1,\n  c = 2}\n", 'a = "\\e"\n', 'a = "\\x41"\n', "a = 12:30\n"])
+def test_files_that_only_toml_1_1_allows_are_refused(text: str) -> None:
+    """Every machine must read the same. tomli reads such files since 2.4.0, tomllib of Python 3.11 to 3.14 does not
+    (findings/tomli-and-tomllib-accept-different-files.sh; toml.io, changes of 1.1.0)."""
+    refused(text)
+
+
 _LINES = st.sampled_from(
     ["a = \"x\"", "a = \"\\u00e9\"", "b = 7", "b = 07", "b = -0", "c = true", "d = []",
      "d = [\n  \"x\",\n]", "e = \"\"\"\nx\ny\"\"\"",
