@@ -107,9 +107,10 @@ def git_daemon(folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def smart_http(folder: Path) -> Iterator[Server]:
-    """Serve `git http-backend` behind Basic authentication; the login is in the URL."""
-    handler = type("Handler", (_Handler,), {"folder": folder})
+def smart_http(folder: Path, delay: float = 0) -> Iterator[Server]:
+    """Serve `git http-backend` behind Basic authentication; the login is in the URL. Each answer takes `delay` seconds
+    longer."""
+    handler = type("Handler", (_Handler,), {"folder": folder, "delay": delay})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -124,12 +125,14 @@ def smart_http(folder: Path) -> Iterator[Server]:
 
 class _Handler(BaseHTTPRequestHandler):
     folder: ClassVar[Path]
+    delay: ClassVar[float]
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # with the next line: else each answer waits 40 ms for an acknowledgement
     wbufsize = -1
 
     def do_GET(self) -> None:
         body = self._body()  # first of all, so that the connection survives a 401
+        time.sleep(self.delay)
         if self.headers.get("Authorization") != "Basic " + base64.b64encode(LOGIN.encode()).decode():
             self.send_response(401)
             self.send_header("WWW-Authenticate", 'Basic realm="git"')

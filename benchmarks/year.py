@@ -1,0 +1,349 @@
+"""Let a team work for a year on one namespace, and measure at the end of each month what a machine pays.
+
+`team_history` generates the commits (its docstring has the assumptions), and baton's own folding moves what was
+archived into bundles at the times at which its policy asks for it. The remote is a bare repository on the same disk,
+maintained as hosts do (geometric repacking, a commit graph). At the end of each month:
+
+- the files in the tree of the tip, the commits, and the bytes of the bare repository;
+- a new machine's first `baton boot`: its time, the bytes that it fetched, and whether its brief is whole. It is whole
+  if every live record of the remote is in the machine's state, and the brief counts all of them, shown or left out;
+- on that machine, once it is up to date: a write, a boot, a sync that brings one commit, and the end of a session
+  (`wrap` with a context, sent);
+- in some months: the time of the sync that brings the rest of the history.
+
+Processor time is that of the command and its children, including the remote's `git upload-pack` on the same machine.
+
+    .venv/bin/python benchmarks/year.py                              # 250 agents, 240 working days (half an hour)
+    .venv/bin/python benchmarks/year.py --agents 10 --days 30 --months 3
+    .venv/bin/python benchmarks/year.py --into year.json --pictures docs/pictures
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from charts import draw_chart
+from team_history import FOLDERS, Team, check_merges, check_records
+
+from baton_git.core.brief import BUDGET
+from baton_git.core.names import Namespace
+from baton_git.core.state import Key
+from baton_git.git.store import Repository, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller
+from baton_git.namespace.provenance.labels import Vouching
+from baton_git.namespace.revision import CommitStamp
+
+NAME = "team"
+REF = f"refs/heads/baton/{NAME}"
+CHECKED = 40
+"""How many merges and files of each month are compared with what baton makes."""
+SLOWEST_BOOT = 8.0
+"""Seconds that a boot may take: 3 for the sync and 5 for everything else."""
+WHOLE_HISTORY = (1, 3, 6, 9, 12)
+"""The months at whose ends a new machine fetches the whole history, too."""
+SECTIONS = {"open_loop": "open loops?", "follow_up": "follow-ups?", "active_decision": "decisions(?: in force)?"}
+PREFIXES = {"open_loop": "OL-", "follow_up": "FU-", "active_decision": "DEC-"}
+AT_TIME = """
+import sys
+from datetime import datetime
+from baton_git.interfaces.context.settings import Settings
+now = datetime.fromisoformat(sys.argv[1]).astimezone()
+Settings.now = staticmethod(lambda: now)
+sys.argv = ["baton", *sys.argv[2:]]
+from baton_git.__main__ import main
+main()
+"""
+"""Runs baton with another time as the present one: an open loop of a month ago is due by the clock of the machine."""
+
+
+class Run(NamedTuple):
+    """A finished command: its exit status and output, and its wall and processor time in seconds."""
+
+    code: int
+    output: str
+    errors: str
+    wall: float
+    cpu: float
+
+
+class Desk:
+    """A machine with a home and a clone of the remote."""
+
+    def __init__(self, place: Path, name: str, remote: Path, clock: datetime) -> None:
+        self.folder, self.clock = place / name, clock
+        home = place / f"{name}-home"
+        home.mkdir()
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": str(home), "BATON_NAMESPACE": NAME, "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "Eve", "GIT_AUTHOR_EMAIL": "eve@example.org",
+            "GIT_COMMITTER_NAME": "Eve", "GIT_COMMITTER_EMAIL": "eve@example.org",
+        }  # fmt: skip
+        subprocess.run(["git", "init", "-q", "-b", "main", str(self.folder)], check=True, env=self.environment)
+        subprocess.run(
+            ["git", "remote", "add", "origin", str(remote)], cwd=self.folder, check=True, env=self.environment
+        )
+
+    def baton(self, *words: str, codes: tuple[int, ...] = (0,)) -> Run:
+        argv = [sys.executable, "-c", AT_TIME, self.clock.isoformat(), *words]
+        before, began = children_time(), time.perf_counter()
+        done = subprocess.run(argv, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        run = Run(
+            done.returncode, done.stdout, done.stderr, time.perf_counter() - began, children_time() - before
+        )  # fmt: skip
+        if run.code not in codes:
+            raise RuntimeError(
+                f"baton {' '.join(words)} ended with {run.code}: {run.output[-300:]} {run.errors[-900:]}"
+            )
+        return run
+
+    @property
+    def bytes(self) -> int:
+        return size(self.folder / ".git" / "objects")
+
+
+def children_time() -> float:
+    """Return the processor time of all finished child processes, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def processor_time() -> float:
+    return time.process_time() + children_time()
+
+
+def size(folder: Path) -> int:
+    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+
+
+def git(bare: Path, *words: str) -> str:
+    done = subprocess.run(["git", f"--git-dir={bare}", *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+# --- the brief
+
+
+def count_told(brief: str, kind: str) -> int:
+    """Return how many records of a kind a brief shows or says that it leaves out."""
+    shown = len(re.findall(rf"^- {PREFIXES[kind]}", brief, re.MULTILINE))
+    more = re.search(rf"^… and ([\d,]+|one) more {SECTIONS[kind]}", brief, re.MULTILINE)
+    left_out = 0 if more is None else 1 if more[1] == "one" else int(more[1].replace(",", ""))
+    return shown + left_out
+
+
+def find_gaps(desk: Desk, brief: str, team: Team) -> list[str]:
+    """Return what keeps a brief from being whole: records that the machine or the brief does not have."""
+    gaps = [] if len(brief.encode()) <= BUDGET else [f"the brief has {len(brief.encode())} bytes"]
+    with Store(Repository.open(desk.folder / ".git")) as store:
+        state = Branch(store, Namespace(NAME)).read().state
+        for kind in FOLDERS:
+            names = team.names(kind)
+            missing = [
+                id_ for id_ in names - set(state.ids(kind)) if state.entry(Key(kind, id_, archived=True)) is None
+            ]
+            gaps += [f"{len(missing)} of {len(names)} {FOLDERS[kind]} are not on the machine"] if missing else []
+    for kind in SECTIONS:
+        told, there = count_told(brief, kind), len(team.names(kind))
+        gaps += [f"the brief counts {told} of {there} {FOLDERS[kind]}"] if told != there else []
+    return gaps
+
+
+# --- the team's repository
+
+
+class Remote:
+    """The bare repository of the team."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.store = Store(Repository.create_bare(path))
+        self.branch = Branch(self.store, Namespace(NAME))
+        author = "Ada <ada@example.org>"
+        self.branch.create(
+            CommitStamp("init", datetime(2025, 1, 1, tzinfo=UTC), author, ChangeCaller(None, Vouching()))
+        )
+
+    def reopen(self) -> None:
+        """Forget what was read: another program has added packs."""
+        self.store.close()
+        self.store = Store(Repository.open(self.path))
+        self.branch = Branch(self.store, Namespace(NAME))
+
+    def fold(self) -> None:
+        """Fold what the policy of baton says is to be folded now."""
+
+    def maintain(self) -> None:
+        """Repack as hosts do: only small packs are merged, and the commit graph is written."""
+        git(self.path, "-c", "pack.threads=1", "repack", "-q", "-d", "--geometric=2")
+        git(self.path, "commit-graph", "write", "--reachable")
+
+    def copy(self, place: Path) -> Path:
+        """Return a copy that shares the objects, for machines that write to it."""
+        path = place / "remote.git"
+        subprocess.run(["git", "clone", "-q", "--bare", "--shared", str(self.path), str(path)], check=True)
+        return path
+
+    @property
+    def files(self) -> int:
+        return len(git(self.path, "ls-tree", "-r", "--name-only", REF).splitlines())
+
+
+# --- the figures of a month
+
+
+def measure_month(remote: Remote, team: Team, month: int, clock: datetime, *, whole: bool) -> dict[str, Any]:
+    figures: dict[str, Any] = {
+        "month": month,
+        "sessions": team.sessions,
+        "commits": team.commits,
+        "merges": team.merges,
+        "live": {folder: len(team.names(kind)) for kind, folder in FOLDERS.items()},
+        "files": remote.files,
+        "bytes": size(remote.path / "objects"),
+    }
+    with tempfile.TemporaryDirectory(prefix="baton-year-", dir=remote.path.parent) as text:
+        place = Path(text)
+        copy = remote.copy(place)
+        desk = Desk(place, "new", copy, clock)
+        boot = desk.baton("boot", "--json")
+        told = json.loads(boot.output)
+        gaps = find_gaps(desk, told["brief"], team)
+        if boot.wall > SLOWEST_BOOT:
+            gaps.append(f"the boot took {boot.wall:.1f} s")
+        figures |= {
+            "first boot": timed(boot), "gaps": gaps, "news": told["news"], "brief bytes": len(told["brief"].encode()),
+            "fetched bytes": desk.bytes,
+        }  # fmt: skip
+        if whole:
+            figures["whole history"] = timed(desk.baton("sync"))
+            figures["whole bytes"] = desk.bytes
+        figures |= measure_day(desk, place, copy, clock)
+    return figures
+
+
+def measure_day(desk: Desk, place: Path, copy: Path, clock: datetime) -> dict[str, Any]:
+    """Measure what a machine that is up to date pays for the steps of a working day."""
+    other = Desk(place, "other", copy, clock)
+    other.baton("boot", "--session", "other")
+    desk.baton("sync")
+    write = desk.baton("followup", "add", "One more item", "--reason", "later", "--session", "own")
+    desk.baton("sync")
+    other.baton("sync")
+    other.baton("followup", "add", "An item of another machine", "--reason", "later")
+    other.baton("sync")
+    sync = desk.baton("sync")
+    boot = desk.baton("boot", "--session", "own")
+    other.baton("followup", "add", "Another item of another machine", "--reason", "later")
+    other.baton("sync")
+    wrap = desk.baton("wrap", "--context", "Exports are done; the docs are next", "--session", "own")
+    return {"write": timed(write), "sync": timed(sync), "boot": timed(boot), "wrap": timed(wrap)}
+
+
+def timed(run: Run) -> dict[str, float]:
+    return {"wall": round(run.wall, 3), "cpu": round(run.cpu, 3)}
+
+
+# --- the year
+
+
+def live_a_year(arguments: argparse.Namespace, place: Path) -> list[dict[str, Any]]:
+    """Generate the year, and return the figures of its months."""
+    remote, team = Remote(place / "team.git"), Team(arguments.agents, arguments.sessions)
+    last_evening = datetime.now(UTC).replace(microsecond=0)
+    months: list[dict[str, Any]] = []
+    each = arguments.days / arguments.months
+    for day in range(arguments.days):
+        evening = last_evening - timedelta(days=(arguments.days - 1 - day) * 365 / 240)
+        team.work_a_day(remote.path, REF, day, evening - timedelta(hours=8))
+        remote.reopen()
+        remote.fold()
+        if (day + 1) // each > len(months):
+            month = len(months) + 1
+            check_records(remote.store, team, CHECKED)
+            check_merges(remote.branch, CHECKED)
+            began = processor_time()
+            remote.maintain()
+            whole = month in WHOLE_HISTORY and not arguments.newest_only
+            figures = measure_month(remote, team, month, evening, whole=whole)
+            months.append({"processor minutes": round(processor_time() / 60, 1), **figures})
+            print_month(figures, processor_time() - began)
+    git(remote.path, "-c", "gc.auto=0", "fsck", "--connectivity-only", REF) if arguments.fsck else None
+    return months
+
+
+def print_month(figures: dict[str, Any], seconds: float) -> None:
+    times = " ".join(
+        f"{name} {figures[name]['wall']:.2f}/{figures[name]['cpu']:.2f} s"
+        for name in ("first boot", "whole history", "write", "sync", "boot", "wrap") if name in figures
+    )  # fmt: skip
+    print(
+        f"month {figures['month']:>2}: {figures['sessions']:,} sessions, {figures['commits']:,} commits, "
+        f"{figures['files']:,} files, {figures['bytes'] / 1e6:,.1f} MB (a first boot fetches "
+        f"{figures['fetched bytes'] / 1e6:,.1f}); wall/processor time: {times}; measured in {seconds:.0f} s",
+        flush=True,
+    )
+    for gap in figures["gaps"]:
+        print(f"    not whole: {gap}", flush=True)
+
+
+def draw(months: list[dict[str, Any]], folder: Path) -> None:
+    """Write the charts of a year."""
+
+    def line(name: str, key: str = "cpu") -> list[tuple[float, float]]:
+        return [(one["month"], one[name][key]) for one in months if name in one]
+
+    charts = {
+        "year-time.svg": draw_chart(
+            "Processor time of a machine", "month", "seconds",
+            {"first boot": line("first boot"), "one commit in": line("sync"), "end of a session": line("wrap"),
+             "boot": line("boot"), "write": line("write")},
+        ),
+        "year-files.svg": draw_chart(
+            "Files in the newest tree", "month", "files", {"files": [(one["month"], one["files"]) for one in months]}
+        ),
+        "year-bytes.svg": draw_chart(
+            "Size of the repository", "month", "MB",
+            {"on the remote": [(one["month"], one["bytes"] / 1e6) for one in months],
+             "fetched by a first boot": [(one["month"], one["fetched bytes"] / 1e6) for one in months]},
+        ),
+    }  # fmt: skip
+    for name, text in charts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--agents", type=int, default=250)
+    parser.add_argument("--sessions", type=int, default=4, help="sessions of an agent on a working day")
+    parser.add_argument("--days", type=int, default=240, help="working days")
+    parser.add_argument("--months", type=int, default=12)
+    parser.add_argument("--newest-only", action="store_true", help="do not fetch whole histories")
+    parser.add_argument("--fsck", action="store_true", help="check all objects at the end")
+    parser.add_argument("--into", type=Path, help="write the figures as JSON")
+    parser.add_argument("--pictures", type=Path, help="draw the charts into this folder")
+    parser.add_argument("--place", type=Path, help="work in this folder; it must be empty and stays")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="baton-year-") as text:
+        months = live_a_year(arguments, arguments.place or Path(text))
+    if arguments.into:
+        arguments.into.write_text(json.dumps(months, indent=1) + "\n", encoding="utf-8")
+    if arguments.pictures:
+        draw(months, arguments.pictures)
+    print(f"{processor_time() / 60:.1f} minutes of processor time")
+    return 1 if any(one["gaps"] for one in months) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
