@@ -27,6 +27,7 @@ from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import ChangeCaller, Vouched
 from baton_git.namespace.commit_log import UNAUTHENTICATED, UNAUTHENTICATED_AUTHOR
+from baton_git.namespace.ingest.budget import STANDARD, Limits
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels, Vouching
 from baton_git.namespace.results import Changed
@@ -78,6 +79,7 @@ class RemoteSettings(NamedTuple):
         policies: by name of a remote, the value of its setting remote.<name>.batonPolicy.
         signers: the keys whose signatures are accepted (baton.allowedSigners); None if not configured.
         progress: called with the progress messages of git.
+        limits: the limits of fetches and pushes.
     """
 
     remote: str | None = None
@@ -87,6 +89,7 @@ class RemoteSettings(NamedTuple):
     policies: Mapping[str, str] = MappingProxyType({})
     signers: AllowedSigners | None = None
     progress: Callable[[str], None] | None = None
+    limits: Limits = STANDARD
 
     def signature_check(self, store: Store) -> Callable[[CommitInfo], bool] | None:
         """Return a function that tells whether a commit in `store` is signed by an allowed key.

@@ -252,10 +252,11 @@ class Objects:
     def _find(self, oid: Oid) -> Raw | None:
         damage: list[StoreError] = []
         for _ in range(_ATTEMPTS):
-            for folder in self.folders:
-                raw = self._in_packs(folder, oid, damage) or self._in_file(folder, oid, damage)
-                if raw is not None:
-                    return raw
+            for search in (self._in_packs, self._in_file):  # all packs first: looking for a file costs a system call
+                for folder in self.folders:
+                    raw = search(folder, oid, damage)
+                    if raw is not None:
+                        return raw
             if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  rescan every folder
                 break
         if damage:

@@ -46,6 +46,7 @@ class GitProgram:
     ) -> None:
         self._git = git
         self._address = address
+        self._named = named
         # Single refs cannot be pushed to a mirror, and newer versions of git would create refs/remotes/<name>/HEAD.
         settings = {"mirror": "false", "followRemoteHEAD": "never"} if named and "=" not in address else {}
         self._settings = {f"remote.{address}.{key}": value for key, value in settings.items()}
@@ -65,7 +66,7 @@ class GitProgram:
         deadline = time.monotonic() + seconds
         fetches_all = everything or self._git.repository.is_partial
         with Store(self._git.repository) as store:
-            known = {} if fetches_all else _known_tips(store, wants)
+            known = {} if fetches_all else {**self._tracked_tips(store, wants), **_known_tips(store, wants)}
             same = self._find_unchanged(store, wants, seconds) if fetches_all and not everything else {}
         if same:
             wants = {remote: local for remote, local in wants.items() if remote not in same}
@@ -78,7 +79,7 @@ class GitProgram:
             refs = {remote: fetched[remote] for remote in tips} | {remote: local for remote, (local, _) in same.items()}
             tips |= {remote: tip for remote, (_, tip) in same.items()}
             announced = frozenset((*known.values(), *(tip for _, tip in same.values())))
-            yield Quarantine(tips, refs, objects, announced, git)
+            yield Quarantine(tips, refs, objects, announced, git, has_everything=fetches_all)
 
     @contextmanager
     def fetch_objects(self, oids: Sequence[Oid], *, seconds: float, limits: FetchLimits) -> Iterator[Path]:
@@ -93,6 +94,17 @@ class GitProgram:
                 _check_size(self.name, done.err)
                 raise remote_error(self.name, done.err)
             yield objects
+
+    def _tracked_tips(self, store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
+        """Return the tips that git itself fetched from this remote: they are here and protected, and need no copy."""
+        tips: dict[str, Oid] = {}
+        for ref in wants if self._named else ():
+            if ref.startswith("refs/heads/"):
+                start, star, _ = f"refs/remotes/{self._address}/{ref.removeprefix('refs/heads/')}".partition("*")
+                with suppress(StoreError):
+                    tip = None if star else store.tip(start)
+                    tips |= store.refs(start) if star else {start: tip} if tip is not None else {}
+        return tips
 
     def _find_unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
         """Return the remote refs that need no fetch, because their private refs have the same tip.

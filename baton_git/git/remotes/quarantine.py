@@ -59,6 +59,7 @@ class SizeWatch:
             raise Rejected(
                 f"{what}: the branches have more than {self.limit:,} bytes, the limit for one fetch",
                 hint="nothing was fetched; ask the person who pushed them, or list the branches with git ls-remote",
+                is_over_bytes=True,
             )
 
 
@@ -83,6 +84,7 @@ class Quarantine:
         refs: the private local ref to move later, by remote ref.
         objects: the object directory with the new objects.
         known: local commits that were announced to the server, which did not send their histories.
+        has_everything: whether the server sent all objects, also those that are in the repository.
     """
 
     tips: Mapping[str, Oid]
@@ -90,6 +92,7 @@ class Quarantine:
     objects: Path
     known: frozenset[Oid]
     git: RemoteGit = field(repr=False)
+    has_everything: bool = False
 
     def packs(self, tips: Iterable[Oid], seconds: float) -> list[Path]:
         """Return packs (each with an index) with all objects reachable from `tips` but not from `known`.

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from baton_git.core.lifecycle import Policy
+from baton_git.namespace.ingest.budget import LIMIT_SETTINGS, MOST_RAISED, Limits
 
 PREFIX = "refs/heads/baton/"
 
@@ -43,6 +44,12 @@ def _parse_number(text: str) -> int:
     return int(text)
 
 
+def _parse_limit(text: str) -> int:
+    if not (text.isdecimal() and len(text) < 10 and 1 <= int(text) <= MOST_RAISED):
+        raise ValueError(text)
+    return int(text)
+
+
 def _parse_prefix(text: str) -> str:
     if not re.fullmatch(r"refs/(?:[A-Za-z0-9_-]+/)+", text):
         raise ValueError(text)
@@ -53,6 +60,7 @@ TEXT = SettingType(str)
 FLAG = SettingType(_parse_flag, "true or false")
 NUMBER = SettingType(_parse_number, f"a whole number from 1 to {MOST}")
 PREFIXES = SettingType(_parse_prefix, "a folder of refs such as refs/baton/")
+LIMIT = SettingType(_parse_limit, f"a whole number from 1 to {MOST_RAISED}")
 NAMES = SettingType(lambda text: [name.strip() for name in text.split(",") if name.strip()])
 WORDS = SettingType(lambda text: tuple(shlex.split(text)))
 
@@ -95,6 +103,12 @@ def _number(key: str, description: str) -> Setting:
 
 def _policy_field(key: str) -> str:
     return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", key)
+
+
+def _limit(field: str, description: str) -> Setting:
+    """Return the entry of one of `Limits`."""
+    default = str(Limits._field_defaults[field])
+    return Setting(f"baton.{LIMIT_SETTINGS[field]}", LIMIT, default, description, page="sharing.md#limits")
 
 
 _SETTINGS = (
@@ -161,6 +175,11 @@ _SETTINGS = (
         page="systems/ecc.md",
     ),
     Setting("baton.autosync", FLAG, "true", "whether `boot` and `wrap` sync automatically"),
+    _limit("new_files", "maximum number of new files in one fetch or push, for each machine"),
+    _limit("new_commits", "maximum number of new commits in one fetch or push, for each machine"),
+    _limit("new_megabytes", "maximum size of one fetch in megabytes"),
+    _limit("live_records", "maximum number of records outside the archive that a fetch or push may lead to"),
+    _limit("check_seconds", "maximum number of seconds for checking one fetch or push"),
     Setting(
         "remote.<name>.batonPolicy",
         TEXT,
@@ -223,5 +242,5 @@ POLICY_KEYS = {
 }
 """The keys of the numbers in `Policy`, by field."""
 
-CHECKED = tuple(key for key, setting in SETTINGS.items() if setting.type in (FLAG, NUMBER, PREFIXES))
+CHECKED = tuple(key for key, setting in SETTINGS.items() if setting.type in (FLAG, NUMBER, LIMIT, PREFIXES))
 """The settings whose invalid values prevent writes."""

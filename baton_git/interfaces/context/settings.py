@@ -40,6 +40,7 @@ from baton_git.interfaces.context.repository_choice import (
 from baton_git.interfaces.context.repository_config import RepositoryConfig
 from baton_git.interfaces.context.setting_registry import CHECKED, FLAG, POLICY_KEYS, SETTINGS, Setting
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.ingest.budget import LIMIT_SETTINGS, Limits
 from baton_git.namespace.local_places import Host, LocalPlaces
 from baton_git.namespace.workspace import RemoteSettings
 
@@ -353,8 +354,9 @@ class Settings:
         remotes = dict.fromkeys(match[1] for key in self.config if (match := _REMOTE.match(key)))
         ssh = (self.config.get("core.sshcommand"), self.config.get("ssh.variant"))
         return RemoteSettings(
-            self.config.get("baton.remote"), automatic, tuple(remotes), ssh, policies, self._signers()
-        )
+            self.config.get("baton.remote"), automatic, tuple(remotes), ssh, policies, self._signers(),
+            limits=Limits(**{field: self.read(f"baton.{name}") for field, name in LIMIT_SETTINGS.items()}),
+        )  # fmt: skip
 
     def _signers(self) -> AllowedSigners | None:
         file = self.config.get("baton.allowedsigners")

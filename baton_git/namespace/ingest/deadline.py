@@ -32,5 +32,8 @@ class IngestDeadline:
     def check(self, task: str) -> None:
         """Raise Rejected if the deadline has passed; `task` names what takes too long."""
         if time.monotonic() > self.end:
-            hint = "try again" if self.seconds >= SYNC.seconds else "run baton sync, which has a longer limit"
-            raise Rejected(f"{task} takes more than {self.seconds:.3g} s", hint=hint, for_now=True)
+            is_short = self.seconds < SYNC.seconds
+            longer = f"try again, or allow more time: git config baton.maxCheckSeconds {2 * self.seconds:.0f}"
+            hint = "run baton sync, which has a longer limit" if is_short else longer
+            why = f"{task} takes more than {self.seconds:.3g} s"
+            raise Rejected(why, hint=hint, for_now=True, is_for_sync=is_short)

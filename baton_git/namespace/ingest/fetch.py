@@ -12,7 +12,7 @@ from baton_git.git.remotes import FetchLimits, Quarantine, Remote
 from baton_git.git.remotes.refspecs import matches
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import SYNC, Budget
-from baton_git.namespace.ingest.checking import find_rejections
+from baton_git.namespace.ingest.checking import Before, find_rejections
 from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.rejected_tips import RejectedTips
 
@@ -47,7 +47,7 @@ class FetchResult:
 
 def fetch_and_check(
     store: Store, remote: Remote, wants: Mapping[str, str], *, seconds: float, budget: Budget = SYNC,
-    retry: bool = True, everything: bool = False, purged: Collection[Oid] = (),
+    retry: bool = True, everything: bool = False, purged: Collection[Oid] = (), met: Collection[str] | None = None,
 ) -> FetchResult:  # fmt: skip
     """Fetch branches of a remote and accept those within the budget.
 
@@ -57,6 +57,8 @@ def fetch_and_check(
         retry: whether to fetch tips again that were rejected before.
         everything: whether to fetch objects again that are already here, because some may be damaged.
         purged: commits that must not come back; a tip that is one of them is not fetched at all.
+        met: the refs of a trusted remote that this machine met before; all others have what the remote had before that,
+            which is no reason to refuse them. None if the remote is not trusted so far.
 
     Raises:
         Rejected: the received data exceeded the limits before it could be assigned to a ref.
@@ -67,7 +69,7 @@ def fetch_and_check(
     memory = RejectedTips.of(store.repository.common_dir)
     rejected: dict[str, Rejected] = {}
     if not retry and memory.any():
-        wants, rejected = _without_rejected(remote, wants, memory, deadline)
+        wants, rejected = _without_rejected(remote, wants, memory, budget, deadline)
     refused: dict[str, PurgedTip] = {}
     if purged:
         tips = remote.tips(wants, seconds=deadline.seconds_left)
@@ -78,7 +80,7 @@ def fetch_and_check(
     limits = FetchLimits(budget.total_bytes, budget.object_bytes)
     try:
         with remote.fetch(wants, seconds=deadline.seconds_left, limits=limits, everything=everything) as quarantine:
-            rejections = _check_quarantine(store, quarantine, budget, deadline)
+            rejections = _check_quarantine(store, quarantine, budget, deadline, met)
             sound = {ref: tip for ref, tip in quarantine.tips.items() if ref not in rejections}
             refused |= _find_purged(store, quarantine, sound, purged)
             accepted = {ref: tip for ref, tip in sound.items() if ref not in refused}
@@ -87,12 +89,20 @@ def fetch_and_check(
                 for ref, tip in accepted.items():
                     store.move(quarantine.refs[ref], tip)
     except Rejected as error:
-        _remember_rejected_fetch(remote, wants, memory, error, deadline)
-        raise
-    _remember_rejections(memory, quarantine, rejections)
+        error = _name_command(error, budget)
+        _remember_rejected_fetch(remote, wants, memory, error, budget, deadline)
+        raise error from None
+    _remember_rejections(memory, quarantine, rejections, budget)
     if not rejections and not rejected:
         memory.clear()
     return FetchResult(accepted, {**rejected, **rejections}, refused)
+
+
+def _name_command(error: Rejected, budget: Budget) -> Rejected:
+    """Return the rejection of a fetch with too many bytes with the command that lifts it."""
+    if not error.data.get("is_over_bytes"):
+        return error
+    return budget.refuse(str(error), "total_bytes", budget.total_bytes * 2)  # git was stopped: the size is unknown
 
 
 def _find_purged(
@@ -112,33 +122,46 @@ def _find_purged(
     return found
 
 
-def _remember_rejections(memory: RejectedTips, quarantine: Quarantine, rejections: Mapping[str, Rejected]) -> None:
+def _remember_rejections(
+    memory: RejectedTips, quarantine: Quarantine, rejections: Mapping[str, Rejected], budget: Budget
+) -> None:
     for ref, error in rejections.items():
         if not error.data.get("for_now"):  # a check that took too long may succeed next time
-            memory.add(quarantine.tips[ref], error)
+            memory.add(quarantine.tips[ref], error, budget)
 
 
 def _without_rejected(
-    remote: Remote, wants: Mapping[str, str], memory: RejectedTips, deadline: IngestDeadline
+    remote: Remote, wants: Mapping[str, str], memory: RejectedTips, budget: Budget, deadline: IngestDeadline
 ) -> tuple[dict[str, str], dict[str, Rejected]]:
     """Return the refs to fetch, and the rejections by ref of those that were rejected before."""
     tips = remote.tips(wants, seconds=deadline.seconds_left)
-    known = {ref: error for ref, tip in tips.items() if (error := memory.get(tip)) is not None}
+    known = {ref: error for ref, tip in tips.items() if (error := memory.get(tip, budget)) is not None}
     if not known:
         return dict(wants), {}
     return {ref: local_ref for ref, local_ref in matches(wants, tips).items() if ref not in known}, known
 
 
 def _check_quarantine(
-    store: Store, quarantine: Quarantine, budget: Budget, deadline: IngestDeadline
+    store: Store, quarantine: Quarantine, budget: Budget, deadline: IngestDeadline, met: Collection[str] | None
 ) -> dict[str, Rejected]:
+    accepted = {
+        ref: [tip for one in (ref, quarantine.refs[ref]) if (tip := store.tip(one)) is not None and store.has(tip)]
+        for ref in quarantine.tips
+    }
+    first = () if met is None else quarantine.tips.keys() - met
+    before = Before(accepted, first, store if quarantine.has_everything else None)
     with Store(store.repository, more_objects=(quarantine.objects,)) as extended:
         checks = deadline.at_most(budget.seconds)
-        return find_rejections(extended, quarantine.objects, quarantine.tips, budget, checks)
+        return find_rejections(extended, quarantine.objects, quarantine.tips, budget, checks, before)
 
 
 def _remember_rejected_fetch(
-    remote: Remote, wants: Mapping[str, str], memory: RejectedTips, error: Rejected, deadline: IngestDeadline
+    remote: Remote,
+    wants: Mapping[str, str],
+    memory: RejectedTips,
+    error: Rejected,
+    budget: Budget,
+    deadline: IngestDeadline,
 ) -> None:
     """Record the tip of a fetch that was rejected as a whole.
 
@@ -151,4 +174,4 @@ def _remember_rejected_fetch(
     except RemoteError:  # the tip stays unrecorded and will be fetched again
         return
     for tip in tips.values() if len(tips) == 1 else ():
-        memory.add(tip, error)
+        memory.add(tip, error, budget)

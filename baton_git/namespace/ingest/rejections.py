@@ -9,6 +9,7 @@ from baton_git.core import layout
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace, Oid
 from baton_git.git.store import Store
+from baton_git.namespace.ingest.budget import PUSHED, Budget
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.ingest.unreadable import find_new_unreadable
 from baton_git.namespace.provenance.claims import Trusted, find_unconfirmed_claims, is_vouched_for, load_state
@@ -29,7 +30,13 @@ class Refusal(NamedTuple):
 
 
 def find_refusals(
-    store: Store, namespace: Namespace, old: Oid | None, new: Oid, *, trusted: Trusted | None = None
+    store: Store,
+    namespace: Namespace,
+    old: Oid | None,
+    new: Oid,
+    *,
+    trusted: Trusted | None = None,
+    budget: Budget = PUSHED,
 ) -> list[Refusal]:
     """Return the reasons for which a server refuses to update a branch from `old` to `new`; empty if it accepts.
 
@@ -38,21 +45,23 @@ def find_refusals(
         trusted: returns whether a commit is signed by an allowed key; None if commits need no signature.
     """
     try:
-        return list(_iterate_refusals(store, namespace, old, new, trusted))
+        return list(_iterate_refusals(store, namespace, old, new, trusted, budget))
     except BatonError as error:
         return [Refusal(new, "", "", f"{error}{f' ({error.hint})' if error.hint else ''}")]
 
 
 def _iterate_refusals(
-    store: Store, namespace: Namespace, old: Oid | None, new: Oid, trusted: Trusted | None
+    store: Store, namespace: Namespace, old: Oid | None, new: Oid, trusted: Trusted | None, budget: Budget
 ) -> Iterator[Refusal]:
     roots = [store.folder(store.commit(commit).tree if commit is not None else None) for commit in (old, new)]
     if layout.FORMAT_FILE not in roots[1].entries():
         yield Refusal(new, "", "", f"{namespace}: it has no {layout.FORMAT_FILE}, so it is not a branch of baton-git")
         return
     after = layout.state_of(roots[1])
-    faults = list(find_unsafe_files(roots[0], roots[1]))
-    yield from (Refusal(new, path, "", why) for path, why in faults)
+    faults = list(find_unsafe_files(roots[0], roots[1], most=budget.changed))
+    for path, why in faults:
+        limit = "" if path else f" ({budget.refuse(why, 'changed', 2 * budget.changed).hint})"
+        yield Refusal(new, path, "", f"{why}{limit}")
     if faults:
         return
     for unreadable in find_new_unreadable(load_state(store, old), after):

@@ -10,7 +10,7 @@ from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, Reje
 from baton_git.core.names import Namespace, Oid, parse_oid
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import PUSHED, Budget
-from baton_git.namespace.ingest.checking import find_rejections
+from baton_git.namespace.ingest.checking import Before, find_rejections
 from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.rejections import Refusal, find_refusals
 from baton_git.namespace.provenance.claims import Trusted
@@ -72,10 +72,12 @@ def check_ref_updates(
     rejected = _reject_by_budget(store, ours, quarantine, budget)
     for update in ours:
         if update.ref in rejected:
-            yield Refusal(update.new or NOTHING, "", "", str(rejected[update.ref]))
+            error = rejected[update.ref]
+            limit = f" ({error.hint})" if error.data.get("can_be_raised") else ""
+            yield Refusal(update.new or NOTHING, "", "", f"{error}{limit}")
         else:
             try:
-                yield from _check_update(store, prefix, update, trusted, may_rewrite)
+                yield from _check_update(store, prefix, update, trusted, may_rewrite, budget)
             except BatonError as error:
                 hint = f" ({error.hint})" if error.hint else ""
                 yield Refusal(update.new or NOTHING, "", "", f"{update.ref} cannot be checked: {error}{hint}")
@@ -88,11 +90,12 @@ def _reject_by_budget(
     tips = {update.ref: update.new for update in updates if update.new is not None}
     if quarantine is None or not tips:
         return {}
-    return find_rejections(store, quarantine, tips, budget, IngestDeadline.after(budget.seconds))
+    before = Before({update.ref: [update.old] for update in updates if update.old is not None})
+    return find_rejections(store, quarantine, tips, budget, IngestDeadline.after(budget.seconds), before)
 
 
 def _check_update(
-    store: Store, prefix: str, update: RefUpdate, trusted: Trusted | None, may_rewrite: bool
+    store: Store, prefix: str, update: RefUpdate, trusted: Trusted | None, may_rewrite: bool, budget: Budget
 ) -> Iterator[Refusal]:
     old, new, ref = update
     try:
@@ -108,7 +111,7 @@ def _check_update(
     if old is not None and not may_rewrite and not store.is_ancestor(old, new):
         yield Refusal(new, "", "", f"the push would remove commits from {ref}: fetch and merge them (baton sync)")
         return
-    yield from find_refusals(store, namespace, old, new, trusted=trusted)
+    yield from find_refusals(store, namespace, old, new, trusted=trusted, budget=budget)
 
 
 def format_refusal(refusal: Refusal) -> str:

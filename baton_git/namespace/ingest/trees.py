@@ -6,13 +6,12 @@ Only folders that differ are compared, so the cost grows with the number of chan
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
 from baton_git.core import kinds, layout
-from baton_git.core.errors import Rejected
 from baton_git.git.store import Folder, TreeEntry
-from baton_git.namespace.ingest.budget import SYNC
+from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.tree_names import find_name_fault
 
 _REGULAR = 0o100000
@@ -20,34 +19,47 @@ _KIND = 0o170000
 _PLACES = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
 
 
-def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:
+def find_unsafe_files(before: Folder, after: Folder, *, most: int | None = None) -> Iterator[tuple[str, str]]:
     """Yield path and reason of each added or changed file that is not allowed in a namespace.
 
-    If more than `most` files changed, yield one entry with an empty path in place of theirs.
+    If more than `most` files changed, yield one entry with an empty path in place of theirs. Without `most`, the trees
+    must have passed the limits of an ingest.
 
     Raises:
         Corrupt: a tree cannot be read.
     """
     if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
         yield layout.FORMAT_FILE, "was removed; without it this is not a branch of baton-git"
-    changed = list(islice(_iterate_changes(before, after, "", 0), most + 1))
-    if len(changed) > most:
+    changed = list(islice(_iterate_changes(before, after, "", 0), None if most is None else most + 1))
+    if most is not None and len(changed) > most:
         yield "", f"more than {most:,} files changed"
         return
     yield from ((path, why) for path, why in changed if why)
 
 
-def check_changed(before: Folder, after: Folder, most: int) -> None:
+def check_changed(before: Folder, after: Folder, budget: Budget, allowances: Callable[[], int]) -> None:
     """Check that a merge of two trees does not take too long.
 
+    Args:
+        allowances: returns how many times the limit applies; called only if once is not enough.
+
     Raises:
-        Rejected: more than `most` files differ.
+        Rejected: more files differ.
     """
-    paths = islice(layout.differing_paths(before, after), most + 1)
-    if sum(1 for _ in paths) > most:
-        is_lower = most < SYNC.changed
-        hint = "run baton sync, which has a higher limit" if is_lower else "inspect the remote branch with git log"
-        raise Rejected(f"more than {most:,} files changed on the remote, which is the limit here", hint=hint)
+    most = budget.changed
+    if not _has_more(layout.differing_paths(before, after), most):
+        return
+    paths = layout.differing_paths(before, after)
+    changed = sum(1 for _ in islice(paths, most * max(1, allowances()) + 1))
+    if changed > most * max(1, allowances()):
+        changed += sum(1 for _ in paths)
+        raise budget.refuse(
+            f"more than {most:,} files changed on the remote, which is the limit here", "changed", changed, SYNC
+        )
+
+
+def _has_more(items: Iterable[object], most: int) -> bool:
+    return sum(1 for _ in islice(items, most + 1)) > most
 
 
 def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from baton_git.core.state import State, Unreadable
 
 
-def find_new_unreadable(before: State, after: State) -> list[Unreadable]:
-    """Return the new or changed records of `after` that cannot be read, sorted by key."""
+def find_new_unreadable(before: State, after: State, *, archived: bool = True) -> list[Unreadable]:
+    """Return the new or changed records of `after` that cannot be read, sorted by key.
+
+    Args:
+        archived: whether to read the archive, too.
+    """
     unreadable = []
-    for key in sorted(before.differing(after)):
+    for key in sorted(key for key in before.differing(after) if archived or not key.archived):
         entry = after.entry(key)
         if isinstance(entry, Unreadable) and before.entry(key) != entry:
             unreadable.append(entry)

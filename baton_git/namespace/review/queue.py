@@ -248,13 +248,11 @@ class _Review:
         )
 
     def _check(self, accepted: Collection[WaitingRecord]) -> None:
-        """Raise NotAllowed if an accepted file is unsafe (`find_unsafe_files`), or if too many files changed."""
+        """Raise NotAllowed if an accepted file is unsafe (`find_unsafe_files`)."""
         faults = dict(find_unsafe_files(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
         for item in accepted:
             for path in sorted(item.paths & faults.keys()):
                 raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {item.id}")
-        if "" in faults:
-            raise NotAllowed(faults[""], hint="inspect the remote commits with git log")
 
     def _accept_all(self, stamp: CommitStamp) -> Oid | None:
         """Accept everything, like a sync without review; return the new tip, or None if the branch has moved."""

@@ -20,6 +20,8 @@ from baton_git.namespace.provenance.claims import is_vouched_for
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.policy import Terms
 
+_OP = "\nBaton-Op: "
+"""Every commit that baton makes has this in its message; one made by hand may have it, too."""
 Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", "reset", "stop"]
 
 
@@ -176,6 +178,8 @@ def _find_newest_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tup
     if terms.policy == "review":
         return "the remote's policy is review", None
     reverted = _find_reverts(branch, tips.theirs, tips.local) if terms.settle in (None, "ours") else {}
+    if not reverted and terms.policy == "auto":
+        return "", tips.theirs
     new = list(store.only_in(tips.theirs, *([tips.local] if tips.local is not None else [])))
     why = _UNSIGNED[terms.trusted is None]
     if reverted:
@@ -213,8 +217,13 @@ def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogE
     changes are no longer in effect, and commits that only revert other silent reverts are left out.
     """
     branch.revision_at(tip)  # raises if this is not a namespace
+    if known is None:
+        return {}  # the branch is new here, so nothing of it can be lost
     store = branch.store
-    new = [load_entry(store, info) for info in store.only_in(tip, *([known] if known is not None else []))]
+    infos = list(store.only_in(tip, known))
+    if all(_OP in info.message for info in infos):
+        return {}
+    new = [load_entry(store, info) for info in infos]
     undone = find_undone(new)
     by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in undone]
     reverts = {commit: older for commit in by_hand if (older := branch.find_restored(commit)) is not None}

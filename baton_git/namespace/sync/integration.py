@@ -178,7 +178,8 @@ def _plan_step_from(
 
 def _describe_step(branch: Branch, integration: Integration, tip: Oid | None, step: _Step) -> Integration:
     before = branch.revision_at(tip).state if tip is not None else State()
-    problems = tuple(_find_problems(before, branch.revision_at(step.commit).state))
+    # The archive of a new branch may have 100,000 records, and is not read: baton doctor reads it.
+    problems = tuple(_find_problems(before, branch.revision_at(step.commit).state, archived=tip is not None))
     checkout = branch.store.find_checkout(branch.ref)
     return replace(
         integration, tip=step.commit, conflicts=step.conflicts, renamed=step.renamed,
@@ -186,10 +187,11 @@ def _describe_step(branch: Branch, integration: Integration, tip: Oid | None, st
     )  # fmt: skip
 
 
-def _find_problems(before: State, after: State) -> Iterator[str]:
+def _find_problems(before: State, after: State, *, archived: bool = True) -> Iterator[str]:
     """Describe the records that became unreadable and the immutable fields that changed."""
-    yield from (f"{record.path}: cannot be read: {record.why}" for record in find_new_unreadable(before, after))
-    for key in sorted(before.differing(after)):
+    unreadable = find_new_unreadable(before, after, archived=archived)
+    yield from (f"{record.path}: cannot be read: {record.why}" for record in unreadable)
+    for key in sorted(key for key in before.differing(after) if archived or not key.archived):
         for breach in immutable_fields.find_breaches(key, before.entry(key), after.entry(key)):
             yield f"{key.display_name}: {breach.field} {immutable_fields.WHY}, but was changed"
 

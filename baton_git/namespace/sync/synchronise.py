@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 from baton_git.core.diff import RecordChange
@@ -21,6 +22,7 @@ from baton_git.git.remotes import Push, PushAccepted, PushOutcome, PushOvertaken
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.file_modes import describe_merged_modes
 from baton_git.namespace.ingest.budget import SYNC, Budget
+from baton_git.namespace.ingest.checking import KNOWN_DEPTH, find_machine
 from baton_git.namespace.ingest.fetch import FetchResult, PurgedTip, fetch_and_check
 from baton_git.namespace.ingest.trees import check_changed
 from baton_git.namespace.machine_state import HookMarkers
@@ -200,6 +202,7 @@ class _Sync:
             fetched = fetch_and_check(
                 self.jobs[0].branch.store, self.remote, wants, seconds=_seconds_left(self.end),
                 budget=self.options.budget, retry=self.options.retry, everything=everything, purged=self.purged,
+                met=_list_met(self.jobs) if self.terms.policy == "auto" else None,
             )  # fmt: skip
         except Unreachable:
             if attempt == 0:
@@ -265,7 +268,7 @@ class _Sync:
             return job._replace(outcome=replace(job.outcome, error=rejected))
         try:
             theirs = fetched.tips.get(job.branch.ref)
-            _check_changed(job.branch, theirs, self.options.budget)
+            _check_changed(job, theirs, self.terms, self.options.budget)
             return self._carry_out(job, theirs)
         except BatonError as error:  # an error in one namespace must not prevent the sync of the others
             return job._replace(outcome=replace(job.outcome, error=error))
@@ -415,15 +418,28 @@ def make_purged_error(namespace: str, remote: str, theirs: PurgedTip, *, is_refu
     )
 
 
-def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
-    """Raise Rejected if the remote changed more files than the budget allows."""
-    store = branch.store
-    local = branch.tip()
-    if theirs is None or theirs == local:
+def _list_met(jobs: Iterable[_Job]) -> set[str]:
+    """Return the remote branches that this machine has seen before."""
+    return {job.branch.ref for job in jobs if job.branch.store.tip(job.refs.seen) is not None}
+
+
+def _check_changed(job: _Job, theirs: Oid | None, terms: Terms, budget: Budget) -> None:
+    """Raise Rejected if the remote changed more files than the budget allows, for each machine that is known here.
+
+    What a trusted remote had before this machine first met it passed the limits of the ingest, and counts no more.
+    """
+    store, local = job.branch.store, job.branch.tip()
+    if theirs is None or theirs == local or (terms.policy == "auto" and store.tip(job.refs.seen) is None):
         return
     base = next(iter(store.merge_bases(local, theirs)), None) if local is not None else None
     before = store.commit(base).tree if base is not None else None
-    check_changed(store.folder(before), store.folder(store.commit(theirs).tree), budget.changed)
+
+    def count_machines() -> int:
+        known = {find_machine(info) for info in islice(store.log(base), KNOWN_DEPTH)} if base is not None else set()
+        new = {find_machine(info) for info in store.only_in(theirs, *([local] if local is not None else []))}
+        return len((new & known) - {""}) + bool(new - known or "" in new)
+
+    check_changed(store.folder(before), store.folder(store.commit(theirs).tree), budget, count_machines)
 
 
 def _find_damage(jobs: Iterable[_Job], *, thorough: bool) -> dict[str, Corrupt]:

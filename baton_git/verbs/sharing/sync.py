@@ -140,6 +140,7 @@ def sync(
         raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync URL")
     branches = _list_branches(ws) if options.everything else [ws.branch]
     terms = _make_terms(ws, name, settle)
+    options = replace(options, budget=options.budget.within(ws.remote_settings.limits))
     try:
         known = (
             None

@@ -61,6 +61,13 @@ class Hostile:
         parents = [self.tip()] if (self.bare / REF).exists() else []
         return self.move_branch(self.commit(self.root(*more), *parents))
 
+    def entries(self, commit: str) -> list[tuple[bytes, bytes, bytes]]:
+        """Return the entries of the root tree of a commit."""
+        done = subprocess.run(["git", "-C", str(self.bare), "ls-tree", commit], capture_output=True, check=True)
+        rows = [line.partition(b"\t")[::2] for line in done.stdout.splitlines()]
+        heads = [(head.split(), name) for head, name in rows]
+        return [(mode.lstrip(b"0"), name, bytes.fromhex(oid.decode())) for (mode, _, oid), name in heads]
+
     def bomb(self, width: int = 100, levels: int = 6) -> tuple[bytes, bytes, bytes]:
         """Return a tree entry for a folder with `width ** levels` paths in few objects."""
         inside = self.blob()

@@ -26,6 +26,7 @@ from baton_git.git.store import Store
 from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.settings import CommonOptions, Settings
+from baton_git.namespace.ingest.budget import PUSHED
 from baton_git.namespace.ingest.server import check_ref_updates, format_refusal, parse_ref_updates
 from baton_git.verbs.verification.hooks import (
     BY_COMMITS,
@@ -103,7 +104,7 @@ def _check_push(app: App, *_: Any) -> int | None:
         refusals = check_ref_updates(
             store, settings.prefix, pushed,
             trusted=settings.remote_settings.signature_check(store), may_rewrite=settings.allows_rewrite,
-            quarantine=next(iter(folders), None),
+            quarantine=next(iter(folders), None), budget=PUSHED.within(settings.remote_settings.limits),
         )  # fmt: skip
         refused = [f"baton: {flat(format_refusal(refusal))}" for refusal in islice(refusals, SHOWN)]
         more = sum(1 for _ in refusals)
