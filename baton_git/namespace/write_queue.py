@@ -10,16 +10,16 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count, islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from baton_git.core.errors import Busy, StoreError, WriteFailed
+from baton_git.core.errors import BatonError, Busy, StoreError, WriteFailed
 from baton_git.core.names import Namespace
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import State
-from baton_git.git.store import ObjectDraft, Store
+from baton_git.git.store import ObjectDraft, Publication, Store
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRequest, WriteResult
 
@@ -49,6 +49,9 @@ class WriteTarget(Protocol):
     def namespace(self) -> Namespace: ...
     @property
     def ref(self) -> str: ...
+    def check_settings(self) -> None:
+        """Raise the error of an invalid setting, if there is one."""
+
     def check_name(self) -> None:
         """Raise InvalidDocument if the namespace is new and its name contains a secret."""
 
@@ -68,6 +71,13 @@ class WriteTarget(Protocol):
         """Update the marker files of hooks."""
 
 
+class TargetedUpdate(NamedTuple):
+    """An update and the branch that it is for."""
+
+    target: WriteTarget
+    update: UpdateRequest
+
+
 def write_update(target: WriteTarget, update: UpdateRequest, patience: float) -> WriteResult:
     """Apply an update to a branch and return the result once it is durable.
 
@@ -84,6 +94,69 @@ def write_update(target: WriteTarget, update: UpdateRequest, patience: float) ->
     if pending.leads:
         target.store.tidy()
     return pending.answer()
+
+
+def write_together(updates: Sequence[TargetedUpdate], patience: float) -> list[WriteResult | Exception]:
+    """Apply updates to any branches of one store, each like `write_update`, and return the result or error of each.
+
+    They share one pack and its syncs. The updates of one branch are applied in the order given. A branch that another
+    process is writing does not hold up the others: it is written on its own afterwards.
+    """
+    if len(updates) == 1:
+        return [_write_alone(*updates[0], patience)]
+    waiting = [_PendingUpdate(target, update, patience) for target, update in updates]
+    batches: dict[str, list[_PendingUpdate]] = {}
+    for pending in waiting:
+        try:
+            pending.target.check_settings()
+            _check_names(pending.stamp)
+            pending.target.check_name()
+        except BatonError as error:
+            pending.fail(error)
+        else:
+            batches.setdefault(pending.target.ref, []).append(pending)
+    if len(batches) > 1:
+        _write_branches([*batches.values()])
+    for batch in batches.values():
+        left = [pending for pending in batch if not pending.is_answered]
+        if left:
+            _Writer(left[0].target).serve(left)
+    if waiting:
+        waiting[0].target.store.tidy()
+    return [pending.outcome for pending in waiting]
+
+
+def _write_alone(target: WriteTarget, update: UpdateRequest, patience: float) -> WriteResult | Exception:
+    try:
+        target.check_settings()
+        return write_update(target, update, patience)
+    except Exception as error:  # noqa: BLE001  returned in place of the result
+        return error
+
+
+def _write_branches(batches: Sequence[Sequence[_PendingUpdate]]) -> None:
+    """Try once to write the updates of each branch as one chain, all chains together.
+
+    An update stays unanswered if its chain cannot be prepared, or its branch is locked or has moved.
+    """
+    store = batches[0][0].target.store
+    with ExitStack() as stack:
+        chains: list[tuple[_Writer, _CommitChain]] = []
+        for batch in batches:
+            writer = _Writer(batch[0].target)
+            with suppress(BatonError):  # writing it on its own reports the error
+                chain = stack.enter_context(writer.build_chain(batch))
+                if not chain.draft.objects:
+                    chain.answer(None)
+                elif stack.enter_context(store.queue(writer.target.ref, 0.0)) is not False:
+                    chains.append((writer, chain))
+        moves = store.publish_together([writer.describe(chain) for writer, chain in chains])
+        for (writer, chain), moved in zip(chains, moves, strict=True):
+            if moved is True:
+                writer.finish(chain)
+            elif isinstance(moved, StoreError) and writer.was_published(chain):
+                for pending, _ in chain.steps:
+                    pending.fail(moved)
 
 
 class _Writer:
@@ -121,7 +194,7 @@ class _Writer:
         The chain is prepared before the lock is taken, and a second time under the lock if the tip has moved.
         """
         left = min(pending.end for pending in batch) - time.monotonic()
-        with self._build_chain(batch) as chain:
+        with self.build_chain(batch) as chain:
             if not chain.draft.objects:
                 return chain.answer(None)
             tried = chain
@@ -129,7 +202,7 @@ class _Writer:
                 with self.store.queue(self.target.ref, min(2.0, max(0.0, left))):
                     if self.store.tip(self.target.ref) == chain.tip.commit:
                         return self._publish(chain)
-                    with self._build_chain(batch) as again:
+                    with self.build_chain(batch) as again:
                         tried = again
                         return self._publish(again)
             except Busy as error:
@@ -138,14 +211,14 @@ class _Writer:
                         pending.fail(error)
                 return False
             except StoreError:
-                if len(batch) == 1 or self._was_published(tried):
+                if len(batch) == 1 or self.was_published(tried):
                     raise
         for pending in batch:  # one update may be the cause of the error: write each separately
             self.serve([pending])
         return True
 
     @contextmanager
-    def _build_chain(self, batch: Sequence[_PendingUpdate]) -> Iterator[_CommitChain]:
+    def build_chain(self, batch: Sequence[_PendingUpdate]) -> Iterator[_CommitChain]:
         """Prepare the updates in memory, each on top of the one before.
 
         A change may read the commits it is based on, so unpublished commits are readable inside this context. An error
@@ -170,20 +243,27 @@ class _Writer:
         """Publish the chain and answer its updates; return False if the branch tip moved first."""
         if not chain.draft.objects:
             return chain.answer(None)
+        if not self.store.publish(*self.describe(chain), keep=True, tidy=False):
+            return False
+        return self.finish(chain)
+
+    def describe(self, chain: _CommitChain) -> Publication:
+        """Return what the store needs to publish a chain."""
         newest = chain.newest.commit
         assert newest is not None
         stamp = chain.steps[-1][0].stamp
         more = f" and {len(chain.steps) - 1} more" if len(chain.steps) > 1 else ""
         entry = stamp.reflog_entry(f"{stamp.op}{more}")
-        before = chain.tip.commit
-        if not self.store.publish(chain.draft, self.target.ref, before, newest, entry, keep=True, tidy=False):
-            return False
-        self.store.memory.put(("revision", self.target.namespace, newest), chain.newest, REVISION_WEIGHT)
+        return Publication(chain.draft, self.target.ref, chain.tip.commit, newest, entry)
+
+    def finish(self, chain: _CommitChain) -> bool:
+        """Answer the updates of a published chain; always return True."""
+        self.store.memory.put(("revision", self.target.namespace, chain.newest.commit), chain.newest, REVISION_WEIGHT)
         for _, work in chain.steps:
             self.target.update_markers(work.outcome.before.state, work.outcome.revision.state)
         return chain.answer(self.store.find_checkout(self.target.ref))
 
-    def _was_published(self, chain: _CommitChain) -> bool:
+    def was_published(self, chain: _CommitChain) -> bool:
         """Return whether the newest commit of a chain is on the branch, even if newer commits follow it."""
         newest = chain.newest.commit
         return any(entry.commit == newest for entry in islice(self.target.history(), _LATELY))
@@ -215,12 +295,16 @@ class _PendingUpdate:
     def fail(self, error: Exception) -> None:
         self._result = self._result or error
 
+    @property
+    def outcome(self) -> WriteResult | Exception:
+        assert self._result is not None
+        return self._result
+
     def answer(self) -> WriteResult:
         """Return the result of the update, or raise its error."""
-        assert self._result is not None
-        if isinstance(self._result, Exception):
-            raise self._result
-        return self._result
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
 
     def make_busy_error(self) -> Busy:
         why = f"{self.target.namespace}: others kept writing for {self._patience:g} s"

@@ -451,5 +451,9 @@ def test_no_verb_that_writes_takes_away_what_a_person_confirmed(agent: Workspace
 def test_only_the_branch_moves_a_namespace() -> None:
     """No other module of the package publishes commits to the branch of a namespace."""
     package = Path(__file__).parents[2] / "baton_git"
-    publishing = {str(path.relative_to(package)) for path in package.rglob("*.py") if ".publish(" in path.read_text()}
+    publishing = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if any(call in path.read_text() for call in (".publish(", ".publish_together("))
+    }
     assert publishing == {"namespace/branch.py", "namespace/write_queue.py", "namespace/sync/tracking_refs.py"}

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import Enum
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from baton_git.core.errors import Corrupt, StoreError, WriteFailed
+from baton_git.core.errors import BatonError, Corrupt, StoreError, WriteFailed
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
 from baton_git.git.files.atomic_files import advise_access
@@ -26,6 +28,7 @@ _NAME = re.compile(r"refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 _SYMBOLIC = b"ref: "
 _DEEPEST = 5
 _MAX_CACHED_PATHS = 1000
+Value = TypeVar("Value")
 
 
 class Swap(Enum):
@@ -34,6 +37,16 @@ class Swap(Enum):
     MOVED = "the ref has the new value"
     ELSEWHERE = "the ref did not have the expected value, and was not changed"
     OVERTAKEN = "the ref was written, but has another value now: another process removed the lock or moved the ref"
+
+
+class RefMove(NamedTuple):
+    """The arguments of one call of `Refs.swap`."""
+
+    ref: str
+    expected: Oid | None
+    new: Oid
+    log_line: bytes | None
+    ticket: Ticket
 
 
 class Refs:
@@ -126,21 +139,57 @@ class Refs:
             OSError: writing to disk failed; the ref did not move.
             WriteFailed: the ref moved, but its folder could not be synced.
         """
-        path = self._file(ref)
+        move = RefMove(ref, expected, new, log_line, ticket)
+        if not self._replace(move):
+            return Swap.ELSEWHERE
+        _confirm(self._file(ref), new)
+        return self._finish(move)
+
+    def swap_together(self, moves: Sequence[RefMove]) -> list[Swap | Exception]:
+        """Move several refs like `swap`, and return the result or the error of each.
+
+        Each ref moves on its own. Only the sync of a folder is shared by all refs in it, so nothing is durable before
+        all refs were tried.
+        """
+        if len(moves) == 1:
+            return [_attempt(partial(self.swap, *moves[0]))]
+        results: list[Swap | Exception] = [_attempt(partial(self._try_to_replace, move)) for move in moves]
+        confirmed: dict[str, Exception | None] = {}
+        for number, move in enumerate(moves):
+            if results[number] is not Swap.MOVED:
+                continue
+            path = self._file(move.ref)
+            folder = os.path.dirname(path)
+            if folder not in confirmed:
+                outcome = _attempt(partial(_confirm, path, move.new))
+                confirmed[folder] = outcome if isinstance(outcome, Exception) else None
+            failure = confirmed[folder]
+            results[number] = failure if failure is not None else _attempt(partial(self._finish, move))
+        return results
+
+    def _try_to_replace(self, move: RefMove) -> Swap:
+        return Swap.MOVED if self._replace(move) else Swap.ELSEWHERE
+
+    def _replace(self, move: RefMove) -> bool:
+        """Give the ref its new value, not yet durably; return False if it does not have the expected one."""
+        ref, expected, new, log_line, ticket = move
         try:
-            with self.locks.hold(path, ticket) as lock:
+            with self.locks.hold(self._file(ref), ticket) as lock:
                 if self._read_direct(ref) != expected:
-                    return Swap.ELSEWHERE
+                    return False
                 if expected is None:
                     self._prepare_creation(ref)
                 with self._write_reflog(ref, expected, new, log_line):
                     lock.commit()
         except (NotADirectoryError, IsADirectoryError) as error:
             raise self._name_conflict(ref, self._file_above(ref)) from error
-        _confirm(path, new)
-        if ticket.on_move is not None:
-            ticket.on_move()
-        return Swap.MOVED if self._has_value(ref, new) else Swap.OVERTAKEN
+        return True
+
+    def _finish(self, move: RefMove) -> Swap:
+        """Call `on_move` once the ref is durable, and read it back."""
+        if move.ticket.on_move is not None:
+            move.ticket.on_move()
+        return Swap.MOVED if self._has_value(move.ref, move.new) else Swap.OVERTAKEN
 
     def _has_value(self, ref: str, value: Oid) -> bool:
         with suppress(StoreError):
@@ -262,6 +311,14 @@ class Refs:
             hint="git does not allow a ref `a` beside a ref `a/b`; rename or delete one of them",
             ref=ref, other=other,
         )  # fmt: skip
+
+
+def _attempt(work: Callable[[], Value]) -> Value | Exception:
+    """Return the result of `work`, or the error that it raised for one of several refs."""
+    try:
+        return work()
+    except (BatonError, OSError) as error:
+        return error
 
 
 def _is_name(ref: str) -> bool:

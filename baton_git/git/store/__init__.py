@@ -13,7 +13,7 @@ from baton_git.git.store.draft import Edit, ObjectDraft
 from baton_git.git.store.folder import Folder
 from baton_git.git.store.housekeeping import PackReport
 from baton_git.git.store.repository import Repository
-from baton_git.git.store.store import Store
+from baton_git.git.store.store import Publication, Store
 
 __all__ = [
     "CommitInfo",
@@ -23,6 +23,7 @@ __all__ = [
     "Header",
     "ObjectDraft",
     "PackReport",
+    "Publication",
     "ReflogEntry",
     "Repository",
     "Store",

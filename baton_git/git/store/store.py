@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from baton_git.core.errors import Busy, Corrupt, StoreError
+from baton_git.core.errors import BatonError, Busy, Corrupt, StoreError
 from baton_git.core.names import Oid
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.git.files import durable_files
@@ -28,7 +28,7 @@ from baton_git.git.objects.values import BLOB, COMMIT, CommitInfo, decode_commit
 from baton_git.git.refs import reflog
 from baton_git.git.refs.kept_refs import KeptRefs, OpenKeptRef
 from baton_git.git.refs.reflog import ReflogEntry
-from baton_git.git.refs.refs import Refs, Swap
+from baton_git.git.refs.refs import RefMove, Refs, Swap
 from baton_git.git.store import ancestry, history
 from baton_git.git.store.checkouts import find_checkout
 from baton_git.git.store.draft import ObjectDraft
@@ -37,8 +37,20 @@ from baton_git.git.store.group_commit import CommitGroup
 from baton_git.git.store.housekeeping import Housekeeping, PackReport
 from baton_git.git.store.repository import Repository
 
+Value = TypeVar("Value")
+
 _MAX_SEARCHED = 1000
 """Maximum number of commits that `_is_built_on` reads."""
+
+
+class Publication(NamedTuple):
+    """The arguments of one call of `Store.publish`."""
+
+    draft: ObjectDraft
+    ref: str
+    expected: Oid | None
+    new: Oid
+    entry: ReflogEntry
 
 
 class Store:
@@ -242,32 +254,98 @@ class Store:
             WriteFailed: writing to disk failed. The ref did not move, unless the message says that it moved, and only
                 the sync of its folder or the kept ref failed.
         """
+        [result] = self._publish([Publication(draft, ref, expected, new, entry)], keep=keep)
+        if isinstance(result, Exception):
+            raise result
+        if result and tidy:
+            self.tidy()
+        return result
+
+    def publish_together(self, publications: Sequence[Publication]) -> list[bool | BatonError]:
+        """Publish drafts to different refs like `publish` with `keep`, and return the result or the error of each.
+
+        They share one pack, its syncs, and the sync of the folder of the refs. Each ref moves on its own, so one that
+        cannot be moved does not hold up the others; its objects are then unreachable. The caller calls `tidy` later.
+        """
+        return self._publish(publications, keep=True)
+
+    def _publish(self, publications: Sequence[Publication], *, keep: bool) -> list[bool | BatonError]:
+        results: dict[int, bool | BatonError] = {}
+        with ExitStack() as stack:
+            moves: dict[int, RefMove] = {}
+            for number, one in enumerate(publications):
+                prepared = _attempt(partial(self._prepare_move, stack, one, keep=keep))
+                if isinstance(prepared, RefMove):
+                    moves[number] = prepared
+                else:
+                    results[number] = prepared or False
+            if moves:
+                chosen = [publications[number] for number in moves]
+                results |= zip(moves, self._store_and_move(chosen, [*moves.values()], keep=keep), strict=True)
+        return [results[number] for number in range(len(publications))]
+
+    def _prepare_move(self, stack: ExitStack, publication: Publication, *, keep: bool) -> RefMove | None:
+        """Check a draft, and create the ticket of its ref; return None if the ref does not have the expected value."""
+        draft, ref, expected, new, entry = publication
         if self.tip(ref) != expected:
-            return False
+            return None
         self._sweep()
         self._check_borrowed(draft, new)
-        with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
+        with self._writing(ref):
             line = entry.encode() if self._has_reflog(ref) else None
-            with self.ref_files.ticket(new) as ticket, self._open_kept(ref, expected, keep=keep) as kept:
-                pack = self.store_draft(draft, ticket)
-                if kept is not None:
-                    ticket.on_move = partial(self._note_move, kept, ref, new)
-                try:
-                    swap = self.ref_files.swap(ref, expected, new, line, ticket)
-                except BaseException:
-                    if pack is not None and not self._points_to(ref, new):
-                        pack.discard()
-                    raise
-            moved = swap is Swap.MOVED or (swap is Swap.OVERTAKEN and self._is_built_on(ref, new))
+            ticket = stack.enter_context(self.ref_files.ticket(new))
+            kept = stack.enter_context(self.kept_refs.open(ref, expected)) if keep else None
+        if kept is not None:
+            ticket.on_move = partial(self._note_move, kept, ref, new)
+        return RefMove(ref, expected, new, line, ticket)
+
+    def _store_and_move(
+        self, publications: Sequence[Publication], moves: Sequence[RefMove], *, keep: bool
+    ) -> list[bool | BatonError]:
+        """Store the drafts as one pack, and move their refs."""
+        draft = publications[0].draft if len(publications) == 1 else self.draft()
+        for one in publications if len(publications) > 1 else ():
+            draft.take_over(one.draft)
+        pack = _attempt(partial(self._store, draft, moves))
+        if isinstance(pack, Exception):
+            return [pack] * len(moves)
+        try:
+            swaps = self.ref_files.swap_together(moves)
+        except BaseException:
+            if pack is not None and not any(self._points_to(move.ref, move.new) for move in moves):
+                pack.discard()
+            raise
+        needed = [
+            one
+            for one, swap in zip(publications, swaps, strict=True)
+            if (self._points_to(one.ref, one.new) if isinstance(swap, Exception) else swap is not Swap.ELSEWHERE)
+        ]
+        results = [_attempt(partial(self._judge, *pair, keep=keep)) for pair in zip(moves, swaps, strict=True)]
+        failure = _attempt(partial(self._settle, pack, draft, [one.draft for one in needed]))
+        return [failure] * len(moves) if failure is not None else results
+
+    def _store(self, draft: ObjectDraft, moves: Sequence[RefMove]) -> KeptPack | None:
+        with self._writing(moves[0].ref):
+            return self.store_draft(draft, [move.ticket for move in moves])
+
+    def _judge(self, move: RefMove, swap: Swap | Exception, *, keep: bool) -> bool:
+        """Return whether the ref was moved, and set its kept ref and its note if another process moved it on.
+
+        Raises:
+            BatonError: moving it failed.
+        """
+        with self._writing(move.ref):
+            if isinstance(swap, Exception):
+                raise swap
+            if swap is Swap.MOVED and not keep:
+                self.ref_files.last_good.note(move.ref, move.new)
             if keep and swap is Swap.OVERTAKEN:  # the kept ref may have been set after that of the newer write
-                self.kept_refs.follow(ref)
-                self.ref_files.last_good.note(ref, self.tip(ref) or new)
-            self._settle(pack, draft, needed=swap is not Swap.ELSEWHERE)
-        if swap is Swap.MOVED and not keep:
-            self.ref_files.last_good.note(ref, new)
-        if moved and tidy:
-            self.tidy()
-        return moved
+                self.kept_refs.follow(move.ref)
+                self.ref_files.last_good.note(move.ref, self.tip(move.ref) or move.new)
+            return swap is Swap.MOVED or (swap is Swap.OVERTAKEN and self._is_built_on(move.ref, move.new))
+
+    def _writing(self, ref: str) -> AbstractContextManager[None]:
+        return durable_files.writing(f"{ref} in {self.repository.common_dir}")
 
     @contextmanager
     def adopt_packs(self, packs: Iterable[Path]) -> Iterator[None]:
@@ -290,9 +368,6 @@ class Store:
                     self.housekeeping.settle(pack)
         self.tidy()
 
-    def _open_kept(self, ref: str, expected: Oid | None, *, keep: bool) -> AbstractContextManager[OpenKeptRef | None]:
-        return self.kept_refs.open(ref, expected) if keep else nullcontext()
-
     def _note_move(self, kept: OpenKeptRef, ref: str, new: Oid) -> None:
         """Set the kept ref, and the note that older versions write too, before it is checked whether `ref` moved on."""
         kept.write(new)
@@ -307,7 +382,7 @@ class Store:
             WriteFailed: writing to disk failed.
         """
         self.objects.read_again(new, COMMIT)
-        with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
+        with self._writing(ref):
             self._move(ref, new)
 
     def _move(self, ref: str, new: Oid) -> None:
@@ -408,8 +483,8 @@ class Store:
     def _log_setting(self) -> str | None:
         return self.repository.config().get("core.logAllRefUpdates")
 
-    def store_draft(self, draft: ObjectDraft, ticket: Ticket | None = None) -> KeptPack | None:
-        """Write the draft as a durable pack, and sync the ticket together with it, which is faster than separately.
+    def store_draft(self, draft: ObjectDraft, tickets: Sequence[Ticket] = ()) -> KeptPack | None:
+        """Write the draft as a durable pack, and sync the tickets together with it, which is faster than separately.
 
         Returns:
             The pack, with its `.keep` file, or None if the draft is empty.
@@ -420,9 +495,9 @@ class Store:
         if not draft.objects:
             return None
         body, entries = encode_pack(draft.objects)
-        also_sync = () if ticket is None else (ticket.fd,)
-        pack = write_kept(self.housekeeping.packs, [body], entries, self.objects.form, also_sync)
-        if ticket is not None:
+        fds = [ticket.fd for ticket in tickets]
+        pack = write_kept(self.housekeeping.packs, [body], entries, self.objects.form, fds)
+        for ticket in tickets:
             ticket.synced = True
         return pack
 
@@ -440,19 +515,24 @@ class Store:
             return tip is not None and any(info.oid == commit for info in islice(self.log(tip), _MAX_SEARCHED))
         return False
 
-    def _settle(self, pack: KeptPack | None, draft: ObjectDraft, *, needed: bool) -> None:
-        """Release the pack to git after the swap, or delete it if no ref can have pointed into it (not `needed`)."""
+    def _settle(self, pack: KeptPack | None, draft: ObjectDraft, needed: Sequence[ObjectDraft]) -> None:
+        """Release the pack of `draft` to git after the refs moved, or delete it if no ref can have pointed into it.
+
+        `needed` has the drafts, of those in the pack, whose objects a ref may have pointed to.
+        """
         if pack is None:
             return
         if not needed:
             pack.discard()
             return
-        if not pack.exists():  # deleted in spite of its .keep, before the ref could protect it
-            pack = self.store_draft(draft) or pack
-        self.housekeeping.settle(pack)
-        draft.is_stored = True
-        for oid, raw in draft.objects.items():
-            self.objects.add(oid, raw)
+        with durable_files.writing(f"a pack in {self.repository.common_dir}"):
+            if not pack.exists():  # deleted in spite of its .keep, before a ref could protect it
+                pack = self.store_draft(draft) or pack
+            self.housekeeping.settle(pack)
+        for stored in needed:
+            stored.is_stored = True
+            for oid, raw in stored.objects.items():
+                self.objects.add(oid, raw)
 
     def _sweep(self) -> None:
         """Remove the leftovers of killed writers before the first write. Merges of packs do this too, but are rare."""
@@ -480,3 +560,11 @@ class Store:
         """
         self.housekeeping.roll_up()
         self.locks.sweep()
+
+
+def _attempt(work: Callable[[], Value]) -> Value | BatonError:
+    """Return the result of `work`, or its error, which concerns one of several refs only."""
+    try:
+        return work()
+    except BatonError as error:
+        return error
