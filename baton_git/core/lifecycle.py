@@ -455,6 +455,8 @@ def hold_claims(
         evidence: whether to hold back new results of probes.
         judge: decides the tier of stored records.
     """
+    if claim is base:
+        return claim, []
     holds = _find_holds(base, claim, tier_of, judge)
     if not evidence:
         holds = [hold for hold in holds if hold.field != "last_check"]
@@ -479,10 +481,12 @@ def _find_holds(
     if isinstance(claim, Pattern):
         holds += _hold_graduation(base if isinstance(base, Pattern) else None, claim)
     if isinstance(claim, ActiveDecision):
-        tier = str(holds[0].kept) if holds else claim.source_tier
-        if base is not None:
-            tier = judge.tier(key_of(base), tier)
-        holds += _hold_decision_status(base if isinstance(base, ActiveDecision) else None, claim, tier, tier_of)
+        declared = str(holds[0].kept) if holds else claim.source_tier
+
+        def own_tier() -> str:
+            return declared if base is None else judge.tier(key_of(base), declared)
+
+        holds += _hold_decision_status(base if isinstance(base, ActiveDecision) else None, claim, own_tier, tier_of)
     return holds
 
 
@@ -530,15 +534,19 @@ def _hold_graduation(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:
 
 
 def _hold_decision_status(
-    base: ActiveDecision | None, claim: ActiveDecision, tier: str, tier_of: Callable[[str], str | None]
+    base: ActiveDecision | None, claim: ActiveDecision, tier: Callable[[], str], tier_of: Callable[[str], str | None]
 ) -> list[HeldClaim]:
-    """Hold back a forbidden change of status. `tier` is the tier of the claim without an unauthorised raise."""
+    """Hold back a forbidden change of status. `tier` returns the tier of the claim without an unauthorised raise.
+
+    The tiers of stored decisions are computed from the history, so they are asked for only if the status changes.
+    """
     before, old = (base.status, base.superseded_by) if base else ("active", None)
     if DECISION_STATUSES.index(claim.status) < DECISION_STATUSES.index(before):
         return _hold_status(claim, before, old, _ONE_WAY)
+    if claim.status != "superseded" or (claim.status, claim.superseded_by) == (before, old):
+        return []
     by = tier_of(claim.superseded_by) if claim.superseded_by else None
-    moved = claim.status == "superseded" and (claim.status, claim.superseded_by) != (before, old)
-    if moved and (by or base is not None) and not may_supersede(tier, by or "llm_derived"):
+    if (by or base is not None) and not may_supersede(tier(), by or "llm_derived"):
         why = "both decisions were derived by a model" if by else "the superseding decision does not exist"
         return _hold_status(claim, before, old, why)
     return []

@@ -274,7 +274,7 @@ class State:
         now = self.entry(key)
         if isinstance(now, Unreadable):
             raise _corrupt_error(now)
-        return self if same_fields(now, record) else State(self.source, {**self.edits, key: record})
+        return self if now is record or same_fields(now, record) else State(self.source, {**self.edits, key: record})
 
     def remove(self, key: Key) -> State:
         """Return the state without the entry at `key`, or the same state if there is no entry.
@@ -392,6 +392,8 @@ def key_of(record: Part) -> Key:
 
 def same_fields(left: Entry | None, right: Entry | None) -> bool:
     """Whether two entries are equal and set the same fields: an explicit default differs from an absent field."""
+    if left is right:
+        return True
     if isinstance(left, Part) and isinstance(right, Part):
         return same(left, right)
     return left == right
