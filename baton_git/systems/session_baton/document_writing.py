@@ -18,12 +18,13 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.merge_rules import CHANGED_SIDE
 from baton_git.core.records.work_items import ActiveDecision, Head, Pattern
 from baton_git.core.redaction.changes import redact_edits
-from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable
+from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
+from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.guard import WORK_ITEMS, hold_losses
 from baton_git.namespace.last_seen import find_last_seen
-from baton_git.namespace.revision import ProposedState, Revision, WriteResult
+from baton_git.namespace.revision import ProposedState, Revision, UpdateRequest, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
 from baton_git.systems.session_baton.documents import format_update_time
@@ -84,6 +85,23 @@ class DocumentResult(NamedTuple):
         return data | {name: value for name, value in extras.items() if value}
 
 
+class PlannedWrite(NamedTuple):
+    """A parsed document and the update that writes it, so that several can be written together.
+
+    Attributes:
+        outcomes: the result of each time that the update's change was computed; the last one counts.
+    """
+
+    branch: Branch
+    update: UpdateRequest
+    outcomes: list[DocumentResult]
+    filled: tuple[FilledField, ...]
+
+    def result(self, written: WriteResult) -> DocumentResult:
+        """Return the result of the document, given that of its update."""
+        return self.outcomes[-1]._replace(written=written, filled=self.filled)
+
+
 def write_document(
     ws: Workspace,
     now: datetime,
@@ -106,13 +124,32 @@ def write_document(
         Stale: the tip is not `expected_revision`.
         LimitExceeded: there are more records than `MAX_RECORDS`, or a record is too large.
     """
+    planned = plan_write(ws, now, data, expected_revision=expected_revision, where=where, op=op)
+    change, stamp, expected = planned.update
+    return planned.result(ws.branch.update(change, stamp, expected_revision=expected))
+
+
+def plan_write(
+    ws: Workspace,
+    now: datetime,
+    data: Any,
+    *,
+    expected_revision: int | None = None,
+    where: str = "",
+    op: str = "write",
+) -> PlannedWrite:
+    """Parse a document for `write_document`, which describes the arguments, and return the update that writes it.
+
+    Raises:
+        InvalidDocument, LimitExceeded: under the same conditions as `write_document`.
+    """
     data, filled = fill_document(from_foreign_checks(data), now, cache(lambda: ws.branch.read().state))
     document = parse_document(data, where=where)
     if len(document.records) > MAX_RECORDS:
         raise LimitExceeded("records in the document", len(document.records), MAX_RECORDS)
     actor = replace(ws.actor, session=document.session)
     ws = replace(ws, actor=actor)
-    outcome: list[DocumentResult] = []
+    outcomes: list[DocumentResult] = []
     source = sha256(where.encode("utf-8", "replace")).hexdigest()[:16]
 
     def change(tip: Revision) -> State | ProposedState:
@@ -122,11 +159,10 @@ def write_document(
         proposal, held, decisions = _propose(ws, now, tip, start, document, op)
         if op == IMPORT:
             proposal = proposal._replace(trailers=((SOURCE, source),))
-        outcome.append(DocumentResult(WriteResult(tip, tip), tuple(held), tuple(decisions)))
+        outcomes.append(DocumentResult(WriteResult(tip, tip), tuple(held), tuple(decisions)))
         return proposal._replace(keeps_paths=True)  # a client gets back what it wrote
 
-    written = ws.branch.update(change, ws.stamp(op, now), expected_revision=expected_revision)
-    return outcome[-1]._replace(written=written, filled=filled)
+    return PlannedWrite(ws.branch, UpdateRequest(change, ws.stamp(op, now), expected_revision), outcomes, filled)
 
 
 class WriteStart(NamedTuple):
@@ -145,6 +181,7 @@ def _propose(
     the commit gets a second parent with the document as its writer meant it.
     """
     at = iso(now)
+    document = _reuse_records(tip.state, document)
     seen = _add_seen_records(start.state, tip, document)
     known, held = hold_back_claims(seen, document, ws.judgement(tip))
     base = start.revision
@@ -166,6 +203,16 @@ def _propose(
     recorded = _record_writer(ws, now, state, document, op, base.number + 1)
     proposal = ProposedState(recorded, side=(base, side), redactions=tuple(redactions), settled=settled)
     return proposal, [*held, *more_held], decisions
+
+
+def _reuse_records(state: State, document: BatonDocument) -> BatonDocument:
+    """Return the document with the stored records in place of equal ones, so that later steps need not compare them."""
+
+    def stored(record: Record) -> Record:
+        known = state.entry(Key(record.kind, record.id))
+        return known if isinstance(known, Record) and same_fields(known, record) else record
+
+    return document._replace(records=tuple(map(stored, document.records)))
 
 
 def _protect(ws: Workspace, tip: Revision, state: State) -> tuple[State, frozenset[Key], list[HeldClaim]]:
