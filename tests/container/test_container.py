@@ -210,9 +210,23 @@ def test_the_commands_of_compose_create_the_remote_and_sync_with_it(baton, git, 
     address = re.fullmatch(r"\$\{BATON_REMOTE_URL:-(.*)\}", url)[1].replace("/remote", folder)
     (script,) = sync["command"]
     line = re.search(r"do (baton [^;]*); sleep", script)[1].replace('"$$BATON_REMOTE_URL"', address)
-    baton("init")
+    pushes = tmp_path / "pushes"
+    hook = Path(address) / "hooks" / "post-receive"
+    hook.write_text(f"#!/bin/sh\necho push >>{shlex.quote(str(pushes))}\n")
+    hook.chmod(0o755)
+    for name in ("work", "other"):
+        baton("init", "--namespace", name)
     baton(*shlex.split(line)[1:])
-    assert git(Path(address), "for-each-ref", "--format=%(refname)") == "refs/heads/baton/work"
+    assert git(Path(address), "for-each-ref", "--format=%(refname:lstrip=3)").split() == ["other", "work"]
+    Path(address).rename(f"{address}-down")
+    for name in ("work", "other"):
+        baton("followup", "add", "written while the remote is down", "--namespace", name)
+    baton(*shlex.split(line)[1:], code=1)
+    Path(f"{address}-down").rename(address)
+    for _ in range(2):
+        baton(*shlex.split(line)[1:])
+    assert "written while the remote is down" in git(Path(address), "log", "--format=%s", "baton/work", "baton/other")
+    assert pushes.read_text().count("push") == 2  # one for all namespaces, none if nothing changed
 
 
 # --- compose
@@ -258,5 +272,5 @@ def test_a_service_that_ends_is_not_started_again_and_the_others_are():
 
 
 def test_services_use_only_known_variables():
-    known = {*environment(), *TOKEN, "BATON_PAGE_TOKEN", "BATON_REMOTE_URL"}
+    known = {*environment(), *TOKEN, "BATON_PAGE_TOKEN", "BATON_REMOTE_URL", "BATON_SYNC_SECONDS"}
     assert {name for one in SERVICES.values() for name in one.get("environment", {})} <= known

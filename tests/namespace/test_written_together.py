@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from strategies import item
+from waiting import until
 from world import ANYBODY, NOW, WHO, by_hand, stored, workspace
 
 from baton_git.core.errors import BatonError, Busy, NotAllowed, Stale, WriteFailed
@@ -129,8 +130,7 @@ def test_a_branch_that_another_process_is_writing_does_not_hold_up_the_others(br
             target=lambda: (write(update(first, "FU-1"), update(second, "FU-1")), done.set()), daemon=True
         )
         writer.start()
-        while ids(second) != {"FU-0", "FU-1"}:
-            assert writer.is_alive()
+        until(lambda: ids(second) == {"FU-0", "FU-1"}, 20)
         assert not done.is_set()
         assert ids(first) == {"FU-0"}
     writer.join(20)

@@ -17,6 +17,7 @@ from baton_git.interfaces.http.session_baton import SessionBaton
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.http.timing import TimeLimits
+from baton_git.interfaces.http.writer_processes import WriterProcesses
 from baton_git.interfaces.web import routes as web
 from baton_git.interfaces.web.session_cookie import PageAccess
 
@@ -26,19 +27,21 @@ The memory between sessions of AI coding agents, kept in git. `/v1/baton` is ses
 own. Where `namespace` is optional, it defaults to the namespace of the server."""
 
 
-def application(site: Site, *, hosts: frozenset[str] | None = LOOPBACK) -> ASGIApp:
+def application(site: Site, *, hosts: frozenset[str] | None = LOOPBACK, writers: int = 0) -> ASGIApp:
     """Return the ASGI application that uvicorn runs.
 
     Args:
         hosts: the host names that the Host header of a request may contain; None means any.
+        writers: the number of processes that write documents when writes overlap.
     """
+    processes = WriterProcesses(site, writers)
     app = FastAPI(
         title="baton-git", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
-        lifespan=_close_at_shutdown(site),
+        lifespan=_close_at_shutdown(site, processes),
     )  # fmt: skip
     app.state.site = site
     problems.install(app)
-    baton_api = SessionBaton(site)
+    baton_api = SessionBaton(site, processes)
     app.include_router(session_baton.router(baton_api))
     app.include_router(paif.router(site))
     stream_limit = StreamLimit()
@@ -51,10 +54,13 @@ def application(site: Site, *, hosts: frozenset[str] | None = LOOPBACK) -> ASGIA
     return Guard(TimeLimits(FastPath(app, baton_api.posts)), site.token, hosts, site.agents, gate)
 
 
-def _close_at_shutdown(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _close_at_shutdown(
+    site: Site, processes: WriterProcesses
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        await processes.close()
         site.close()
 
     return lifespan

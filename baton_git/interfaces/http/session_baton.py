@@ -14,16 +14,14 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from baton_git.core.errors import InvalidDocument, InvalidName, LimitExceeded, Stale
-from baton_git.core.names import Oid
-from baton_git.interfaces.http import problems
+from baton_git.core.errors import InvalidName
 from baton_git.interfaces.http.body import Routes, parse_body
+from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite, refuse_name, write_documents
 from baton_git.interfaces.http.fast_path import Handler
 from baton_git.interfaces.http.guard import CALLER, Caller
-from baton_git.interfaces.http.reading import Readings, compact, tag
+from baton_git.interfaces.http.reading import Readings, tag
 from baton_git.interfaces.http.site import Site
-from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.systems.session_baton.documents import DocumentRead, describe_conflict, read_document
+from baton_git.interfaces.http.writer_processes import WriterProcesses
 
 
 class ReadRequest(BaseModel):
@@ -71,7 +69,7 @@ class WriteAnswer(BaseModel):
     )
 
 
-READ, WRITE = "/v1/baton/read", "/v1/baton/write"
+READ = "/v1/baton/read"
 
 MAX_WRITERS = 16
 """Maximum number of documents that are written at the same time; further writes wait, reads do not."""
@@ -80,9 +78,10 @@ MAX_WRITERS = 16
 class SessionBaton:
     """The read and write requests of session-baton's API."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, writers: WriterProcesses) -> None:
         self._site = site
         self._readings = Readings(site)
+        self._writers = writers
         self._threads = anyio.CapacityLimiter(MAX_WRITERS)
 
     @property
@@ -103,7 +102,7 @@ class SessionBaton:
         try:
             reading = await self._readings.of(body.namespace)
         except InvalidName as error:
-            return _refuse_name(error)
+            return refuse_name(error)
         return Response(reading.body, 200, {"ETag": tag(reading.commit)}, "application/json")
 
     async def write(self, request: Request) -> Response:
@@ -113,8 +112,12 @@ class SessionBaton:
         records lacked, with their new values.
         """
         body = await parse_body(WriteRequest, request)
-        if_match = request.headers.get("if-match")
-        return await run_sync(_write, self._site, body, if_match, limiter=self._threads)
+        write = DocumentWrite(body.namespace, body.baton, body.expected_revision, request.headers.get("if-match"))
+        return await self._writers.write(write, len(await request.body()), self._write_in_thread)
+
+    async def _write_in_thread(self, write: DocumentWrite) -> Response:
+        [response] = await run_sync(write_documents, self._site, [write], limiter=self._threads)
+        return response
 
 
 def router(baton_api: SessionBaton) -> APIRouter:
@@ -140,52 +143,3 @@ def router(baton_api: SessionBaton) -> APIRouter:
 
 def _describe_body(model: type[BaseModel]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}
-
-
-def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
-    """Write a document; return the result, or session-baton's own response if the document is refused."""
-    expected = body.expected_revision
-    try:
-        with site.work(body.namespace, may_begin=True) as ws:
-            if if_match is not None:
-                current = read_document(ws, foreign=True)
-                if not _is_current(if_match, current):
-                    return _answer_conflict(body.namespace, expected, current, 412)
-                if expected is None and if_match.strip() != "*":
-                    expected = current.revision.number
-            try:
-                result = write_document(ws, site.now(), body.baton, expected_revision=expected)
-            except Stale:
-                return _answer_conflict(body.namespace, expected, read_document(ws, foreign=True), 409)
-    except InvalidName as error:
-        return _refuse_name(error)
-    except InvalidDocument as error:
-        return problems.of_document(error, ("baton",), body.baton)
-    except LimitExceeded as error:
-        return _refuse_field("baton", f"{error}; {error.hint}" if error.hint else str(error), None)
-    return _json_response(result.as_data(), 200, result.written.revision.commit)
-
-
-def _is_current(if_match: str, current: DocumentRead) -> bool:
-    """Return whether If-Match allows a write: it has the ETag of the current revision, or it is `*` and the namespace
-    exists."""
-    tags = [value.strip() for value in if_match.split(",")]
-    return tag(current.revision.commit) in tags or (tags == ["*"] and current.revision.commit is not None)
-
-
-def _json_response(data: dict[str, Any], status: int, commit: Oid | None) -> Response:
-    return Response(compact(data), status, {"ETag": tag(commit)}, "application/json")
-
-
-def _answer_conflict(namespace: str, expected: int | None, current: DocumentRead, status: int) -> Response:
-    """Return memory-hall's response to a stale write: the current state; nothing was written."""
-    return _json_response({"detail": describe_conflict(namespace, expected, current)}, status, current.revision.commit)
-
-
-def _refuse_name(error: InvalidName) -> Response:
-    return _refuse_field("namespace", str(error), error.data["name"])
-
-
-def _refuse_field(field: str, message: str, given: Any) -> Response:
-    fault = {"type": "value_error", "loc": ["body", field], "msg": message, "input": given}
-    return Response(compact({"detail": [fault]}), 422, media_type="application/json")

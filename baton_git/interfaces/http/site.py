@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import NamedTuple
 
-from baton_git.core.errors import NotARepository
+from baton_git.core.errors import NotARepository, StoreError
 from baton_git.core.names import AgentId, Namespace, Oid, SessionId
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.invocation import Call
@@ -59,6 +59,7 @@ class Site:
             server's tokens. None if a person started the server.
         may_create: whether clients of other systems create every namespace that they write to, also in a repository
             that somebody works in (`baton serve --create`).
+        is_guarded: whether the process that passes requests on to this one has a token.
         ending: set when the server shuts down; streams then end.
     """
 
@@ -67,6 +68,7 @@ class Site:
     agent: str | None = None
     page_token: str | None = None
     may_create: bool = False
+    is_guarded: bool = False
     ending: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
     _loaded: _LoadedSettings | None = None
@@ -142,7 +144,7 @@ class Site:
         Raises:
             Corrupt: the file of the agents cannot be read.
         """
-        return not (self.token or self.page_token or self.agents)
+        return not (self.is_guarded or self.token or self.page_token or self.agents)
 
     @property
     def person(self) -> str:
@@ -236,6 +238,12 @@ class Site:
         self._read_config_state(loaded)  # raises NotARepository
         branch = loaded.plain.branch
         return branch if namespace is None else replace(branch, namespace=_parse(namespace))
+
+    def merge_packs(self) -> None:
+        """Merge packs, which another process of this server found to be due."""
+        with suppress(StoreError, OSError):
+            if self._merge_process is None or not self._merge_process():
+                self.store.roll_up()
 
     def close(self) -> None:
         if self._loaded is not None:

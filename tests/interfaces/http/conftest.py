@@ -209,6 +209,16 @@ def api(wire: Client) -> Client:
     return wire
 
 
+@pytest.fixture(scope="module")
+def two_writers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Return a client of a server on a new bare repository that may start two writer processes."""
+    folder = tmp_path_factory.mktemp("two-writers")
+    _run_git(folder, "init", "-q", "--bare", "state.git")
+    site = Site(CommonOptions(str(folder / "state.git"), NAMESPACE, None, None), may_create=True)
+    with running(site, writers=2) as url, closing(Client(url, site)) as client:
+        yield client
+
+
 @pytest.fixture
 def run_server() -> Callable[..., AbstractContextManager[str]]:
     """Return `running`, for tests that must see a server end."""

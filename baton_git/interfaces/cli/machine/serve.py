@@ -39,7 +39,12 @@ LEAVE_SECONDS = 2
 )
 @click.option("--allow-host", metavar="NAME", multiple=True,
               help="Another host name that requests may use for this server; repeatable.")  # fmt: skip
-def serve_command(app: App, host: str | None, port: int | None, allow_host: tuple[str, ...]) -> None:
+@click.option("--writers", type=WholeNumber(0, 64), help="How many processes write documents of session-baton's API "
+              "when many arrive at once; 0: only the server itself. Default: one for each processor, at most 4; none "
+              "if there is only one.")  # fmt: skip
+def serve_command(
+    app: App, host: str | None, port: int | None, allow_host: tuple[str, ...], writers: int | None
+) -> None:
     """Serve an HTTP API, the APIs of session-baton and PAIF, and a web page, until it is stopped.
 
     It listens on this machine only, unless BATON_API_TOKEN is set. Then --host may be an address that other machines
@@ -85,7 +90,14 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
         app.say(f"{DATABASE} names session-baton's database; baton stores its state in git. To import the database:")
         app.say(shell_line(["baton", "import", "session-baton", os.environ[DATABASE], "--all"]))
     with _listen(listen_host, addresses[0], listen_port) as listener:
-        _serve(app, site, listener, _allowed_names(listen_host, addresses[0], allow_host, token))
+        names = _allowed_names(listen_host, addresses[0], allow_host, token)
+        _serve(app, site, listener, names, _count_writers() if writers is None else writers)
+
+
+def _count_writers() -> int:
+    """Return the default number of writer processes, for the processors that this process may use."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(processors, 4) if processors > 1 else 0
 
 
 def _open_site(app: App, token: str | None, page_token: str | None) -> Site:
@@ -113,7 +125,7 @@ def _open_site(app: App, token: str | None, page_token: str | None) -> Site:
     return site
 
 
-def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] | None) -> None:
+def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] | None, writers: int) -> None:
     import uvicorn  # slow to import, and needs an extra
 
     from baton_git.interfaces.http.app import application
@@ -124,7 +136,7 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
     address, port = listener.getsockname()[:2]
     url = f"http://{f'[{address}]' if ':' in address else address}:{port}"
     config = uvicorn.Config(
-        application(site, hosts=names), http=Connection, ws="none", lifespan="on",
+        application(site, hosts=names, writers=writers), http=Connection, ws="none", lifespan="on",
         log_level="error", access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=30,
         timeout_graceful_shutdown=LEAVE_SECONDS,
     )  # fmt: skip

@@ -1,0 +1,83 @@
+"""The program of a writer process (see `writer_processes`)."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+from baton_git.core.errors import BatonError
+from baton_git.interfaces.http.document_writes import write_documents
+from baton_git.interfaces.http.logs import log_to_stderr
+from baton_git.interfaces.http.site import Site
+from baton_git.interfaces.http.writer_processes import Answers, encode_message, take_messages
+
+TOGETHER = 64
+"""Maximum number of documents that a process writes together, which limits how long this takes."""
+
+
+def main() -> None:
+    """Write the documents that arrive at standard input, a socket, until the server closes it."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends when the server has ended, after its last write
+    log_to_stderr()
+    with socket.socket(fileno=0) as server, suppress(BatonError, ConnectionError):
+        inbox = _Inbox(server)
+        [setup] = inbox.take(1)
+        site = Site(setup.options, may_create=setup.may_create, is_guarded=setup.is_guarded)
+        due = _Due()
+        site.store.tidied_by = due.set
+        server.sendall(encode_message(str(site.repository.common_dir)))
+        while requests := inbox.take(TOGETHER):
+            responses = write_documents(site, [request for _, request in requests])
+            pairs = zip(requests, responses, strict=True)
+            answers = [(number, one.status_code, one.raw_headers, bytes(one.body)) for (number, _), one in pairs]
+            server.sendall(encode_message(Answers(answers, due.take())))
+        site.close()
+
+
+class _Due:
+    """Whether packs are due to be merged, which the server has done."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def set(self) -> bool:
+        self._is_set = True
+        return True
+
+    def take(self) -> bool:
+        is_set, self._is_set = self._is_set, False
+        return is_set
+
+
+class _Inbox:
+    """The messages that arrive at a socket."""
+
+    def __init__(self, server: socket.socket) -> None:
+        self._server = server
+        self._received = bytearray()
+        self._waiting: deque[Any] = deque()
+
+    def take(self, most: int) -> list[Any]:
+        """Wait for a message, and return all that have arrived, at most `most`; none if the other end has closed."""
+        while not self._waiting:
+            if not self._receive(0):
+                return []
+        while len(self._waiting) < most and self._receive(socket.MSG_DONTWAIT):
+            pass
+        return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+
+    def _receive(self, flags: int) -> bool:
+        try:
+            data = self._server.recv(1 << 18, flags)
+        except BlockingIOError:
+            return False
+        self._received += data
+        self._waiting.extend(take_messages(self._received))
+        return bool(data)
+
+
+if __name__ == "__main__":
+    main()
