@@ -61,13 +61,16 @@ class Excerpt(NamedTuple):
 class Answer(NamedTuple):
     """The text of an answer, its excerpts, and one passage of each session that is named without a quote.
 
-    `unread`: why older revisions could not be searched; empty if all were.
+    Attributes:
+        unread: why older revisions could not be searched; empty if all were.
+        pending: what is not indexed yet, and was not searched for that reason; empty if everything is.
     """
 
     text: str
     excerpts: tuple[Excerpt, ...]
     also: tuple[Passage, ...]
     unread: str = ""
+    pending: str = ""
 
 
 class _Block:

@@ -87,11 +87,15 @@ class PassageFilter(NamedTuple):
 class RecallIndex:
     """An open index. Close it, or use it in a `with` statement."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    def __init__(self, database: sqlite3.Connection, *, is_stored: bool = False) -> None:
         self._database = database
+        self.is_stored = is_stored
+        """Whether the index is on the disk, so that the next update continues where the last one stopped."""
         self._changed: Counter[str] = Counter()
         self.unread = ""
         """Why the last update could not read older revisions; empty if it could."""
+        self.pending = ""
+        """What the last update left for the next one; empty if everything is indexed."""
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -108,7 +112,7 @@ class RecallIndex:
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.touch(mode=0o600)
-                return cls(_connect(str(path)))
+                return cls(_connect(str(path)), is_stored=True)
             except OSError:
                 break
             except sqlite3.DatabaseError as error:
@@ -178,9 +182,10 @@ class RecallIndex:
         """Return the marks of the sources of a group, by key."""
         return dict(self._database.execute("SELECT key, mark FROM sources WHERE grp = ?", (group,)))
 
-    def has_source(self, group: str, key: str) -> bool:
-        cursor = self._database.execute("SELECT 1 FROM sources WHERE grp = ? AND key = ?", (group, key))
-        return cursor.fetchone() is not None
+    def source_mark(self, group: str, key: str) -> str | None:
+        """Return the mark of a source, or None if it is not indexed."""
+        row = self._database.execute("SELECT mark FROM sources WHERE grp = ? AND key = ?", (group, key)).fetchone()
+        return None if row is None else str(row[0])
 
     def put_source(self, group: str, key: str, mark: str, passages: Iterable[Passage]) -> None:
         """Add a source with its mark and passages, or replace it."""

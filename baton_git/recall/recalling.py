@@ -31,8 +31,8 @@ class Question(NamedTuple):
         least: the minimum evidence for an answer, from 0 to 1.
         is_strict: quote only passages nearly as good as the best, and name no further sessions.
         exclude: digests of sentences to leave out.
-        seconds: the maximum time for updating the index, for each namespace searched; if it is exceeded, the answer is
-            empty. None for no limit.
+        seconds: the maximum time for updating the index, for each namespace searched; if the newest commits are not
+            indexed by then, the answer is empty. None for no limit.
     """
 
     text: str
@@ -74,12 +74,12 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
     """
     workspaces = _workspaces(ws, question)
     for workspace in workspaces:
-        if not update_index(index, workspace.branch, question.seconds):
+        if not update_index(index, workspace.branch, question.seconds) and question.seconds is not None:
             return NOTHING
     query = parse_question(question.text)
     ranking = _rank(index, ws, question, query)
     if ranking is None:
-        return NOTHING._replace(unread=index.unread)
+        return NOTHING._replace(unread=index.unread, pending=index.pending)
     judges = {workspace.branch.namespace.text: StandingJudge(workspace, index) for workspace in workspaces}
     own = judges[ws.branch.namespace.text]
     answer = compose_answer(
@@ -90,7 +90,7 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
         question.budget,
         question.exclude,
     )
-    return answer._replace(unread=index.unread)
+    return answer._replace(unread=index.unread, pending=index.pending)
 
 
 def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -> Ranking | None:

@@ -7,17 +7,17 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from baton_git.agents.turn_store import TurnStore, turns_folder
 from baton_git.core import layout
 from baton_git.core.errors import BatonError, Corrupt
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.names import Oid, decode
-from baton_git.core.records.base import Part
+from baton_git.core.records.base import Part, Record
 from baton_git.core.state import SHAPE, Key, State, Unreadable
-from baton_git.core.times import iso, parse_time_or_none
+from baton_git.core.times import from_seconds, iso, parse_time_or_none
 from baton_git.git.store import CommitInfo, Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, load_entry
@@ -25,11 +25,41 @@ from baton_git.recall.index import RecallIndex
 from baton_git.recall.passages import Passage, split_record, split_turns
 
 TURNS = "turns"
+EARLY = "early"
+"""The mark of a record that is indexed before the commit that wrote it is known."""
+MOST_EARLY = 1_000
+"""Maximum number of records that one update indexes before their commits."""
 _SKIPPED_KINDS = frozenset({SHAPE.kind, "session", "conflict"})
+
+
+MOST_AT_ONCE = 3_000
+"""Maximum number of commits and files that one update of an index on the disk reads: the first recall in a namespace
+of 10,000 commits took 30 times as long as in a small one."""
+
+
+class _Work:
+    """What an update may still do.
+
+    Attributes:
+        end: the end of its time, by the monotonic clock.
+        left: the number of commits and files that it may still read.
+    """
+
+    def __init__(self, seconds: float | None, left: float) -> None:
+        self.end = time.monotonic() + (math.inf if seconds is None else seconds)
+        self.left = left
+
+    @property
+    def is_done(self) -> bool:
+        return self.left <= 0 or time.monotonic() > self.end
 
 
 def update_index(index: RecallIndex, branch: Branch, seconds: float | None = None) -> bool:
     """Add new commits of the branch and new turns to the index, and remove deleted turns.
+
+    At first, the newest commits are indexed; each further update adds older ones, until all are indexed. Meanwhile,
+    live records of commits that are not indexed yet are indexed without the commit that wrote them, and
+    `RecallIndex.pending` says what is missing.
 
     Args:
         index: the index to update.
@@ -37,7 +67,7 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
         seconds: the maximum time of the update; what is indexed by then is kept. None: no limit.
 
     Returns:
-        Whether the index is up to date.
+        Whether the newest commits, and all turns, are indexed.
 
     Raises:
         Busy: another process's update did not finish in time.
@@ -45,19 +75,19 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
     """
     store = TurnStore(turns_folder(branch.store.repository.common_dir))
     marks = dict(_list_files(store.folder))
-    tip = branch.tip()
-    if index.mark(group_of(branch)) == (tip or "") and index.source_marks(TURNS) == marks:
+    tip, group = branch.tip(), group_of(branch)
+    if index.mark(group) == (tip or "") and index.source_marks(TURNS) == marks:
         return True
-    end = time.monotonic() + (math.inf if seconds is None else seconds)
+    work = _Work(seconds, MOST_AT_ONCE if index.is_stored else math.inf)
     with index.changing():
-        if not _update_records(index, branch, tip, end):
+        if not _update_records(index, branch, tip, work):
             return False
         known = index.source_marks(TURNS)
         for name in known.keys() - marks.keys():
             index.remove_source(TURNS, name)
         for name, mark in marks.items():
             if known.get(name) != mark:
-                if time.monotonic() > end:
+                if time.monotonic() > work.end:
                     return False
                 index.put_source(TURNS, name, mark, _read_turns(store, name))
     return True
@@ -94,26 +124,111 @@ def group_of(branch: Branch) -> str:
     return f"records of {branch.ref}"
 
 
-def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None, end: float) -> bool:
-    """Add the records of all commits since the last update, oldest first. Return False if time ran out."""
+class _Progress(NamedTuple):
+    """The commits of a branch that are indexed: `newest` and all its ancestors, except for `left` and its ancestors.
+
+    While some are left, the group has no mark, so that an older program does not take its index for a complete one.
+    """
+
+    newest: str
+    left: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls, index: RecallIndex, group: str) -> _Progress:
+        newest = index.mark(group)
+        parts = [] if newest else index.mark(f"part of {group}").split()
+        return cls(parts[0], tuple(parts[1:])) if parts else cls(newest)
+
+    def save(self, index: RecallIndex, group: str) -> None:
+        index.set_mark(group, "" if self.left else self.newest)
+        index.set_mark(f"part of {group}", " ".join((self.newest, *self.left)) if self.left else "")
+
+
+def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None, work: _Work) -> bool:
+    """Add the records of the commits that are not indexed. Return False if new commits are left."""
     group, store = group_of(branch), branch.store
-    known = index.mark(group)
-    if known == (tip or ""):
-        return True
-    if known and (tip is None or not _follows(branch, Oid(known), tip)):
+    done = _Progress.load(index, group)
+    if done.newest and (tip is None or not _follows(branch, Oid(done.newest), tip)):
         index.remove_group(group)
-        known = ""
-    commits = _list_commits(index, store, tip, [Oid(known)] if known else []) if tip is not None else []
+        done = _Progress("")
+    if tip is None or (done.newest == tip and not done.left):
+        done.save(index, group)
+        return True
+    if not done.newest:
+        done = _Progress(tip, (tip,))
+    elif done.newest != tip:
+        done = _add_new(index, branch, tip, done, work)
+    is_current = done.newest == tip
+    if is_current and done.left:
+        done = _add_older(index, branch, done, work)
+        _describe_left(index, store, done)
+        if done.left:
+            _add_early(index, branch, store.folder(store.commit(tip).tree))
+    done.save(index, group)
+    return is_current
+
+
+def _add_new(index: RecallIndex, branch: Branch, tip: Oid, done: _Progress, work: _Work) -> _Progress:
+    """Add the records of all commits since the last update, oldest first."""
+    commits = _list_commits(index, branch.store, tip, [Oid(done.newest)])
     is_complete = not index.unread
     for info in reversed(commits):
-        if time.monotonic() > end:
-            return False
-        is_complete = _add_commit(index, branch, group, info) and is_complete
+        if work.is_done:
+            index.pending = "the newest commits are not indexed yet"
+            return done
+        is_complete = _add_commit(index, branch, info, work) and is_complete
         if is_complete:
-            index.set_mark(group, info.oid)
-    if is_complete:
-        index.set_mark(group, tip or "")
-    return True
+            done = done._replace(newest=info.oid)
+    return done
+
+
+def _add_older(index: RecallIndex, branch: Branch, done: _Progress, work: _Work) -> _Progress:
+    """Add the records of the commits that are left, newest first."""
+    newest = branch.store.folder(branch.store.commit(Oid(done.newest)).tree)
+    left, visited = set(done.left), set[str]()
+    try:
+        for info in branch.store.log(*map(Oid, done.left)):
+            if work.is_done:
+                break
+            visited.add(info.oid)
+            if not _add_commit(index, branch, info, work, newest):
+                break
+            left.discard(info.oid)
+            left.update(set(info.parents) - visited)
+    except Corrupt as error:
+        index.unread = str(error)
+        for commit in sorted(left - visited):  # all records of a commit whose parent cannot be read
+            with suppress(Corrupt):
+                _add_commit(index, branch, branch.store.commit(Oid(commit)), work)
+    return done._replace(left=tuple(sorted(left)))
+
+
+def _describe_left(index: RecallIndex, store: Store, done: _Progress) -> None:
+    """Say in the index which commits are left, unless they cannot be read."""
+    if done.left and not index.unread:
+        last = max(store.commit(Oid(commit)).time for commit in done.left)
+        index.pending = f"the commits until {iso(from_seconds(last))[:10]} are not indexed yet"
+
+
+def _add_early(index: RecallIndex, branch: Branch, root: Folder) -> None:
+    """Add live records whose commits are not indexed yet: they matter more than what was before them.
+
+    It is not known yet which commit wrote them. They are added again when that commit is indexed.
+    """
+    group, left = group_of(branch), MOST_EARLY
+    source = layout.TreeSource(root, branch.store.memory)
+    for kind in (kind for kind in ALL_KINDS if kind not in _SKIPPED_KINDS):
+        for id_ in sorted(source.ids(kind)):
+            key = Key(kind, id_)
+            path = layout.path_of(key)
+            blob = find_blob(root, path)
+            name = path if _is_replaced(key) else f"{path} {blob}"
+            if blob is None or index.source_mark(group, name) is not None:
+                continue
+            index.put_source(group, name, EARLY, _read_record(branch, root, key, path, blob, None))
+            left -= 1
+            if not left:
+                return
 
 
 def _list_commits(index: RecallIndex, store: Store, tip: Oid, known: list[Oid]) -> list[CommitInfo]:
@@ -135,15 +250,22 @@ def _follows(branch: Branch, known: Oid, tip: Oid) -> bool:
         return False
 
 
-def _add_commit(index: RecallIndex, branch: Branch, group: str, info: CommitInfo) -> bool:
+def _add_commit(
+    index: RecallIndex, branch: Branch, info: CommitInfo, work: _Work, newest: Folder | None = None
+) -> bool:
     """Add the records that a commit changed, or all of its records if its parent cannot be read.
+
+    Args:
+        newest: the newest tree that is indexed, if the commit is older than all commits that are indexed. Of versions
+            with the same content, the oldest counts, whatever the order in which commits are indexed.
 
     Returns:
         Whether the commit and its parent could be read.
     """
-    store = branch.store
+    store, group = branch.store, group_of(branch)
     entry = load_entry(store, info)
     root = store.folder(info.tree)
+    work.left -= 1
     try:
         before = store.folder(store.commit(info.parents[0]).tree) if info.parents else None
         paths, is_complete = list(layout.differing_paths(root, before)), True
@@ -154,11 +276,16 @@ def _add_commit(index: RecallIndex, branch: Branch, group: str, info: CommitInfo
         key = layout.key_at(path)
         if key is None or key.kind in _SKIPPED_KINDS:
             continue
-        blob = find_blob(root, path)
-        if _is_replaced(key):
+        blob, is_replaced = find_blob(root, path), _is_replaced(key)
+        if is_replaced and newest is None:
             index.remove_source(group, path)
-        if blob is not None and not index.has_source(group, name := path if _is_replaced(key) else f"{path} {blob}"):
+        name = path if is_replaced else f"{path} {blob}"
+        if blob is None or (is_replaced and newest is not None and find_blob(newest, path) != blob):
+            continue
+        is_known = index.source_mark(group, name) not in (None, EARLY)
+        if not is_known or (newest is not None and not is_replaced):
             index.put_source(group, name, blob, _read_record(branch, root, key, path, blob, entry))
+            work.left -= 1
     return is_complete
 
 
@@ -175,23 +302,31 @@ def _is_replaced(key: Key) -> bool:
     return ALL_KINDS[key.kind].left_behind
 
 
-def _read_record(branch: Branch, root: Folder, key: Key, path: str, blob: str, entry: LogEntry) -> Iterator[Passage]:
+def _read_record(
+    branch: Branch, root: Folder, key: Key, path: str, blob: str, entry: LogEntry | None
+) -> Iterator[Passage]:
+    """Yield the passages of a record. `entry`: the commit that wrote it; None if that is not known yet."""
     record = State(layout.TreeSource(root, branch.store.memory)).entry(key)
     if record is None or isinstance(record, Unreadable):
         return
-    agent, session = entry.agent or "", entry.session or ""
+    agent = session = ""
+    if entry is not None:
+        agent, session = entry.agent or "", entry.session or ""
     if ALL_KINDS[key.kind].parts == 2 and not key.archived:  # `<agent>/<session>`
         agent, _, session = key.id.partition("/")
     yield from split_record(
         key, record, namespace=branch.namespace.text, session=session, agent=agent, path=path, blob=blob,
-        time=_time_of(record, entry.time), commit=entry.commit,
+        time=_time_of(record, entry), commit=entry.commit if entry is not None else "",
     )  # fmt: skip
 
 
-def _time_of(record: Part, committed: datetime) -> str:
+def _time_of(record: Part, entry: LogEntry | None) -> str:
     """Return the start of the session that a record is about, or else the time of the record's commit."""
     started = parse_time_or_none(getattr(record, "started", None))
-    return iso(started or committed)
+    if started is None and entry is None and isinstance(record, Record):
+        started = parse_time_or_none(getattr(record, record.dated, None)) if record.dated else None
+    time = started or (entry.time if entry is not None else None)
+    return iso(time) if time is not None else ""
 
 
 def find_blob(root: Folder, path: str) -> str | None:

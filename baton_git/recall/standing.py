@@ -117,8 +117,10 @@ class StandingJudge:
         return self._judgement.word(key) if key.kind in LABELLED else self._label_of_commit(passage)
 
     def _label_of_commit(self, passage: Passage) -> str:
-        """Return the origin of a passage's commit; `by hand` if the commit no longer exists."""
+        """Return the origin of a passage's commit; `by hand` if it no longer exists, `unknown` if it is not known."""
         branch = self._ws.branch
+        if not passage.commit:
+            return word_of_kind("unknown")
         try:
             origin = find_origin(branch.ledger, branch.store.commit(Oid(passage.commit)))
         except BatonError:

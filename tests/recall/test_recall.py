@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from machines import Clock, machine
 from world import NOW, acting, begin, by_hand, later, stored, workspace
@@ -28,6 +28,7 @@ from baton_git.namespace.caller import Vouched
 from baton_git.namespace.last_tip import accept_tip
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index as index_module
+from baton_git.recall import sources
 from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
 from baton_git.recall.index import FILE, RecallIndex
 from baton_git.recall.passages import split_record
@@ -351,6 +352,103 @@ def test_resetting_a_branch_removes_its_records_from_the_index(ws: Workspace) ->
     accept_tip(ws.branch.store, ws.branch.ref, kept)
     assert not ask(ws, "Cassandra").text
     assert ask(ws, "Postgres").text
+
+
+# --- a long history
+
+
+@pytest.fixture
+def short_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MOST_AT_ONCE", 6)
+
+
+def grow(ws: Workspace, changes: int = 12) -> None:
+    """Write a decision, a follow-up that is done, one that is forgotten, and then many commits about another one."""
+    add_decision(ws, NOW, what="Keep Postgres", why="known", id="DEC-1")
+    add_follow_up(ws, NOW, item="Port the Cassandra importer", id="FU-done")
+    finish_follow_up(ws, NOW, "FU-done")
+    add_follow_up(ws, NOW, item="Ask the Oracle vendor", id="FU-gone")
+    forget_record(ws, NOW, "FU-gone", reason="not ours")
+    left = parse(KINDS["identity"].model, {"id": "tester", "mission": "test the Zanzibar port"})
+    ws.update("remember", NOW, lambda tip: tip.state.put(left))
+    add_follow_up(ws, NOW, item="Measure the queue", id="FU-1")
+    for step in range(changes):
+        defer_follow_up(ws, later(minutes=step), "FU-1", reason=f"because of step{step}")
+
+
+def test_the_first_questions_search_live_records_and_the_newest_commits(ws: Workspace, short_updates: None) -> None:
+    grow(ws)
+    assert "step11" in ask(ws, "Measure the queue").text
+    index_file(ws).unlink()
+    answer = ask(ws, "Postgres")
+    assert "Keep Postgres" in answer.text
+    assert answer.pending.endswith("are not indexed yet")
+    assert not ask(ws, "Oracle").text
+
+
+def test_further_questions_index_the_rest_and_then_nothing_is_pending(ws: Workspace, short_updates: None) -> None:
+    grow(ws)
+    rounds = 0
+    while ask(ws, "Oracle vendor").pending:
+        rounds += 1
+        assert rounds < 20
+    assert rounds > 2
+    [gone] = ask(ws, "Oracle vendor").excerpts
+    assert gone.mark == "forgotten"
+    assert "Cassandra" in ask(ws, "Cassandra importer").text
+    assert {excerpt.label for excerpt in ask(ws, "Zanzibar port").excerpts} == {"agent"}
+    with RecallIndex.open(index_file(ws).parent) as index, RecallIndex.in_memory() as fresh:
+        update_index(fresh, ws.branch)
+        assert index.dump() == fresh.dump()
+
+
+@pytest.mark.usefixtures("short_updates")
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(actions=actions)
+def test_an_index_made_in_many_updates_equals_one_made_at_once(
+    tmp_path_factory: Any, actions: list[tuple[str, int]]
+) -> None:
+    folder = tmp_path_factory.mktemp("r")
+    with Store(Repository.create_bare(folder / "s.git")) as store, RecallIndex.open(folder / "index") as index:
+        ws = workspace(store)
+        grow(ws, 4)
+        for step, (action, number) in enumerate(actions):
+            _act(ws, index, action, number, step)
+        for _ in range(30):
+            index.pending = ""
+            update_index(index, ws.branch)
+        assert index.pending == ""
+        with RecallIndex.in_memory() as fresh:
+            update_index(fresh, ws.branch)
+            assert index.dump() == fresh.dump()
+
+
+def test_an_older_program_completes_an_index_that_is_not_complete(ws: Workspace, short_updates: None) -> None:
+    grow(ws)
+    assert ask(ws, "Postgres").pending
+    with RecallIndex.open(index_file(ws).parent) as index:
+        assert index.mark(sources.group_of(ws.branch)) == ""  # for it, nothing is indexed
+
+
+def test_a_record_whose_commit_is_not_indexed_yet_is_not_labelled_as_made_by_hand(
+    ws: Workspace, short_updates: None
+) -> None:
+    grow(ws)
+    assert [excerpt.label for excerpt in ask(ws, "Postgres").excerpts] == ["agent"]
+
+
+def test_the_command_says_that_it_does_not_know_if_not_everything_was_searched(
+    baton: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_AT_ONCE", 2)
+    for number in range(5):
+        baton("followup", "add", f"Part {number} of the import", "--reason", "later")
+    silent = baton("recall", "what is the weather", code=5)
+    assert silent.out == ""
+    assert "nothing matches the question so far: the commits until" in silent.err
+    for _ in range(5):
+        silent = baton("recall", "what is the weather", code=None)
+    assert silent.err == "nothing matches the question\n"
 
 
 def test_a_repository_without_a_namespace_gets_no_index(ws: Workspace) -> None:

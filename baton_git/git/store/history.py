@@ -29,10 +29,11 @@ def first_parents(load: Load, tip: Oid) -> Iterator[CommitInfo]:
         yield commit
 
 
-def all_commits(load: Load, tip: Oid) -> Iterator[CommitInfo]:
-    """Yield every commit reachable from the tip once: children before parents, otherwise the latest first."""
-    seen = {tip}
-    waiting = [_rank(load(tip))]
+def all_commits(load: Load, *tips: Oid) -> Iterator[CommitInfo]:
+    """Yield every commit reachable from a tip once: children before parents, otherwise the latest first."""
+    seen = set(tips)
+    waiting = [_rank(load(tip)) for tip in seen]
+    heapq.heapify(waiting)
     stretch: list[CommitInfo] = []
     while waiting:
         _, _, commit = heapq.heappop(waiting)

@@ -391,13 +391,13 @@ class Store:
                 if self.ref_files.swap(ref, old, new, None, ticket) is not Swap.ELSEWHERE:
                     return
 
-    def log(self, tip: Oid, *, first_parent: bool = False) -> Iterator[CommitInfo]:
-        """Yield the commits reachable from `tip`, newest first and children before parents; read lazily.
+    def log(self, tip: Oid, *more: Oid, first_parent: bool = False) -> Iterator[CommitInfo]:
+        """Yield the commits reachable from `tip` or one of `more`, newest first, children before parents; read lazily.
 
         Raises:
             Corrupt: a commit is missing or damaged.
         """
-        return history.first_parents(self.commit, tip) if first_parent else history.all_commits(self.commit, tip)
+        return history.first_parents(self.commit, tip) if first_parent else history.all_commits(self.commit, tip, *more)
 
     def merge_bases(self, a: Oid, b: Oid) -> list[Oid]:
         """Return all merge bases, sorted by id; empty for unrelated histories. Reads few commits older than them.

@@ -66,6 +66,10 @@ class RecallResult(AtNamespace):
     excerpts: list[RecalledExcerpt] = Field(description="The excerpts in the answer, in order.")
     more: list[RecalledPassage] = Field(description="Further turns and records that may be relevant.")
     unread: str = Field("", description="Why older revisions could not be searched; empty if all were.")
+    pending: str = Field(
+        "", description="What was not searched because it is not indexed yet; empty if everything is. Each further "
+        "question indexes more.", examples=["the commits until 2026-06-17 are not indexed yet"],
+    )  # fmt: skip
 
     verbose = frozenset({"excerpts", "more"})
 
@@ -94,7 +98,8 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
     """Answer a question from records, their history, and the turns of all sessions.
 
     The answer quotes the relevant sentences, with their session, their time and who vouches for them. It is empty if
-    nothing was found.
+    nothing was found. In a long history, the first questions search the newest commits and the live records only, and
+    say what is not indexed yet.
 
     Raises:
         InvalidArgument: the time or the kind is invalid.
@@ -112,6 +117,7 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
         excerpts=[_describe_excerpt(excerpt) for excerpt in answer.excerpts],
         more=[RecalledPassage(**_describe(passage)) for passage in answer.also],
         unread=answer.unread,
+        pending=answer.pending,
     )
 
 

@@ -87,6 +87,19 @@ def test_recall_reads_the_older_revisions_once_they_are_back(made: Path, git: Gi
     assert "not searched" not in done.err
 
 
+def test_recall_finds_values_before_the_gap_once_it_is_closed(made: Path, git: Git, baton: Any, top: Path) -> None:
+    for reason in ("zebra", "giraffe", "lion", "tiger"):
+        baton("followup", "defer", "FU-0", "--reason", reason)
+    git(top, "remote", "add", "origin", str(top.parent / "hub.git"))
+    git(top, "push", "-q", "origin", "baton/x")
+    git(top, "remote", "remove", "origin")
+    lose(git, made, "baton/x~1")
+    assert "not searched" in baton("recall", "zebra").err
+    git(top, "remote", "add", "origin", str(top.parent / "hub.git"))
+    baton("doctor", "objects", "--fix", "--yes")
+    assert "zebra" in baton("recall", "zebra").out
+
+
 def test_history_that_is_gone_is_named_with_the_repair(damaged: str, baton: Any, top: Path, git: Git) -> None:
     error, hint = baton("log", "--record", "FU-0", code=1).err.splitlines()
     assert "is missing" in error

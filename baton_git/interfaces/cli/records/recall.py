@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.error_handler import UNKNOWN
 from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.interfaces.context.transcripts import read_new_transcripts
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, recall
 
 
-def render_answer(app: App, result: RecallResult) -> None:
+def render_answer(app: App, result: RecallResult) -> int | None:
     """Print the answer; if nothing matches, print a message to stderr."""
     app.answer(result.as_data(), result.text.rstrip("\n"))
-    if not result.text:
+    if result.pending:
+        found = "" if result.text else "nothing matches the question so far: "
+        app.say(f"{found}{flat(result.pending)} (each further question indexes more)")
+    elif not result.text:
         app.say("nothing matches the question")
     if result.unread:
         app.say(f"older revisions were not searched: {flat(result.unread)} (baton doctor --fix)")
+    return UNKNOWN if result.pending and not result.text else None
 
 
 def _recall(app: App, ws: Workspace, verb_input: RecallQuestion, values: dict[str, Any]) -> RecallResult:
