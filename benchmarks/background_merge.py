@@ -10,7 +10,7 @@ import time
 from measuring import fill, missed, now, report, workspace
 
 from baton_git.core.records.work_items import FollowUp
-from baton_git.interfaces.context.background_merge import merge_in_background
+from baton_git.interfaces.background.pack_merge import merge_in_background
 from baton_git.namespace.workspace import Workspace
 
 WRITES = 1_500

@@ -75,7 +75,7 @@ class Call:
 
     def _merge_packs_in_background(self) -> bool:
         """Start merging packs in the background; return False if this fails, so that the caller must merge."""
-        from baton_git.interfaces.context.background_merge import merge_in_background
+        from baton_git.interfaces.background.pack_merge import merge_in_background
 
         return merge_in_background(self.settings.repository.common_dir, outside_git())
 

@@ -14,6 +14,7 @@ import time
 from baton_git.agents.hook_events.ended_turns import EndedTurn, find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.repository_lookup import find_repository
+from baton_git.interfaces.background.detached import leave_caller
 from baton_git.interfaces.hook.command import handle_in_time
 from baton_git.interfaces.hook.delayed_save import start_saver
 
@@ -21,13 +22,11 @@ DELAY = 1.5
 """Seconds to wait after a turn. Most sessions that end do so within this time; their last hook then saves the turn."""
 MAX_SECONDS = 25
 """Seconds after which the process ends in any case."""
-_MAX_FILES = 4096
-"""File descriptors below this number are closed; the system's limit can be a billion."""
 
 
 def main(lock: int, common_dir: str, agent: str, session: str) -> None:
     """Wait, and save the session's last turn if it is still unsaved; start another process for a newer turn."""
-    _leave_hook(lock)
+    leave_caller(lock)
     signal.alarm(MAX_SECONDS)
     memory = HookSessionStore(common_dir)
     time.sleep(DELAY)
@@ -43,14 +42,6 @@ def main(lock: int, common_dir: str, agent: str, session: str) -> None:
 def _find_turn(memory: HookSessionStore, agent: str, session: str) -> EndedTurn | None:
     stored = memory.get(agent, session)
     return find_unsaved_turn(memory, stored) if stored is not None else None
-
-
-def _leave_hook(lock: int) -> None:
-    """Close the files inherited from the hook, on which its caller may wait, and leave its working directory."""
-    os.closerange(3, lock)
-    os.closerange(lock + 1, _MAX_FILES)
-    os.set_inheritable(lock, False)
-    os.chdir(os.sep)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from store_world import REF
 from baton_git.git.files.ref_locks import wait_until
 from baton_git.git.objects import pack_merge
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.context.background_merge import merge_in_background, reap_children
+from baton_git.interfaces.background.detached import reap_children
+from baton_git.interfaces.background.pack_merge import merge_in_background
 
 DYING = """
 import os, signal, sys
