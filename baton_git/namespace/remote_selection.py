@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import NotFound
-from baton_git.namespace.sync.ahead_behind import count_commits, count_unsent, is_waiting
-from baton_git.namespace.sync.tracking_refs import list_known_remotes, tracking_refs_of
+from baton_git.core.natural_times import relative_time
+from baton_git.core.output import count_noun
+from baton_git.core.times import from_seconds, iso
+from baton_git.namespace.sync.ahead_behind import count_commits, find_seen, find_unsent, is_waiting
+from baton_git.namespace.sync.sharing_state import SharingState, share_key
+from baton_git.namespace.sync.tracking_refs import encode_remote, git_tracking_ref, list_known_remotes, tracking_refs_of
 from baton_git.namespace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from baton_git.git.remotes import ConfiguredRemotes
 
 
 def select_remote(ws: Workspace) -> str | None:
@@ -43,14 +52,17 @@ def find_remote_url(ws: Workspace, remote: str) -> str:
     Raises:
         NotFound: the remote does not exist.
     """
-    from baton_git.git.remotes import ConfiguredRemotes, SshSettings, remote_address  # slow to load, and rarely needed
+    from baton_git.git.remotes import remote_address  # slow to load, and rarely needed
 
-    known = (
-        None
-        if ws.remote_settings.remotes is None
-        else ConfiguredRemotes(ws.remote_settings.remotes, SshSettings(*ws.remote_settings.ssh))
-    )
-    return remote_address(ws.branch.store.repository, remote, ws.environment, known=known)
+    return remote_address(ws.branch.store.repository, remote, ws.environment, known=read_remotes(ws))
+
+
+def read_remotes(ws: Workspace) -> ConfiguredRemotes | None:
+    """Return the configured remotes, if the settings have them."""
+    from baton_git.git.remotes import ConfiguredRemotes, SshSettings  # slow to load, and rarely needed
+
+    settings = ws.remote_settings
+    return None if settings.remotes is None else ConfiguredRemotes(settings.remotes, SshSettings(*settings.ssh))
 
 
 def select_automatic_remote(ws: Workspace) -> str | None:
@@ -65,14 +77,14 @@ def select_automatic_remote(ws: Workspace) -> str | None:
     if ws.remote_settings.remote:
         return ws.remote_settings.remote
     name = select_remote(ws)
-    is_known = name is None or is_tracked(ws, name) or ws.branch.store.tip(tracking_refs_of(ws.branch, name).seen)
+    is_known = name is None or find_seen(ws.branch, name)
     return name if is_known or not ws.branch.exists else None
 
 
 def is_tracked(ws: Workspace, remote: str) -> bool:
     """Return whether the remote had the branch at the last `git fetch` or `git push`."""
-    tail = ws.branch.ref.removeprefix("refs/heads/")
-    return ws.branch.store.tip(f"refs/remotes/{remote}/{tail}") is not None
+    ref = git_tracking_ref(ws.branch, remote)
+    return ref is not None and ws.branch.store.tip(ref) is not None
 
 
 def list_remote_names(ws: Workspace) -> tuple[str, ...]:
@@ -102,7 +114,63 @@ def count_waiting_commits(ws: Workspace) -> list[WaitingCount]:
 
 def count_pending_commits(ws: Workspace) -> dict[str, int]:
     """Return by remote the number of local commits that it lacks; remotes that lack none are left out."""
-    return {remote: number for remote in _list_known_remotes(ws) if (number := count_unsent(ws.branch, remote))}
+    return {unsent.remote: unsent.commits for unsent in find_unsent_commits(ws)}
+
+
+class UnsentCommits(NamedTuple):
+    """The local commits that a remote lacks, as far as known without asking it.
+
+    Attributes:
+        since: when the oldest of them was made; None if unknown.
+        error: why the last attempt to send them failed; empty if it did not.
+        is_automatic: whether sessions send to this remote automatically.
+    """
+
+    remote: str
+    commits: int
+    since: datetime | None = None
+    error: str = ""
+    is_automatic: bool = False
+
+    def is_late(self, now: datetime) -> bool:
+        """Return whether sessions should have sent these commits by now, or failed to."""
+        has_waited = self.since is not None and now - self.since > LATE
+        return self.is_automatic and (has_waited or bool(self.error))
+
+    def as_data(self) -> dict[str, Any]:
+        since = {"since": iso(self.since)} if self.since is not None else {}
+        return {
+            "remote": self.remote,
+            "commits": self.commits,
+            **since,
+            **({"error": self.error} if self.error else {}),
+        }
+
+    def describe(self, now: datetime) -> str:
+        """Return one line for people; `since` and the error are named if they are known."""
+        verb = "waits" if self.commits == 1 else "wait"
+        since = f", the oldest made {relative_time(self.since, now)}" if self.since is not None else ""
+        why = f"; the last attempt failed: {self.error}" if self.error else ""
+        return f"{count_noun(self.commits, 'commit')} {verb} to be sent to {self.remote}{since}{why}"
+
+
+LATE = timedelta(hours=1)
+"""Commits that wait for longer are reported."""
+
+
+def find_unsent_commits(ws: Workspace) -> list[UnsentCommits]:
+    """Return the commits that each remote lacks; remotes that lack none are left out."""
+    automatic = select_automatic_remote(ws) if ws.remote_settings.sends else None
+    errors = SharingState(ws.branch.store.repository.common_dir).read().errors
+    known = [remote for remote in _list_known_remotes(ws) if automatic is None or remote != encode_remote(automatic)]
+    found = []
+    for remote in dict.fromkeys([*known, *([automatic] if automatic else [])]):
+        commits, oldest = find_unsent(ws.branch, remote)
+        if commits:
+            since = from_seconds(oldest) if oldest is not None else None
+            error = errors.get(share_key(remote, ws.branch.namespace.component), "")
+            found.append(UnsentCommits(without_login(remote), commits, since, error, remote == automatic))
+    return found
 
 
 def _list_known_remotes(ws: Workspace) -> list[str]:

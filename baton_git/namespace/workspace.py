@@ -73,7 +73,8 @@ class RemoteSettings(NamedTuple):
 
     Attributes:
         remote: the default remote for syncs (git config baton.remote).
-        automatic: whether sessions sync automatically (baton.autosync).
+        automatic: whether sessions receive automatically (baton.autosync).
+        sends: whether they also send automatically.
         remotes: the names of the configured remotes; None to look them up when needed.
         ssh: core.sshCommand and ssh.variant, if `remotes` is given.
         policies: by name of a remote, the value of its setting remote.<name>.batonPolicy.
@@ -90,6 +91,7 @@ class RemoteSettings(NamedTuple):
     signers: AllowedSigners | None = None
     progress: Callable[[str], None] | None = None
     limits: Limits = STANDARD
+    sends: bool = True
 
     def signature_check(self, store: Store) -> Callable[[CommitInfo], bool] | None:
         """Return a function that tells whether a commit in `store` is signed by an allowed key.
@@ -103,6 +105,10 @@ class RemoteSettings(NamedTuple):
         from baton_git.git.signing import Signed  # rarely configured; importing it would slow down every start
 
         return lambda info: isinstance(signers.verify(store.raw_commit(info.oid)), Signed)
+
+
+def _refuse(_: str) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,7 @@ class Workspace:
         shares_turns: whether the turns of sessions are committed and so shared with other machines.
         progress: called with the progress of long work.
         calls_tools: whether the verb is called as an MCP tool.
+        in_background: requests a task of background work for the namespace; returns whether the work goes on.
     """
 
     branch: Branch
@@ -138,6 +145,7 @@ class Workspace:
     shares_turns: bool = False
     progress: Progress = ignore_progress
     calls_tools: bool = False
+    in_background: Callable[[str], bool] = _refuse
 
     @property
     def session(self) -> str:

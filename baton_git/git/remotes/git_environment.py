@@ -31,6 +31,10 @@ _SILENT: Final = {
 
 def for_git(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for a git command that runs with `--git-dir` and must not prompt."""
+    return without_repository(environment) | _SILENT
+
+
+def without_repository(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without the variables that belong to one repository or to one command of git."""
     pushed = ("GIT_PUSH_OPTION_",)  # set by git for the hooks of a server
-    kept = {name: text for name, text in environment.items() if name not in _LOCAL and not name.startswith(pushed)}
-    return kept | _SILENT
+    return {name: text for name, text in environment.items() if name not in _LOCAL and not name.startswith(pushed)}

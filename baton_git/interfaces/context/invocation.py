@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.context.process import outside_git
+from baton_git.interfaces.context.process import child_environment, outside_git
 from baton_git.interfaces.context.repository_choice import data_home
 from baton_git.interfaces.context.settings import Settings
 from baton_git.namespace.branch import Branch
@@ -94,7 +95,16 @@ class Call:
             settings.remote_settings,
             problems=settings.problems,
             shares_turns=settings.shares_turns,
+            in_background=lambda task: self._request_work(task, namespace),
         )
+
+    def _request_work(self, task: str, namespace: Namespace) -> bool:
+        """Request background work, which goes on after this process has ended; return whether it goes on."""
+        from baton_git.git.remotes.git_environment import without_repository  # loads what needs the git program
+        from baton_git.interfaces.background.requests import request_work
+
+        common_dir = Path(os.path.realpath(self.settings.repository.common_dir))
+        return request_work(common_dir, task, namespace.component, without_repository(child_environment()))
 
     @property
     def lenient(self) -> Self:

@@ -38,6 +38,10 @@ def _parse_flag(text: str) -> bool:
     return (_ON + _OFF).index(text.lower()) < len(_ON)
 
 
+def _parse_autosync(text: str) -> str:
+    return "receive" if text.lower() == "receive" else str(_parse_flag(text)).lower()
+
+
 def _parse_number(text: str) -> int:
     if not (text.isdecimal() and len(text) < 10 and 1 <= int(text) <= MOST):
         raise ValueError(text)
@@ -58,11 +62,15 @@ def _parse_prefix(text: str) -> str:
 
 TEXT = SettingType(str)
 FLAG = SettingType(_parse_flag, "true or false")
+AUTOSYNC = SettingType(_parse_autosync, "true, false or receive")
 NUMBER = SettingType(_parse_number, f"a whole number from 1 to {MOST}")
 PREFIXES = SettingType(_parse_prefix, "a folder of refs such as refs/baton/")
 LIMIT = SettingType(_parse_limit, f"a whole number from 1 to {MOST_RAISED}")
 NAMES = SettingType(lambda text: [name.strip() for name in text.split(",") if name.strip()])
 WORDS = SettingType(lambda text: tuple(shlex.split(text)))
+
+
+_OFF_VALUES = {FLAG: False, AUTOSYNC: "false"}
 
 
 class Setting(NamedTuple):
@@ -92,8 +100,8 @@ class Setting(NamedTuple):
 
     @property
     def fallback(self) -> Any:
-        """The value that replaces an invalid one: off for a flag, whatever its default is."""
-        return False if self.type is FLAG else self.default_value
+        """The value that replaces an invalid one: off for a flag and for `baton.autosync`, whatever its default is."""
+        return _OFF_VALUES.get(self.type, self.default_value)
 
 
 def _number(key: str, description: str) -> Setting:
@@ -174,7 +182,13 @@ _SETTINGS = (
         "whether `baton session inspect` records each snapshot that it shows",
         page="systems/ecc.md",
     ),
-    Setting("baton.autosync", FLAG, "true", "whether `boot` and `wrap` sync automatically"),
+    Setting(
+        "baton.autosync",
+        AUTOSYNC,
+        "true",
+        "whether sessions receive at their start and send after their end automatically; `receive`: they only receive",
+        page="sharing.md#what-travels-when",
+    ),
     _limit("new_files", "maximum number of new files in one fetch or push, for each machine"),
     _limit("new_commits", "maximum number of new commits in one fetch or push, for each machine"),
     _limit("new_megabytes", "maximum size of one fetch in megabytes"),
@@ -242,5 +256,5 @@ POLICY_KEYS = {
 }
 """The keys of the numbers in `Policy`, by field."""
 
-CHECKED = tuple(key for key, setting in SETTINGS.items() if setting.type in (FLAG, NUMBER, LIMIT, PREFIXES))
+CHECKED = tuple(key for key, setting in SETTINGS.items() if setting.type in (FLAG, AUTOSYNC, NUMBER, LIMIT, PREFIXES))
 """The settings whose invalid values prevent writes."""

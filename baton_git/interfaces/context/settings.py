@@ -120,7 +120,7 @@ class Settings:
         text = self.config.get(key.lower())
         if text is None:
             return setting.default_value
-        instead = "off is used" if setting.type is FLAG else f"{setting.default} is used"
+        instead = "off is used" if setting.fallback in (False, "false") else f"{setting.default} is used"
         return self._read_setting(lambda: self._parse(setting, text), setting.fallback, instead)
 
     def _read_flag(self, key: str) -> bool:
@@ -350,11 +350,12 @@ class Settings:
         """The settings for remotes."""
         policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
                     if key.endswith(".batonpolicy")}  # fmt: skip
-        automatic = self._read_flag("baton.autosync")
+        autosync = self.read("baton.autosync")
         remotes = dict.fromkeys(match[1] for key in self.config if (match := _REMOTE.match(key)))
         ssh = (self.config.get("core.sshcommand"), self.config.get("ssh.variant"))
         return RemoteSettings(
-            self.config.get("baton.remote"), automatic, tuple(remotes), ssh, policies, self._signers(),
+            self.config.get("baton.remote"), autosync != "false", tuple(remotes), ssh, policies, self._signers(),
+            sends=autosync == "true",
             limits=Limits(**{field: self.read(f"baton.{name}") for field, name in LIMIT_SETTINGS.items()}),
         )  # fmt: skip
 

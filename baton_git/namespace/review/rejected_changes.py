@@ -13,8 +13,9 @@ from baton_git.git.store import CommitInfo
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, load_entry
 from baton_git.namespace.review.subjects import find_subject
-from baton_git.namespace.sync.ahead_behind import COUNTED
 
+_MAX_COMMITS = 1000
+"""Maximum number of commits among which rejections are sought."""
 _NAMED = 5
 """Maximum number of ids that a description names."""
 
@@ -47,7 +48,7 @@ def find_rejected_changes(branch: Branch, before: Oid, after: Oid) -> list[Rejec
     Raises:
         Corrupt: a commit or a tree cannot be read.
     """
-    reviews = (load_entry(branch.store, info) for info in islice(branch.store.only_in(after, before), COUNTED))
+    reviews = (load_entry(branch.store, info) for info in islice(branch.store.only_in(after, before), _MAX_COMMITS))
     rejections = (
         RejectedChanges(review, _list_rejected(branch, review))
         for review in reviews
@@ -62,7 +63,7 @@ def _list_rejected(branch: Branch, review: LogEntry) -> tuple[str, ...]:
     claimed = undone.intersection(review.rejected_ids())
     if not claimed:
         return ()
-    reviewed = islice(branch.store.only_in(theirs, ours), COUNTED)
+    reviewed = islice(branch.store.only_in(theirs, ours), _MAX_COMMITS)
     own = [info for info in reviewed if len(info.parents) < 2 and branch.ledger.is_made_here(info.oid)]
     changed = {id_ for info in own for id_ in _list_changed_by(branch, info)}
     return tuple(sorted(claimed & changed))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from typing import NamedTuple
 
 from baton_git.core.names import Oid
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.sync.tracking_refs import tracking_refs_of
-
-COUNTED = 1000
-"""Counting stops at this number of commits."""
+from baton_git.namespace.sync.tracking_refs import git_tracking_ref, tracking_refs_of
 
 
 def count_commits(store: Store, tip: Oid | None, excluded: Oid | None) -> int:
-    """Return the number of commits reachable from `tip` but not from `excluded`, at most `COUNTED`."""
+    """Return the number of commits reachable from `tip` but not from `excluded`: 0.2 s for 10,000."""
     if tip is None or tip == excluded:
         return 0
-    return sum(1 for _ in islice(store.only_in(tip, *([excluded] if excluded is not None else [])), COUNTED))
+    return sum(1 for _ in store.only_in(tip, *([excluded] if excluded is not None else [])))
 
 
 def is_waiting(branch: Branch, remote: str) -> bool:
@@ -26,6 +23,29 @@ def is_waiting(branch: Branch, remote: str) -> bool:
     return theirs is not None and theirs != local and not (local and branch.store.is_ancestor(theirs, local))
 
 
-def count_unsent(branch: Branch, remote: str) -> int:
-    """Return the number of local commits that the remote lacked when last seen, at most `COUNTED`."""
-    return count_commits(branch.store, branch.tip(), branch.store.tip(tracking_refs_of(branch, remote).seen))
+class Unsent(NamedTuple):
+    """The local commits that a remote lacked when last seen.
+
+    Attributes:
+        oldest: the time of the oldest one, in seconds since 1970, without the initial commit of a namespace, which has
+            no time; None if there is no other.
+    """
+
+    commits: int = 0
+    oldest: int | None = None
+
+
+def find_unsent(branch: Branch, remote: str) -> Unsent:
+    """Return what the remote lacked when baton or git last saw its branch."""
+    tip, seen = branch.tip(), find_seen(branch, remote)
+    if tip is None or tip == seen:
+        return Unsent()
+    times = [info.time for info in branch.store.only_in(tip, *([seen] if seen is not None else []))]
+    return Unsent(len(times), min(filter(None, times), default=None))
+
+
+def find_seen(branch: Branch, remote: str) -> Oid | None:
+    """Return the tip of the remote's branch when baton last saw it; else, when git did."""
+    seen = branch.store.tip(tracking_refs_of(branch, remote).seen)
+    ref = git_tracking_ref(branch, remote)
+    return seen or (branch.store.tip(ref) if ref is not None else None)

@@ -126,6 +126,7 @@ class SyncOptions:
         budget: the limits for fetched data.
         retry: fetch commits again that were rejected before, and read every file of the newest local revision to find
             damage.
+        attempts: maximum number of attempts if somebody else pushes first.
     """
 
     seconds: float = SECONDS
@@ -135,6 +136,7 @@ class SyncOptions:
     existing_only: bool = False
     budget: Budget = SYNC
     retry: bool = True
+    attempts: int = ATTEMPTS
 
 
 def synchronise(
@@ -177,7 +179,7 @@ class _Sync:
 
     def run(self) -> None:
         """Fetch, merge and push until no branch is overtaken, or the time is up."""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self.options.attempts):
             is_checked = attempt == 0 and not self.options.receive_only
             damaged = _find_damage(self.jobs, thorough=self.options.retry) if is_checked else {}
             fetched = self._fetch(attempt, everything=bool(damaged))

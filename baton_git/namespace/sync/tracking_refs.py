@@ -46,6 +46,11 @@ def tracking_refs_of(branch: Branch, remote: str) -> TrackingRefs:
     return TrackingRefs(INCOMING + tail, REMOTES + tail)
 
 
+def git_tracking_ref(branch: Branch, remote: str) -> str | None:
+    """Return the ref in which git keeps the tip of the remote's branch; None for a remote that is only an address."""
+    return None if _ADDRESS.search(remote) else f"refs/remotes/{remote}/{branch.ref.removeprefix('refs/heads/')}"
+
+
 def list_known_remotes(branch: Branch) -> list[str]:
     """Return the remotes that this namespace was ever synced with, sorted by name, with addresses as digests."""
     store, name = branch.store, branch.namespace.component

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from baton_git.core.errors import BatonError
-from baton_git.namespace.remote_selection import list_unfetched_namespaces, select_automatic_remote
+from baton_git.core.output import count_noun
+from baton_git.namespace.remote_selection import (
+    find_unsent_commits,
+    list_unfetched_namespaces,
+    select_automatic_remote,
+)
+from baton_git.namespace.sync.sharing_state import SharingState
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sharing.sending import TASK, find_sending_remote, may_pass
+
+if TYPE_CHECKING:
+    from baton_git.namespace.sync.synchronise import SyncOutcome
 
 AT_START = 3.0
 AT_END = 10.0
 """Time limits, in seconds, of the sync at the start and at the end of a session."""
+HAND_OVER = 10.0
+"""Seconds from an attempt at the end of a session that failed until a background process goes on with it."""
 
 
 class SyncNews(NamedTuple):
@@ -29,10 +42,16 @@ def sync_at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Se
 
 def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> SyncNews:
     """Receive and send changes after a session; return what to tell the person, and the new conflicts."""
-    return _sync_quietly(ws, now, seconds, receive_only=False)
+    return _sync_quietly(ws, now, seconds, receive_only=False) if ws.remote_settings.sends else SyncNews()
+
+
+def send_in_background(ws: Workspace) -> bool:
+    """Let a background process send what the automatic remote lacks; return whether it goes on after this process."""
+    return find_sending_remote(ws) is not None and ws.in_background(TASK)
 
 
 def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> SyncNews:
+    conflicts: Sequence[str] = ()
     try:
         name = select_automatic_remote(ws)
         if name is None:
@@ -43,11 +62,30 @@ def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only:
 
         options = SyncOptions(seconds, receive_only=receive_only, budget=BOOT, retry=False)
         done = sync(ws, now, name, options)
-        lines = (*describe_sync(done, waiting=not receive_only), *_list_other_namespaces(ws))
-        return SyncNews(lines, done.conflicts)
+        lines = [*describe_sync(done, waiting=not receive_only), *_list_other_namespaces(ws)]
+        conflicts, is_left = done.conflicts, bool(done.offline) or any(map(_is_left, done.outcomes))
     except (BatonError, OSError) as error:
         hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""
-        return SyncNews((f"not synced: {error}{hint}",))
+        lines, is_left = [f"not synced: {error}{hint}"], may_pass(error)
+    return SyncNews([*lines, *([] if receive_only or not is_left else _hand_over(ws, now))], conflicts)
+
+
+def _is_left(outcome: SyncOutcome) -> bool:
+    """Return whether a later attempt may send what this one did not."""
+    return outcome.pending > 0 and not outcome.waiting and (outcome.error is None or may_pass(outcome.error))
+
+
+def _hand_over(ws: Workspace, now: datetime) -> list[str]:
+    """Let a background process go on with sending; return a line about that."""
+    unsent = sum(unsent.commits for unsent in find_unsent_commits(ws) if unsent.is_automatic)
+    if not unsent:
+        return []
+    with suppress(BatonError):  # without the delay, the background process only starts sooner
+        state = SharingState(ws.branch.store.repository.common_dir)
+        state.update(lambda sharing: sharing if sharing.count_delay(now) else sharing.delayed(now, HAND_OVER))
+    is_going_on = send_in_background(ws)
+    how = "; sending goes on in the background" if is_going_on else " (baton sync sends them)"
+    return [f"{count_noun(unsent, 'commit')} not sent yet{how}"]
 
 
 def _list_other_namespaces(ws: Workspace) -> list[str]:

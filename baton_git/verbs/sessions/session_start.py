@@ -37,11 +37,11 @@ from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import VERSION
-from baton_git.namespace.remote_selection import count_waiting_commits
+from baton_git.namespace.remote_selection import count_waiting_commits, find_unsent_commits
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
-from baton_git.verbs.sessions.auto_sync import AT_START, sync_at_start
+from baton_git.verbs.sessions.auto_sync import AT_START, send_in_background, sync_at_start
 from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
 from baton_git.verbs.sessions.verb_hints import describe_verbs
 from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, list_due_loops, select_news
@@ -138,6 +138,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     ws = replace(ws, actor=replace(ws.actor, session=session))
     problems = list(options.problems)
     end = time.monotonic() + options.sync_seconds
+    unsent = _describe_unsent(ws, now, problems) if options.sync_seconds > 0 else []
     synced = sync_at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
     ws.branch.store.limit_fetches(max(0.0, end - time.monotonic()))
     tip = _read_tip(ws, problems)
@@ -149,7 +150,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     after = _record_begin(ws, now, before, parent, checks, abandoned, problems)
     closed = _list_verified(before.state, problems)
     problems += _list_damage(after.state, problems)
-    news = (*synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
+    news = (*unsent, *synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
     verified = _make_verified_lines(ws, before, closed, problems)
     shown = _with_results(after, before, checks, problems)
     parts = [*_make_parts(ws, now, shown, problems, _find_persona(ws, options), handoff=options.handoff)]
@@ -181,6 +182,16 @@ def _drop_repeated(problems: Iterable[str]) -> list[str]:
 def _list_damage(state: State, problems: list[str]) -> list[str]:
     """Return one line for each unreadable file."""
     return [f"{record.path}: {record.why}" for record in _list_unreadable(state, problems)]
+
+
+def _describe_unsent(ws: Workspace, now: datetime, problems: list[str]) -> list[str]:
+    """Let a background process send what earlier sessions left; return one line about what waits for too long."""
+    try:
+        send_in_background(ws)
+        return [unsent.describe(now) for unsent in find_unsent_commits(ws) if unsent.is_late(now)]
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return []
 
 
 def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:

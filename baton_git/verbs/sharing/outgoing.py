@@ -165,7 +165,7 @@ def _describe(ws: Workspace, remote: str, sent: SentContent, *, full: bool) -> O
     return OutgoingNamespace(
         namespace=str(ws.branch.namespace), remote=remote,
         address=mask_logins(find_remote_url(ws, remote)) if remote else "",
-        is_first=not known, is_automatic=bool(remote) and settings.automatic and chosen,
+        is_first=not known, is_automatic=bool(remote) and settings.sends and chosen,
         commits=sent.commits, files=sent.files, bytes=sent.size, kinds=sent.kinds,
         contents=[_describe_content(content, sent.texts[content], full=full) for content in CONTENTS],
         summary=_describe_numbers(sent, sent.commits),

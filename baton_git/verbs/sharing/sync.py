@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -15,12 +16,18 @@ from baton_git.core.errors import BatonError, NotFound, Unreachable
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
-from baton_git.git.remotes import ConfiguredRemotes, SshSettings, mask_logins, open_remote
+from baton_git.git.remotes import mask_logins, open_remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import list_namespaces
-from baton_git.namespace.remote_selection import check_configured, find_remote_url, select_remote
-from baton_git.namespace.sync.ahead_behind import count_unsent
+from baton_git.namespace.remote_selection import (
+    check_configured,
+    find_remote_url,
+    read_remotes,
+    select_remote,
+)
+from baton_git.namespace.sync.ahead_behind import find_unsent
 from baton_git.namespace.sync.policy import Settle, Terms, parse_policy
+from baton_git.namespace.sync.sharing_state import Sharing, SharingState, share_key
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 from baton_git.namespace.workspace import Workspace
 
@@ -119,7 +126,7 @@ def sync_namespace(ws: Workspace, now: datetime, verb_input: SyncInput) -> SyncR
 
 def sync(
     ws: Workspace, now: datetime, remote: str | None = None, options: SyncOptions = _DEFAULT_OPTIONS, *,
-    settle: Settle | None = None, named_only: bool = False,
+    settle: Settle | None = None, named_only: bool = False, branches: Sequence[Branch] = (),
 ) -> Synced:  # fmt: skip
     """Fetch, merge and push. An unreachable remote is not an error; see `Synced.offline`.
 
@@ -127,6 +134,7 @@ def sync(
         remote: the name of a remote, or an address; None for the result of `select_remote`.
         settle: what to do if the branch was rewritten or deleted on the remote.
         named_only: accept only the name of a configured remote (see `check_configured`).
+        branches: the namespaces; by default that of `ws`, or all with `options.everything`.
 
     Raises:
         NotFound: there is no remote, or none of that name; or the branch is below another prefix.
@@ -138,26 +146,45 @@ def sync(
     name = (check_configured(ws, remote) if named_only else remote) or select_remote(ws)
     if name is None:
         raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync URL")
-    branches = _list_branches(ws) if options.everything else [ws.branch]
+    if not branches:
+        branches = _list_branches(ws) if options.everything else [ws.branch]
     terms = _make_terms(ws, name, settle)
     options = replace(options, budget=options.budget.within(ws.remote_settings.limits))
     try:
-        known = (
-            None
-            if ws.remote_settings.remotes is None
-            else ConfiguredRemotes(ws.remote_settings.remotes, SshSettings(*ws.remote_settings.ssh))
-        )
         repository, progress = ws.branch.store.repository, ws.remote_settings.progress
-        reached = open_remote(repository, name, ws.environment, progress=progress, known=known)
+        reached = open_remote(repository, name, ws.environment, progress=progress, known=read_remotes(ws))
         notes = _complete_partial_clone(ws, branches, options)
         outcomes = synchronise(branches, reached, name, terms, ws.stamp("sync", now), options)
     except Unreachable as error:
-        return Synced(mask_logins(name), tuple(_make_offline_outcome(branch, name) for branch in branches), str(error))
+        offline = [_make_offline_outcome(branch, name) for branch in branches]
+        _remember(ws, now, name, [replace(outcome, error=error) for outcome in offline], options)
+        return Synced(mask_logins(name), tuple(offline), str(error))
+    except BatonError as error:
+        failed = [SyncOutcome(str(branch.namespace), error=error) for branch in branches]
+        _remember(ws, now, name, failed, options)
+        raise
     outcomes = [replace(outcome, notes=(*notes.get(outcome.namespace, ()), *outcome.notes)) for outcome in outcomes]
+    _remember(ws, now, name, outcomes, options)
     return Synced(
         mask_logins(name), tuple(outcomes), waiting=_describe_waiting(ws, name, outcomes),
         first=_describe_first_pushes(ws, name, outcomes, options),
     )  # fmt: skip
+
+
+def _remember(ws: Workspace, now: datetime, remote: str, outcomes: Sequence[SyncOutcome], options: SyncOptions) -> None:
+    """Store why a sync failed, for those who ask later. If that cannot be written, the sync has no other result."""
+    if options.dry_run or options.receive_only:
+        return
+
+    def change(sharing: Sharing) -> Sharing:
+        for outcome in outcomes:
+            key = share_key(remote, Namespace(outcome.namespace).component)
+            sharing = sharing.with_error(key, str(outcome.error or ""))
+        is_reached = all(outcome.error is None for outcome in outcomes)
+        return replace(sharing, failures=0, not_before="") if is_reached and sharing.failures else sharing
+
+    with suppress(BatonError):
+        SharingState(ws.branch.store.repository.common_dir).update(change)
 
 
 def _describe_first_pushes(
@@ -235,7 +262,7 @@ def _make_terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
 
 
 def _make_offline_outcome(branch: Branch, remote: str) -> SyncOutcome:
-    return SyncOutcome(str(branch.namespace), pending=count_unsent(branch, remote))
+    return SyncOutcome(str(branch.namespace), pending=find_unsent(branch, remote).commits)
 
 
 def describe_sync(done: Synced, *, waiting: bool = True) -> list[str]:

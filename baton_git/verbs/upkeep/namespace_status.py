@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self, cast
 
 from pydantic import ConfigDict, Field, PrivateAttr
@@ -17,7 +15,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, NoInput, Tool, verb
-from baton_git.namespace.remote_selection import WaitingCount, count_pending_commits, count_waiting_commits
+from baton_git.namespace.remote_selection import UnsentCommits, WaitingCount, count_waiting_commits, find_unsent_commits
 from baton_git.namespace.results import AtNamespace, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -34,7 +32,7 @@ class NamespaceStatus(NamedTuple):
     damaged: tuple[Unreadable, ...]
     checked_out_at: str | None
     waiting: tuple[WaitingCount, ...] = ()
-    pending: Mapping[str, int] = MappingProxyType({})
+    unsent: tuple[UnsentCommits, ...] = ()
     gone: tuple[Session, ...] = ()
     quarantined: int | None = 0
 
@@ -66,7 +64,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
         damaged,
         str(work_tree) if work_tree else None,
         waiting,
-        count_pending_commits(ws),
+        tuple(find_unsent_commits(ws)),
         gone,
         quarantined,
     )
@@ -100,6 +98,11 @@ class StatusResult(AtNamespace):
     checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
     waiting: dict[str, int] = Field(description="By remote, the number of commits that wait for a review.")
     pending: dict[str, int] = Field(description="By remote, the number of commits that the remote does not have yet.")
+    unsent: list[dict[str, Any]] = Field(
+        description="For each of these remotes, since when its oldest commit waits, and why the last attempt to send "
+        "them failed.",
+        examples=[[{"remote": "origin", "commits": 4, "since": "2026-06-17T12:30:00Z", "error": "no route to host"}]],
+    )
     quarantined: int | None = Field(
         description="Number of rows in the import quarantine (see `import quarantine`); null if it is unreadable."
     )
@@ -126,7 +129,8 @@ class StatusResult(AtNamespace):
             damaged=[{"path": file.path, "why": file.why} for file in status.damaged],
             checked_out_at=status.checked_out_at,
             waiting={remote.remote: remote.commits for remote in status.waiting},
-            pending=dict(status.pending),
+            pending={unsent.remote: unsent.commits for unsent in status.unsent},
+            unsent=[unsent.as_data() for unsent in status.unsent],
             quarantined=status.quarantined,
             problems=list(ws.problems),
         )

@@ -168,7 +168,7 @@ def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str
 
 def _is_synced_with(ws: Workspace, remote: str) -> bool:
     """Return whether baton synced the branch with this remote, or was told to."""
-    if not ws.remote_settings.automatic:
+    if not ws.remote_settings.sends:
         return False
     has_it = ws.branch.store.tip(tracking_refs_of(ws.branch, remote).seen) is not None
     return has_it or ws.remote_settings.remote == remote
@@ -176,7 +176,7 @@ def _is_synced_with(ws: Workspace, remote: str) -> bool:
 
 def _was_pushed_to(ws: Workspace, remote: str) -> bool:
     """Return whether the user pushed the branch to this remote with git, as far as the hook or git's refs show."""
-    if not ws.remote_settings.automatic:
+    if not ws.remote_settings.sends:
         return False
     noted = HookMarkers(ws.branch.store.repository.common_dir).published.read(ws.branch.namespace.component)
     return noted == f"1 {remote}" or is_tracked(ws, remote)

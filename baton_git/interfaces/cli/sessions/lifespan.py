@@ -116,8 +116,8 @@ def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]
     for remote in status.waiting:
         waits = f"{count_noun(remote.commits, 'commit')} from {remote.remote}"
         yield "waiting", f"{waits} (reasons: baton sync; commits: baton review)"
-    for remote_name, number in status.pending.items():
-        yield "pending", f"{count_noun(number, 'commit')} to push to {remote_name} (baton sync)"
+    for unsent in status.unsent:
+        yield "pending", f"{flat(unsent.describe(app.now))} (baton sync)"
     if status.quarantined:
         rows = count_noun(status.quarantined, "invalid imported row")
         yield "quarantined", f"{rows} (baton import quarantine)"
