@@ -107,8 +107,20 @@ class RemoteSettings(NamedTuple):
         return lambda info: isinstance(signers.verify(store.raw_commit(info.oid)), Signed)
 
 
-def _refuse(_: str) -> bool:
-    return False
+class Background(NamedTuple):
+    """Starts work of the namespace that goes on after the process has ended.
+
+    Attributes:
+        request: requests a task; returns whether it goes on.
+        resume: goes on with what killed processes left, of all namespaces; returns whether there was anything.
+    """
+
+    request: Callable[[str], bool] = lambda _: False
+    resume: Callable[[], bool] = lambda: False
+
+
+NO_BACKGROUND = Background()
+"""For callers that start no other processes, such as the library."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +141,7 @@ class Workspace:
         shares_turns: whether the turns of sessions are committed and so shared with other machines.
         progress: called with the progress of long work.
         calls_tools: whether the verb is called as an MCP tool.
-        in_background: requests a task of background work for the namespace; returns whether the work goes on.
+        background: starts background work.
     """
 
     branch: Branch
@@ -145,7 +157,7 @@ class Workspace:
     shares_turns: bool = False
     progress: Progress = ignore_progress
     calls_tools: bool = False
-    in_background: Callable[[str], bool] = _refuse
+    background: Background = NO_BACKGROUND
 
     @property
     def session(self) -> str:

@@ -20,7 +20,7 @@ from baton_git.interfaces.context.repository_choice import data_home
 from baton_git.interfaces.context.settings import Settings
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.machine_state import CurrentSession
-from baton_git.namespace.workspace import Actor, Workspace
+from baton_git.namespace.workspace import Actor, Background, Workspace
 
 
 @dataclass(frozen=True)
@@ -95,16 +95,19 @@ class Call:
             settings.remote_settings,
             problems=settings.problems,
             shares_turns=settings.shares_turns,
-            in_background=lambda task: self._request_work(task, namespace),
+            background=Background(lambda task: self._start_work(task, namespace), self._start_work),
         )
 
-    def _request_work(self, task: str, namespace: Namespace) -> bool:
-        """Request background work, which goes on after this process has ended; return whether it goes on."""
+    def _start_work(self, task: str | None = None, namespace: Namespace | None = None) -> bool:
+        """Request background work of a namespace, or resume what was requested; return whether it goes on."""
         from baton_git.git.remotes.git_environment import without_repository  # loads what needs the git program
-        from baton_git.interfaces.background.requests import request_work
+        from baton_git.interfaces.background.requests import request_work, resume_work
 
         common_dir = Path(os.path.realpath(self.settings.repository.common_dir))
-        return request_work(common_dir, task, namespace.component, without_repository(child_environment()))
+        environment = without_repository(child_environment())
+        if task is None or namespace is None:
+            return resume_work(common_dir, environment)
+        return request_work(common_dir, task, namespace.component, environment)
 
     @property
     def lenient(self) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from baton_git.core.errors import BatonError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 AT_START = 3.0
 AT_END = 10.0
 """Time limits, in seconds, of the sync at the start and at the end of a session."""
+LEFT_AFTER = timedelta(minutes=2)
+"""The end of a session sends what it wrote within this time, unless the session or the process was killed."""
 HAND_OVER = 10.0
 """Seconds from an attempt at the end of a session that failed until a background process goes on with it."""
 
@@ -47,7 +49,17 @@ def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> SyncNe
 
 def send_in_background(ws: Workspace) -> bool:
     """Let a background process send what the automatic remote lacks; return whether it goes on after this process."""
-    return find_sending_remote(ws) is not None and ws.in_background(TASK)
+    return find_sending_remote(ws) is not None and ws.background.request(TASK)
+
+
+def send_leftovers(ws: Workspace, now: datetime) -> None:
+    """Let a background process send what sessions that ended long ago left, and resume other background work."""
+    ws.background.resume()
+    oldest = min(
+        (unsent.since for unsent in find_unsent_commits(ws) if unsent.is_automatic and unsent.since), default=now
+    )
+    if now - oldest > LEFT_AFTER:  # else it is of a session that is at work, and is sent at its end
+        send_in_background(ws)
 
 
 def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> SyncNews:

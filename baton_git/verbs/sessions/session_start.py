@@ -41,7 +41,7 @@ from baton_git.namespace.remote_selection import count_waiting_commits, find_uns
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
-from baton_git.verbs.sessions.auto_sync import AT_START, send_in_background, sync_at_start
+from baton_git.verbs.sessions.auto_sync import AT_START, send_leftovers, sync_at_start
 from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
 from baton_git.verbs.sessions.verb_hints import describe_verbs
 from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, list_due_loops, select_news
@@ -187,7 +187,7 @@ def _list_damage(state: State, problems: list[str]) -> list[str]:
 def _describe_unsent(ws: Workspace, now: datetime, problems: list[str]) -> list[str]:
     """Let a background process send what earlier sessions left; return one line about what waits for too long."""
     try:
-        send_in_background(ws)
+        send_leftovers(ws, now)
         return [unsent.describe(now) for unsent in find_unsent_commits(ws) if unsent.is_late(now)]
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))

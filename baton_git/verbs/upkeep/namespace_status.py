@@ -36,6 +36,11 @@ class NamespaceStatus(NamedTuple):
     gone: tuple[Session, ...] = ()
     quarantined: int | None = 0
 
+    @property
+    def pending(self) -> dict[str, int]:
+        """By remote, the number of commits that it lacks."""
+        return {unsent.remote: unsent.commits for unsent in self.unsent}
+
 
 def read_status(ws: Workspace) -> NamespaceStatus:
     """Read the status of a namespace."""
@@ -129,7 +134,7 @@ class StatusResult(AtNamespace):
             damaged=[{"path": file.path, "why": file.why} for file in status.damaged],
             checked_out_at=status.checked_out_at,
             waiting={remote.remote: remote.commits for remote in status.waiting},
-            pending={unsent.remote: unsent.commits for unsent in status.unsent},
+            pending=status.pending,
             unsent=[unsent.as_data() for unsent in status.unsent],
             quarantined=status.quarantined,
             problems=list(ws.problems),

@@ -60,6 +60,6 @@ def _find_signs(summary: NamespaceStatus, due: int) -> Iterator[Sign]:
     yield Sign("warn", waiting, "commit waits for review", "commits wait for review", "review")
     candidates = patterns.get("rule_candidate", 0)
     yield Sign("warn", candidates, "rule to decide on", "rules to decide on", "board", "patterns")
-    pending = sum(unsent.commits for unsent in summary.unsent)
+    pending = sum(summary.pending.values())
     yield Sign("note", pending, "commit not sent yet", "commits not sent yet", "timeline")
     yield Sign("note", len(summary.sessions), "session at work", "sessions at work", "lineage")
