@@ -15,11 +15,11 @@ START_DELAY = 2.0
 
 
 def count_seconds(common_dir: Path, age: float, now: datetime) -> float:
-    """See `Task.count_seconds`."""
+    """See `BackgroundTask.count_seconds`."""
     return max(START_DELAY - age, count_delay(common_dir, now))
 
 
 def run(open_workspace: OpenWorkspace, components: Sequence[str], now: datetime) -> Collection[str]:
-    """See `Task.run`."""
+    """See `BackgroundTask.run`."""
     with ExitStack() as opened:
         return send_unsent([opened.enter_context(open_workspace(component)) for component in components], now)

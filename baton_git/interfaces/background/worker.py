@@ -3,7 +3,7 @@
 `python -P -m baton_git.interfaces.background.worker LOCK COMMON_DIR`
 
 It holds `baton/background.lock`, which contains its process id, and ends when nothing is requested or due soon. To add
-a task, write a module with the two functions of `Task`, and name it in `TASKS`.
+a task, write a module with the two functions of `BackgroundTask`, and name it in `TASKS`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OpenWorkspace = Callable[[str], "AbstractContextManager[Workspace]"]
 """Opens the namespace with a component; nobody acts in it."""
 
 
-class Task(Protocol):
+class BackgroundTask(Protocol):
     """A task, as a module. The worker imports it only if it is requested."""
 
     def count_seconds(self, common_dir: Path, age: float, now: datetime) -> float:
@@ -62,7 +62,10 @@ class Task(Protocol):
 
 
 def work(
-    common_dir: Path, tasks: Mapping[str, Callable[[], Task]], now: Callable[[], datetime], seconds: float = SECONDS
+    common_dir: Path,
+    tasks: Mapping[str, Callable[[], BackgroundTask]],
+    now: Callable[[], datetime],
+    seconds: float = SECONDS,
 ) -> Mapping[str, Sequence[str]]:
     """Do what is requested, and wait for what is due within `seconds`; return the requests that were left, by task.
 
@@ -89,7 +92,7 @@ def work(
 
 
 def _wait_for_task(
-    common_dir: Path, tasks: Mapping[str, Callable[[], Task]], now: Callable[[], datetime], end: float
+    common_dir: Path, tasks: Mapping[str, Callable[[], BackgroundTask]], now: Callable[[], datetime], end: float
 ) -> str | None:
     """Return the task that is due first, when it is due; None if none is due before `end`."""
     requests = Requests(common_dir)
@@ -131,7 +134,9 @@ def main(lock: int, common_dir: Path) -> None:
 
     hide_tokens()
     skip_plugin_search()
-    tasks = {task: partial(cast("Callable[[str], Task]", import_module), module) for task, module in TASKS.items()}
+    tasks = {
+        task: partial(cast("Callable[[str], BackgroundTask]", import_module), module) for task, module in TASKS.items()
+    }
     left = work(common_dir, tasks, lambda: datetime.now().astimezone())
     os.close(lock)
     requests = Requests(common_dir)

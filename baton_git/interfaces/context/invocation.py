@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import ClassVar, Self
 
 from baton_git.checks.approvals import Approvals
+from baton_git.core.child_environment import without_repository
 from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
 from baton_git.git.store import Repository, Store
@@ -100,8 +101,7 @@ class Call:
 
     def _start_work(self, task: str | None = None, namespace: Namespace | None = None) -> bool:
         """Request background work of a namespace, or resume what was requested; return whether it goes on."""
-        from baton_git.git.remotes.git_environment import without_repository  # loads what needs the git program
-        from baton_git.interfaces.background.requests import request_work, resume_work
+        from baton_git.interfaces.background.requests import request_work, resume_work  # few calls request anything
 
         common_dir = Path(os.path.realpath(self.settings.repository.common_dir))
         environment = without_repository(child_environment())

@@ -16,7 +16,7 @@ from baton_git.core.natural_times import relative_time
 from baton_git.core.times import from_seconds, parse_time_or_none
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, Severity, ok
 from baton_git.verbs.doctor.examination import AgentSetup, Examination
-from baton_git.verbs.doctor.hook_log import read_hook_log
+from baton_git.verbs.doctor.hook_log import read_log
 
 SAVED_AFTER = 60.0
 """A turn whose facts are not saved after this many seconds is reported."""
@@ -30,7 +30,7 @@ def check_agent_hooks(examination: Examination) -> Iterator[Diagnostic]:
         diagnostics = list(_describe_agent(examination, name, setup, report))
         yield from diagnostics or [ok(_describe_running(examination, name, report))]
     if examination.store is not None:
-        yield from read_hook_log(examination, "agents.log")
+        yield from read_log(examination, "agents.log")
 
 
 def _describe_agent(

@@ -14,7 +14,7 @@ from baton_git.git.hooks.reporting import REMEDY, EventState, status
 from baton_git.git.hooks.script import HookScript, make_scripts, read_marker
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, Severity, ok
 from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.hook_log import read_hook_log
+from baton_git.verbs.doctor.hook_log import read_log
 from baton_git.verbs.doctor.journal import list_files
 
 
@@ -51,7 +51,7 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "warning", f"{state.event}: {state.summary}", "another script does not pass it on", _advise(state)
         )
-    yield from read_hook_log(examination, "hooks.log")
+    yield from read_log(examination, "hooks.log")
 
 
 def _advise(state: EventState) -> str:

@@ -1,4 +1,4 @@
-"""Recent problems in the logs of hooks."""
+"""Recent problems in the logs of hooks and of background processes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from baton_git.verbs.doctor.diagnostic import Diagnostic
 from baton_git.verbs.doctor.examination import Examination
 
 LOG_AGE = timedelta(days=7)
-"""Older problems of hooks are not reported."""
+"""Older problems are not reported."""
 LOG_LINES = 2000
 """Maximum number of lines that are read, from the end of a log."""
 
 
-def read_hook_log(examination: Examination, name: str) -> Iterator[Diagnostic]:
-    """Report the recent problems that hooks have logged."""
+def read_log(examination: Examination, name: str, who: str = "hooks") -> Iterator[Diagnostic]:
+    """Report the recent problems in a log; `who` wrote it."""
     path = examination.common_dir / "baton" / name
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
@@ -26,7 +26,7 @@ def read_hook_log(examination: Examination, name: str) -> Iterator[Diagnostic]:
     recent = [line for line in lines if _is_recent(line, examination.now)]
     if recent:
         yield Diagnostic(
-            "warning", f"hooks logged {count_noun(len(recent), 'problem')} in the last {LOG_AGE.days} days",
+            "warning", f"{who} logged {count_noun(len(recent), 'problem')} in the last {LOG_AGE.days} days",
             f"the last: {one_line(recent[-1], 200)}", f"see {path}",
         )  # fmt: skip
 

@@ -15,12 +15,18 @@ from baton_git.core.output import count_noun
 from baton_git.git.files import durable_files
 from baton_git.git.remotes import child_process
 from baton_git.namespace.purges import read_purged
-from baton_git.namespace.remote_selection import count_waiting_commits, find_remote_url, select_remote
+from baton_git.namespace.remote_selection import (
+    count_waiting_commits,
+    find_remote_url,
+    find_unsent_commits,
+    select_remote,
+)
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.tracking_refs import list_known_remotes, tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.hook_log import read_log
 
 ANSWER_SECONDS = 5.0
 """Seconds within which a remote must answer."""
@@ -57,6 +63,10 @@ def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
         verb = "waits" if waiting.commits == 1 else "wait"
         text = f"{count_noun(waiting.commits, 'commit')} of {waiting.remote} {verb} for a review"
         yield Diagnostic("warning", text, advice=f"baton review --remote {waiting.remote}")
+    for unsent in find_unsent_commits(ws):
+        if unsent.is_late(examination.now):
+            yield Diagnostic("warning", unsent.describe(examination.now), advice=f"baton sync {unsent.remote}")
+    yield from read_log(examination, "background.log", "background processes")
 
 
 def list_remotes(ws: Workspace) -> list[str]:

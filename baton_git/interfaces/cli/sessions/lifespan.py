@@ -42,6 +42,11 @@ def _render_init(app: App, result: InitResult) -> None:
         app.say("commands here use this namespace from now on (git config baton.namespace)")
     if result.created:
         app.say("next: baton boot at the start of a session, baton wrap --context TEXT at its end")
+        if app.settings.remote_settings.remotes and not app.settings.is_own_store:
+            app.say(
+                "to share it, once: baton sync; then sessions do it by themselves (to send it with each git push, too, "
+                "and check loops after commits: baton hooks install)"
+            )
     from baton_git.interfaces.cli.sessions.mine import (
         offer_mining,
     )  # slow to import
