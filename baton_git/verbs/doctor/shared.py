@@ -65,7 +65,7 @@ def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
         yield Diagnostic("warning", text, advice=f"baton review --remote {waiting.remote}")
     for unsent in find_unsent_commits(ws):
         if unsent.is_late(examination.now):
-            yield Diagnostic("warning", unsent.describe(examination.now), advice=f"baton sync {unsent.remote}")
+            yield Diagnostic("warning", unsent.describe(examination.now), advice=f"baton sync --remote {unsent.remote}")
     yield from read_log(examination, "background.log", "background processes")
 
 

@@ -23,9 +23,11 @@ from baton_git.interfaces.background.detached import reap_children
 from baton_git.interfaces.background.requests import Requests, request_work
 from baton_git.interfaces.background.worker import work
 from baton_git.namespace.remote_selection import LATE, find_unsent_commits
+from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.sharing_state import JITTER, LONGEST_DELAY, PAUSE, SharingState
 from baton_git.namespace.workspace import Background
 from baton_git.verbs.sessions.auto_sync import HAND_OVER, sync_at_end
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.sharing.sending import RETRIES, count_delay, send_unsent
 from baton_git.verbs.upkeep.namespace_status import read_status
 
@@ -221,6 +223,80 @@ def test_the_status_tells_since_when_commits_wait(pair: Pair) -> None:
     assert (unsent.remote, unsent.commits, unsent.since) == ("origin", 2, then)
     assert not unsent.is_late(then + LATE)
     assert unsent.is_late(then + LATE + timedelta(seconds=1))
+
+
+def test_what_has_waited_for_an_hour_is_told_at_the_start_of_a_session(pair: Pair) -> None:
+    ada, _ = pair
+    ada.loop("OL-2")
+    then = ada.clock.now
+    requested: list[str] = []
+    ws = replace(ada.ws, background=Background(lambda task: not requested.append(task)))
+    ada.git("config", "remote.origin.url", "git://127.0.0.1:1/x.git")
+    line = "to be sent to origin, the oldest made 1 hour ago"
+
+    def start(seconds: float) -> str:
+        begun = begin_session(ws, then + timedelta(seconds=seconds), StartOptions(check_seconds=0))
+        return begun.brief.text
+
+    assert line not in start(60)
+    assert requested == []  # the session that wrote it may be at work, and sends it at its end
+    assert line not in start(LATE.total_seconds())
+    assert requested == ["send"]
+    assert line in start(LATE.total_seconds() + 1)
+
+
+def test_doctor_tells_what_has_waited_for_an_hour(
+    baton: Baton, top: Path, bare: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(top, "remote", "add", "origin", str(bare))
+    baton("sync")
+    tip = git(top, "rev-parse", REF)
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_DATE", "2026-01-01T00:00:00Z")
+    written = git(top, "commit-tree", f"{tip}^{{tree}}", "-p", tip, "-m", "old")
+    git(top, "update-ref", REF, written)
+    assert "1 commit waits to be sent to origin, the oldest made" in baton("doctor", "remotes", code=None).out
+    baton("sync")
+    assert "to be sent" not in baton("doctor", "remotes", code=None).out
+
+
+def test_a_start_without_a_sync_sends_nothing(pair: Pair) -> None:
+    ada, _ = pair
+    ada.loop("OL-2")
+    ws = replace(ada.ws, background=Background(*[lambda *_: pytest.fail("started")] * 2))
+    begin_session(ws, ada.clock() + LATE, StartOptions(check_seconds=0, sync_seconds=0))
+
+
+def test_the_number_of_commits_has_no_limit(ada: Machine) -> None:
+    ada.loop("OL-1")
+    times = "".join(
+        f"commit {ada.ws.branch.ref}\ncommitter A <a@b> {1_800_000_000 + number} +0000\ndata 1\nx\n"
+        for number in range(1500)
+    )
+    start = f"reset {ada.ws.branch.ref}\nfrom {ada.tip}\n\n"
+    subprocess.run(["git", "-C", ada.top, "fast-import", "--quiet"], input=(start + times).encode(), check=True)
+    assert count_commits(ada.store, ada.tip, None) == 1502
+
+
+def test_the_settings_decide_who_sends(baton: Baton, top: Path, bare: Path, git: Git) -> None:
+    git(top, "remote", "add", "origin", str(bare))
+    baton("sync")
+    git(top, "config", "baton.autosync", "receive")
+    baton("wrap", "--context", "x")
+    assert "pending" in baton("status").out
+    git(top, "config", "baton.autosync", "receve")
+    assert "not true, false or receive" in baton("wrap", "--context", "y", code=2).err
+    git(top, "config", "baton.autosync", "true")
+    assert "sent to origin" in baton("wrap", "--context", "z").err
+
+
+def test_init_says_how_to_share_if_there_is_a_remote(baton: Baton, tmp_path: Path, git: Git) -> None:
+    git(tmp_path, "init", "-q", "new")
+    assert "baton sync" not in baton("init", cwd=tmp_path / "new", code=0).err
+    git(tmp_path / "new", "remote", "add", "origin", str(tmp_path))
+    git(tmp_path / "new", "update-ref", "-d", "refs/heads/baton/new")
+    git(tmp_path / "new", "update-ref", "-d", "refs/baton-kept/heads/baton/new")
+    assert "baton sync" in baton("init", "--namespace", "other", cwd=tmp_path / "new").err
 
 
 # --- the process
