@@ -2,7 +2,8 @@
 
 The index of a namespace is the file `baton/last-seen/<namespace>.json` in git's common directory. It holds a commit
 and, for each of the most recent sessions, what that session had seen up to this commit. Newer commits are added to the
-index step by step. If the file is lost or its commit is no longer in the history, the history is walked.
+index step by step: in memory each time, in the file now and then. If the file is lost or its commit is no longer in the
+history, the history is walked.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ EVERY = 16
 up to date in memory."""
 OWN = 64
 """A session is left out of the index if it made more commits than this since it last saw everything."""
+_WEIGHT = 500
+"""Weight of a session of an index in the store's cache, in bytes."""
 STEPS = 2_000
 """If the index is more commits behind than this, the history is walked for one session instead, which is cheaper."""
 
@@ -65,17 +68,38 @@ class LastSeen(NamedTuple):
 def find_last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
     """Return what the history up to `tip` says about a session; None if the session made no commit."""
     file = branch.store.repository.common_dir / "baton" / "last-seen" / f"{branch.namespace.component}.json"
-    index = _read(file)
-    fresh = _list_commits_since(branch, tip, index) if index is not None else None
-    sessions = _advance_sessions(index, fresh) if index is not None and fresh is not None else {}
-    if session in sessions and fresh is not None and len(fresh) < EVERY:
+    sessions, behind = _find_sessions(branch, tip, file)
+    memory, key = branch.store.memory, _memory_key(branch)
+    if session in sessions and behind < EVERY:
+        memory.put(key, Recent(Index(tip, sessions), behind), _WEIGHT * len(sessions))
         return sessions[session]
     last = sessions.get(session) or walk_history(branch, tip, session)
     if last is not None:
         sessions[session] = last
     kept = [(name, seen) for name, seen in sessions.items() if len(seen.own) <= OWN]
-    _write(file, Index(tip, dict(kept[-KEPT:])))
+    index = Index(tip, dict(kept[-KEPT:]))
+    memory.put(key, Recent(index, 0), _WEIGHT * len(index.sessions))
+    _write(file, index)
     return last
+
+
+def _find_sessions(branch: Branch, tip: Oid, file: Path) -> tuple[dict[str, LastSeen], int]:
+    """Return what the index says up to `tip`, and how many commits its file is behind; nothing if it is of no use.
+
+    The index in memory, up to the last tip that was asked for, is used if that is in the history of `tip`; else that
+    in the file.
+    """
+    recent: Recent | None = branch.store.memory.get(_memory_key(branch))
+    fresh = _list_commits_since(branch, tip, recent.known) if recent is not None else None
+    if recent is not None and fresh is not None:
+        return _advance_sessions(recent.known, fresh), recent.behind + len(fresh)
+    index = _read(file)
+    fresh = _list_commits_since(branch, tip, index) if index is not None else None
+    return (_advance_sessions(index, fresh), len(fresh)) if index is not None and fresh is not None else ({}, 0)
+
+
+def _memory_key(branch: Branch) -> tuple[str, str]:
+    return "last-seen", branch.ref
 
 
 class Index(NamedTuple):
@@ -83,6 +107,13 @@ class Index(NamedTuple):
 
     tip: Oid
     sessions: Mapping[str, LastSeen]
+
+
+class Recent(NamedTuple):
+    """An index in memory; `behind` is the number of its commits that the file does not have."""
+
+    known: Index
+    behind: int
 
 
 def _advance_sessions(index: Index, fresh: Sequence[LogEntry]) -> dict[str, LastSeen]:

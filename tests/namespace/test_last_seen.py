@@ -20,8 +20,9 @@ from baton_git.verbs.sessions.sessions import init
 from baton_git.verbs.work_items.followups import add_follow_up
 
 SESSIONS = ("s0", "s1", "s2")
+KINDS = ("boot", "write", "verb", "hand", "lose", "restart", "reset")
 STEPS = st.lists(
-    st.tuples(st.sampled_from(SESSIONS), st.sampled_from(("boot", "write", "verb", "hand", "lose", "reset"))),
+    st.tuples(st.sampled_from(SESSIONS), st.sampled_from(KINDS)),
     min_size=1, max_size=14,
 )  # fmt: skip
 
@@ -30,8 +31,14 @@ def index_file(ws) -> Path:
     return ws.branch.store.repository.common_dir / "baton/last-seen/x.json"
 
 
+def restart(ws) -> None:
+    """Forget the index in memory, as another process has none."""
+    ws.branch.store.memory.forget(lambda key: key[0] == "last-seen")
+
+
 def step(ws, number: int, session: str, what: str) -> None:
-    """Do one step: a verb of the session, a commit by hand, the loss of the index, or a reset to the parent commit."""
+    """Do one step: a verb of the session, a commit by hand, the loss of the index file or of the
+    index in memory, or a reset to the parent commit."""
     ws, now = acting(ws, session), later(minutes=number)
     if what == "boot":
         begin_session(ws, now, StartOptions(check_seconds=0, sync_seconds=0))
@@ -44,6 +51,8 @@ def step(ws, number: int, session: str, what: str) -> None:
         by_hand(ws, {f"follow_ups/FU-h{number}.toml": b'item = "x"\nreason = "r"\nfirst_seen = "s0"\n'}, minutes=number)
     elif what == "lose":
         index_file(ws).unlink(missing_ok=True)
+    elif what == "restart":
+        restart(ws)
     elif tip := ws.branch.read().commit:
         ref = ws.branch.store.repository.common_dir / ws.branch.ref
         before = ws.branch.store.commit(tip).parents[0] if ws.branch.store.commit(tip).parents else tip
@@ -89,10 +98,12 @@ def test_an_invalid_index_is_ignored(in_turn):
     one_row = json.dumps({"tip": tip, "sessions": {"s0": 1}})
     for text in ("", "{", "[]", '{"tip": "x", "sessions": {}}', '{"tip": null}', one_row):
         index_file(in_turn).write_text(text)
+        restart(in_turn)
         assert index.find_last_seen(in_turn.branch, tip, "s0") == expected
         assert json.loads(index_file(in_turn).read_text())["tip"] == tip
     index_file(in_turn).unlink()
     index_file(in_turn).mkdir()
+    restart(in_turn)
     assert index.find_last_seen(in_turn.branch, tip, "s0") == expected
 
 

@@ -199,7 +199,7 @@ def _propose(
     ]
     state, settled, more_held = _protect(ws, tip, _take_writer_fields(apply(tip.state, decisions), known))
     state = _propose_held(state, [*held, *more_held])
-    side = apply_document(base.state, known, at=at)
+    side = mine if seen is base.state else apply_document(base.state, known, at=at)
     recorded = _record_writer(ws, now, state, document, op, base.number + 1)
     proposal = ProposedState(recorded, side=(base, side), redactions=tuple(redactions), settled=settled)
     return proposal, [*held, *more_held], decisions
