@@ -237,6 +237,10 @@ class Objects:
             with self._lock:
                 self._unstored = tuple(objects for objects in self._unstored if objects is not unstored)
 
+    def limit_cache(self, room: int) -> None:
+        """Limit the total size of the cached objects in bytes."""
+        self._cache.room = room
+
     def add(self, oid: Oid, raw: Raw) -> None:
         """Cache an object that was read or is known to be stored, unless it is large."""
         size = len(raw[1])

@@ -3,6 +3,8 @@ and merges would take a fifth of the time of the interpreter, which all threads 
 
 The server starts the process for the first merge. For each merge it writes a line to the process, and the process
 writes a line back when it is done. The process ends when its input ends, and therefore also if the server is killed.
+After a large merge it ends, too, because Python would keep much of the memory that the merge needed (100 MB for 100,000
+objects); the next merge starts another one.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ STOP_SECONDS = 2.0
 """Seconds that the process has to end when the server stops."""
 RETRY_SECONDS = 300.0
 """Seconds after a failure until another process is started."""
+LARGE = 20_000
+"""Number of objects in a merged pack from which on the process ends after the merge."""
+_DONE, _LEAVING = b"\n", b"."
+"""What the process writes after a merge: that it waits for the next one, or that it ends."""
 
 
 class PackMergeProcess:
@@ -73,6 +79,8 @@ class PackMergeProcess:
         if not answer:
             raise OSError("the process hangs, or has ended")
         self._since = None
+        if answer == _LEAVING:
+            self._dismiss()
         return False
 
     def _start_merge(self) -> bool:
@@ -92,8 +100,11 @@ class PackMergeProcess:
         return True
 
     def _give_up(self) -> None:
-        process, self.process = self.process, None
-        self._since, self._failed = None, time.monotonic()
+        self._failed = time.monotonic()
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        process, self.process, self._since = self.process, None, None
         if process is not None:
             process.kill()
             process.wait()
@@ -107,10 +118,14 @@ def main(folder: Path) -> None:
     """For each line of the input, merge packs, and write a line. Errors are ignored, because a later write requests the
     merge again."""
     with Store(Repository.open(folder)) as store:
-        while sys.stdin.buffer.readline():
+        packs = store.housekeeping
+        is_large = False
+        while not is_large and sys.stdin.buffer.readline():
+            before = {*packs.list_noted()}
             with suppress(StoreError, OSError):
                 store.roll_up()
-            sys.stdout.buffer.write(b"\n")
+            is_large = any(pack.objects >= LARGE for pack in {*packs.list_noted()} - before)
+            sys.stdout.buffer.write(_LEAVING if is_large else _DONE)
             sys.stdout.buffer.flush()
 
 

@@ -14,6 +14,9 @@ from baton_git.interfaces.http.logs import log_to_stderr
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.writer_processes import Answers, encode_message, take_messages
 
+VALUES_BYTES, OBJECTS_BYTES = 8 << 20, 4 << 20
+"""Limits on the cached values and objects of one process, half and a quarter of the usual ones: there are several
+processes, and each has a part of the namespaces."""
 TOGETHER = 64
 """Maximum number of documents that a process writes together, which limits how long this takes."""
 
@@ -28,6 +31,8 @@ def main() -> None:
         site = Site(setup.options, may_create=setup.may_create, is_guarded=setup.is_guarded)
         due = _Due()
         site.store.tidied_by = due.set
+        site.store.memory.room = VALUES_BYTES
+        site.store.objects.limit_cache(OBJECTS_BYTES)
         server.sendall(encode_message(str(site.repository.common_dir)))
         while requests := inbox.take(TOGETHER):
             responses = write_documents(site, [request for _, request in requests])

@@ -71,6 +71,23 @@ def test_packs_are_merged_by_a_separate_process(branch, top):
     assert [one.revision for one in branch.history()] == list(range(40, -1, -1))
 
 
+def test_the_process_ends_after_a_large_merge_and_the_next_merge_starts_another(branch, top):
+    """Python would keep the memory that the merge needed."""
+    store = branch.store
+    merge_process = PackMergeProcess(store.repository)
+    for number in range(32):
+        draft = store.draft()
+        for one in range(650):
+            draft.blob(f"{number} {one}".encode())
+        store.housekeeping.settle(store.store_draft(draft))
+    assert merge_process()
+    first = merge_process.process
+    assert until(lambda: merge_process() and merge_process.process is not first)
+    assert first.returncode == 0
+    assert _packs(top) < 32
+    merge_process.close()
+
+
 def test_without_a_process_packs_are_merged_in_the_server(branch, top, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     store = branch.store
