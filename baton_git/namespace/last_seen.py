@@ -71,14 +71,14 @@ def find_last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
     sessions, behind = _find_sessions(branch, tip, file)
     memory, key = branch.store.memory, _memory_key(branch)
     if session in sessions and behind < EVERY:
-        memory.put(key, Recent(Index(tip, sessions), behind), _WEIGHT * len(sessions))
+        memory.put(key, IndexInMemory(Index(tip, sessions), behind), _WEIGHT * len(sessions))
         return sessions[session]
     last = sessions.get(session) or walk_history(branch, tip, session)
     if last is not None:
         sessions[session] = last
     kept = [(name, seen) for name, seen in sessions.items() if len(seen.own) <= OWN]
     index = Index(tip, dict(kept[-KEPT:]))
-    memory.put(key, Recent(index, 0), _WEIGHT * len(index.sessions))
+    memory.put(key, IndexInMemory(index, 0), _WEIGHT * len(index.sessions))
     _write(file, index)
     return last
 
@@ -89,7 +89,7 @@ def _find_sessions(branch: Branch, tip: Oid, file: Path) -> tuple[dict[str, Last
     The index in memory, up to the last tip that was asked for, is used if that is in the history of `tip`; else that
     in the file.
     """
-    recent: Recent | None = branch.store.memory.get(_memory_key(branch))
+    recent: IndexInMemory | None = branch.store.memory.get(_memory_key(branch))
     fresh = _list_commits_since(branch, tip, recent.known) if recent is not None else None
     if recent is not None and fresh is not None:
         return _advance_sessions(recent.known, fresh), recent.behind + len(fresh)
@@ -109,7 +109,7 @@ class Index(NamedTuple):
     sessions: Mapping[str, LastSeen]
 
 
-class Recent(NamedTuple):
+class IndexInMemory(NamedTuple):
     """An index in memory; `behind` is the number of its commits that the file does not have."""
 
     known: Index
