@@ -45,6 +45,9 @@ class MemoryFolder:
     def _below(self) -> dict[str, bytes]:
         return {name.removeprefix(self.path): text for name, text in self.files.items() if name.startswith(self.path)}
 
+    def list_differing(self, other: object) -> None:
+        return None
+
     def entries(self) -> dict[str, MemoryItem]:
         self.reads.append(self.path or "/")
         found: dict[str, MemoryItem] = {}

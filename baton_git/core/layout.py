@@ -17,6 +17,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Protocol
 
+from baton_git.core import names
 from baton_git.core.codecs import toml
 from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
 from baton_git.core.kinds import ALL_KINDS, ARCHIVE, CLOSED, KIND_OF_FOLDER, KINDS, SINGLETONS
@@ -27,8 +28,9 @@ from baton_git.core.records.base import Part, Record, parse
 from baton_git.core.state import Entry, Key, State, StateSource, Unreadable
 from baton_git.core.value_cache import ValueCache
 
-FORMAT = 1
-FORMAT_FILE = "format.toml"
+FORMAT = 2
+"""The newest layout version that this program knows. A namespace begins with version 1."""
+FORMAT_FILE = names.FORMAT_FILE
 ATTRIBUTES_FILE = ".gitattributes"
 MAX_RECORD_BYTES = 256 * 1024
 """Maximum size of a record's file in bytes."""
@@ -64,12 +66,15 @@ class TreeFolder(Protocol):
     def folder(self, name: str) -> TreeFolder: ...
     def read(self, name: str) -> bytes | None: ...
 
+    def list_differing(self, other: TreeFolder) -> Iterable[str] | None:
+        """Return the paths of the files that differ from those of another folder; None if the entries tell them."""
+
 
 _ArchivedKeys = Mapping[str, tuple[Key, ...]]
 """The keys of archived records, by the id that each had before."""
 
 ROOT_FILES: Mapping[str, bytes] = {
-    FORMAT_FILE: f"# The version of this branch's layout. baton-git writes this branch.\nversion = {FORMAT}\n".encode(),
+    FORMAT_FILE: b"# The version of this branch's layout. baton-git writes this branch.\nversion = 1\n",
     ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"
     b"handover/*.txt text eol=lf merge=baton\n",
 }
@@ -314,6 +319,11 @@ class TreeSource:
             if id_ is not None and find_replaced_id(id_) == key.id:
                 yield Key(key.kind, id_)
         archive, old_archive = self._folder(closed.folder), _folder_at(earlier, closed.folder)
+        if _list_differing(archive, old_archive) is not None:
+            ids = (_id_of(key.kind, True, path.rpartition("/")[2]) for path in _new_files(archive, old_archive, 2))
+            keys = (Key(key.kind, id_, archived=True) for id_ in ids if id_ is not None)
+            yield from (new for new in keys if key.id in self._list_former_ids(new))
+            return
         old_items = old_archive.entries()
         for name, item in archive.entries().items():
             old = old_items.get(name)
@@ -374,10 +384,25 @@ def _folder_at(folder: TreeFolder, path: str) -> TreeFolder:
 
 def _new_files(folder: TreeFolder, before: TreeFolder, depth: int) -> Iterable[str]:
     """Return the paths of files that an earlier folder lacks."""
+    listed = _list_differing(folder, before)
+    if listed is not None:
+        return [path for path in listed if _has_file(folder, path) and not _has_file(before, path)]
     if depth == 1:
         items = folder.entries()
         return (name for name in items.keys() - before.entries().keys() if not items[name].is_folder)
     return set(_files_in(folder, depth)) - set(_files_in(before, depth))
+
+
+def _list_differing(ours: TreeFolder, theirs: TreeFolder) -> Iterable[str] | None:
+    """Return the paths of the files that differ if one of the folders can tell them without comparing the entries."""
+    listed = ours.list_differing(theirs)
+    return theirs.list_differing(ours) if listed is None else listed
+
+
+def _has_file(folder: TreeFolder, path: str) -> bool:
+    above, _, name = path.rpartition("/")
+    item = (_folder_at(folder, above) if above else folder).entries().get(name)
+    return item is not None and not item.is_folder
 
 
 def _files_in(folder: TreeFolder, depth: int) -> Iterator[str]:
@@ -399,8 +424,13 @@ def differing_paths(ours: TreeFolder, theirs: TreeFolder | None, prefix: str = "
     Raises:
         Corrupt: the folders are nested deeper than `MAX_FOLDERS`.
     """
-    if theirs is not None and ours.oid is not None and ours.oid == theirs.oid:
-        return
+    if theirs is not None:
+        if ours.oid is not None and ours.oid == theirs.oid:
+            return
+        listed = _list_differing(ours, theirs)
+        if listed is not None:
+            yield from (f"{prefix}{path}" for path in listed)
+            return
     if prefix.count("/") > MAX_FOLDERS:
         raise Corrupt(prefix[:60] + "…", f"folders are nested deeper than {MAX_FOLDERS}", hint="remove that folder")
     mine = ours.entries()
@@ -448,6 +478,9 @@ class _Empty:
     def read(self, name: str) -> bytes | None:
         return None
 
+    def list_differing(self, other: TreeFolder) -> Iterable[str] | None:
+        return None
+
 
 _EMPTY: TreeFolder = _Empty()
 
@@ -473,7 +506,7 @@ def _check_format(text: bytes) -> None:
         version = toml.loads(text).get("version")
     except InvalidDocument as error:
         raise Corrupt(FORMAT_FILE, str(error)) from error
-    if version != FORMAT:
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= FORMAT:
         raise Corrupt(
             FORMAT_FILE,
             f"the branch has layout version {version!r}, this program knows {FORMAT}",

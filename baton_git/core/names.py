@@ -20,6 +20,9 @@ Oid = NewType("Oid", str)
 MAX_COMPONENT = 200
 """Maximum bytes of an encoded name: 255 for a file name, less room for `.toml`, `.lock` and the suffixes of git."""
 
+FORMAT_FILE = "format.toml"
+"""The file with the layout version, which each tree of a namespace has."""
+
 PACKED = "%u"
 """Prefix of the short form of a namespace's name, which has room for 61 characters of any script."""
 

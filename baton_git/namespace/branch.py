@@ -35,6 +35,7 @@ from baton_git.core.redaction.changes import is_secret_name, redact_edits, refus
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import parse_local_time
 from baton_git.git.store import ObjectDraft, Store
+from baton_git.git.store.stored_edits import fan_out_grown
 from baton_git.namespace import guard, write_queue
 from baton_git.namespace.commit_log import (
     CLIENT,
@@ -508,7 +509,7 @@ class Branch:
         draft = self.store.draft()
         parents, base_revision = self._parents(draft, tip, proposal, stamp)
         base_tree = tip.tree or draft.tree(None, layout.ROOT_FILES)
-        tree = draft.tree(base_tree, files)
+        tree = fan_out_grown(draft, draft.tree(base_tree, files), files)
         if tree == tip.tree and proposal.side is None and not vouches:
             return Prepared(WriteResult(tip, tip))
         # files are written byte by byte, so what they do to records is read from the tree

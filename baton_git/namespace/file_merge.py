@@ -7,7 +7,7 @@ from itertools import count
 from typing import NamedTuple
 
 from baton_git.core.errors import Unsettled
-from baton_git.core.layout import OLDER_ROOTS, ROOT_FILES, differing_paths, key_at, paths_below
+from baton_git.core.layout import FORMAT_FILE, OLDER_ROOTS, ROOT_FILES, differing_paths, key_at, paths_below
 from baton_git.core.merge import NEWEST_RULES, ContestedValue, make_conflict, merge_lines
 from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Edit, Folder, TreeEntry
@@ -55,6 +55,9 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder, *, rules: int = NEWE
     for path in sorted(path for path in differing_paths(base, theirs) if key_at(path) is None):
         sides = (entry_at(base, path), entry_at(ours, path), entry_at(theirs, path))
         if sides[2] in (sides[0], sides[1]):
+            continue
+        if path == FORMAT_FILE and ours.version != theirs.version:  # the newer layout wins
+            edits |= {path: sides[2]} if ours.version < theirs.version else {}
             continue
         root_file = _merge_root_file(path, sides, (ours, theirs)) if rules >= _SINCE_ROOT_RULE else None
         merged = root_file or _merge_path(path, sides, (base, ours, theirs))

@@ -19,6 +19,7 @@ from baton_git.core.records.base import alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Edit, Folder, ObjectDraft, Store
+from baton_git.git.store.stored_edits import adopt_form
 from baton_git.namespace.commit_log import MERGE_RULES, MERGE_SUBJECT, parse_entry, read_revision_number
 from baton_git.namespace.file_merge import entry_at, merge_files, text_at
 
@@ -128,7 +129,10 @@ def merge_trees(
     merged = add_conflicts(_restore_immutable(states[0], states[1], apply(states[1], decisions)), files.conflicts)
     conflicts = tuple(_new_conflicts(states[1], merged))
     edits = {**_edits(merged, states[2], roots), **files.edits}
-    return MergedTree(draft.tree(ours, edits), tuple(decisions), conflicts)
+    tree = draft.tree(ours, edits)
+    if max(root.version for root in roots) > 1:
+        tree = adopt_form(draft, tree, ours, theirs)
+    return MergedTree(tree, tuple(decisions), conflicts)
 
 
 def _restore_immutable(base: State, ours: State, merged: State) -> State:

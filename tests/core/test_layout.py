@@ -154,16 +154,27 @@ def test_the_first_commit_holds_the_same_bytes_everywhere() -> None:
     assert digests == {"format.toml": "4a0a73368583d52b", ".gitattributes": "9b5af5294983c708"}
 
 
-@for_each("text", [b"version = 2\n", b"version = '1'\n", b"# nothing\n", b"version = \n", b"\xff"])
+@for_each(
+    "text",
+    [
+        b"version = 3\n",
+        b"version = 0\n",
+        b"version = true\n",
+        b"version = '1'\n",
+        b"# nothing\n",
+        b"version = \n",
+        b"\xff",
+    ],
+)
 def test_a_tree_of_a_later_layout_or_with_a_broken_format_file_is_refused(text: bytes) -> None:
     with pytest.raises(Corrupt, match=r"format\.toml"):
         layout.state_of(MemoryFolder({"format.toml": text}))
 
 
 @pytest.mark.parametrize(
-    "text", [b"version = 1", b"version = 1 # by hand\r\nmore = 2\r\n", layout.ROOT_FILES["format.toml"]]
+    "text", [b"version = 1", b"version = 2", b"version = 1 # by hand\r\nmore = 2\r\n", layout.ROOT_FILES["format.toml"]]
 )
-def test_a_tree_of_this_layout_is_read_whatever_else_its_format_file_says(text: bytes) -> None:
+def test_a_tree_of_a_known_layout_is_read_whatever_else_its_format_file_says(text: bytes) -> None:
     assert layout.state_of(MemoryFolder({"format.toml": text})).records(OpenLoop) == []
 
 

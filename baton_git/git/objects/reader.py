@@ -18,7 +18,7 @@ from baton_git.core.value_cache import ValueCache
 from baton_git.git.files.atomic_files import advise_access
 from baton_git.git.objects.pack_reader import DAMAGE, OpenPack, Raw
 from baton_git.git.objects.time_limit import TimeLimit
-from baton_git.git.objects.values import TYPE_NAMES, TYPE_NUMBERS, object_id
+from baton_git.git.objects.values import BLOB, TYPE_NAMES, TYPE_NUMBERS, PartOid, object_id
 
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_SIZE: Final = 1 << 18
@@ -170,6 +170,8 @@ class Objects:
             Rejected: the time limit has passed.
         """
         self.limit.check()
+        if isinstance(oid, PartOid):
+            return BLOB, self.read(oid.container, BLOB)[oid.start : oid.end]
         with self._lock:
             raw: Raw | None = self._cache.get(oid)
             if raw is not None:
@@ -203,7 +205,7 @@ class Objects:
     def read_again(self, oid: Oid, kind: int) -> bytes:
         """Return the same as `read`, but from the disk; a cached unreachable object may have been pruned meanwhile."""
         with self._lock:
-            self._cache.drop(oid)
+            self._cache.drop(oid.container if isinstance(oid, PartOid) else oid)
             return self.read(oid, kind)
 
     def has(self, oid: Oid) -> bool:
@@ -212,15 +214,18 @@ class Objects:
         Raises:
             Corrupt, StoreError: the object exists, but no copy of it is undamaged and readable.
         """
+        if isinstance(oid, PartOid):
+            return self.has(oid.container)
         with self._lock:
             return self._cache.get(oid) is not None or self._find(oid) is not None
 
     def is_stored(self, oid: Oid) -> bool:
         """Return whether a pack index or a loose file has the object, without reading its content."""
-        name, damage = bytes.fromhex(oid), list[StoreError]()
+        whole = oid.container if isinstance(oid, PartOid) else oid
+        name, damage = bytes.fromhex(whole), list[StoreError]()
         with self._lock:
             for _ in range(2):
-                if any(next(folder.sources(name, damage), None) or folder.has_file(oid) for folder in self.folders):
+                if any(next(folder.sources(name, damage), None) or folder.has_file(whole) for folder in self.folders):
                     return True
                 if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  rescan every folder
                     return False

@@ -31,6 +31,24 @@ _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _AUTHOR = re.compile(r"[^<>\n\0]+ <[^<>\n\0]*>\Z")
 
 
+class PartOid(str):
+    """The id that a part of a stored blob would have as a blob of its own, and where that part lies.
+
+    It equals the plain id, and whatever reads objects can read it; the repository need not have such a blob.
+    """
+
+    __slots__ = ("container", "end", "start")
+
+    def __new__(cls, oid: str, container: Oid, start: int, end: int) -> PartOid:
+        part = super().__new__(cls, oid)
+        part.container, part.start, part.end = container, start, end
+        return part
+
+    container: Oid
+    start: int
+    end: int
+
+
 class TreeEntry(NamedTuple):
     """An entry of a tree: the id of the object, and git's mode (0o40000 is a folder)."""
 

@@ -19,6 +19,7 @@ from baton_git.git.objects.values import (
     FILE_MODE,
     FOLDER_MODE,
     TREE,
+    PartOid,
     TreeEntry,
     edit_tree,
     encode_commit,
@@ -67,12 +68,30 @@ class ObjectDraft:
         is added with its own mode. None removes the path. Only the folders above changed paths are rewritten; a
         folder without entries is removed.
 
+        The paths are those of layout 1. If `base` has layout 2, each record is stored in the form that its folder has
+        there, and the version stays 2.
+
         Raises:
             InvalidArgument: a path is invalid, an entry is a folder, or a file and a folder have the same path.
             Corrupt: a tree of `base` cannot be read.
         """
+        if base is not None and edits and self.folder(base).version == 2:
+            from baton_git.git.store.stored_edits import convert_edits  # needs the kinds, whose import is slow
+
+            edits = convert_edits(self, base, edits)
+        return self.stored_tree(base, edits)
+
+    def stored_tree(self, base: Oid | None, edits: Mapping[str, Edit]) -> Oid:
+        """Add the tree `base` with some paths changed, like `tree`, but with the paths as they are stored."""
         changed = self._edit_tree(base, _nest_edits(edits), "")
         return changed or self._add(TREE, b"")
+
+    def move_files(self, base: Oid, edits: Mapping[str, Edit]) -> Oid:
+        """Return the tree after stored edits that only move blobs of `base`, which need not be in a partial clone."""
+        borrowed = set(self.borrowed)
+        tree = self.stored_tree(base, edits)
+        self.borrowed = borrowed
+        return tree
 
     def take_over(self, other: ObjectDraft) -> None:
         """Add all objects of another draft."""
@@ -85,7 +104,7 @@ class ObjectDraft:
 
     def folder(self, tree: Oid | None) -> Folder:
         """Return a tree of the draft or of the store as a folder; None stands for the empty tree."""
-        return Folder(self, tree)
+        return Folder(self, tree, views=True)
 
     def read(self, oid: Oid, kind: int) -> bytes:
         """Return the content of an object of the draft or of the store.
@@ -93,6 +112,8 @@ class ObjectDraft:
         Raises:
             Corrupt: the object is missing, damaged, or of another type.
         """
+        if isinstance(oid, PartOid):
+            return self.read(oid.container, kind)[oid.start : oid.end]
         drafted = self.objects.get(oid)
         return drafted[1] if drafted is not None and drafted[0] == kind else self._stored.read(oid, kind)
 
@@ -156,9 +177,7 @@ class ObjectDraft:
     def _place_entry(self, old: TreeEntry | None, entry: TreeEntry, path: str) -> TreeEntry:
         if entry.is_folder or entry.mode & _KIND == FOLDER_MODE:
             raise InvalidArgument(f"{path} is a folder; only its files can be written", path=path)
-        if entry.mode & _KIND != _GITLINK:
-            self._blob_id(old, entry.oid)
-        return entry
+        return entry if entry.mode & _KIND == _GITLINK else entry._replace(oid=self._blob_id(old, entry.oid))
 
     def _edit_folder(self, old: TreeEntry | None, node: _Node, path: str) -> TreeEntry | None:
         edits = {name: edit for name, edit in node.items() if name != _ITSELF}
@@ -178,6 +197,8 @@ class ObjectDraft:
         if isinstance(edit, bytes):
             oid = object_id(BLOB, edit, self.form)
             return oid if old is not None and old.oid == oid else self._add(BLOB, edit)
+        if isinstance(edit, PartOid):  # no tree may refer to it, because it may not be stored as a blob of its own
+            return self._add(BLOB, self.read(edit, BLOB))
         if edit not in self.objects and (old is None or old.oid != edit):
             self.borrowed.add(edit)
         return edit

@@ -1,17 +1,28 @@
-"""Trees as lazily read folders."""
+"""Trees as lazily read folders. In a tree of layout 2, the folders of records read as they would be in layout 1.
+
+`stored_views` reads the folders that layout 2 stores otherwise. It is imported only for them, because it needs the
+kinds of records, whose import takes longer than most reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dulwich.object_format import ObjectFormat
 
 from baton_git.core.errors import Corrupt
-from baton_git.core.names import Oid
+from baton_git.core.names import FORMAT_FILE, Oid
 from baton_git.core.value_cache import ValueCache
 from baton_git.git.objects.values import BLOB, TREE, TreeEntry, decode_tree
+
+if TYPE_CHECKING:
+    from baton_git.core.layout import TreeFolder
+
+_REGULAR = 0o100000
+_KIND = 0o170000
+_ARCHIVE = "archive"
 
 
 class ObjectReader(Protocol):
@@ -42,19 +53,40 @@ def entries_of(objects: ObjectReader, tree: Oid, where: str) -> Mapping[str, Tre
 
 
 class Folder:
-    """A folder of a tree. A folder that does not exist has the `oid` None and reads as empty."""
+    """A folder of a tree. A folder that does not exist has the `oid` None and reads as empty.
 
-    __slots__ = ("_entries", "_folders", "_objects", "oid", "path")
+    Attributes:
+        views: whether folders of records below this one are shown as in layout 1 if they are stored otherwise.
+    """
 
-    def __init__(self, objects: ObjectReader, oid: Oid | None, path: str = "") -> None:
+    __slots__ = ("_entries", "_folders", "_objects", "oid", "path", "views")
+
+    def __init__(self, objects: ObjectReader, oid: Oid | None, path: str = "", *, views: bool = False) -> None:
         self._objects = objects
         self.oid = oid
         self.path = path
+        self.views = views
         self._folders: dict[str, Folder] = {}
         self._entries: Mapping[str, TreeEntry] | None = MappingProxyType({}) if oid is None else None
 
     def __repr__(self) -> str:
-        return f"Folder({self.path or '/'!r}, {self.oid})"
+        return f"{type(self).__name__}({self.path or '/'!r}, {self.oid})"
+
+    @property
+    def version(self) -> int:
+        """The layout version, 1 or 2, if this is the root of a tree of a namespace; 1 if it cannot be read."""
+        entry = self.entries().get(FORMAT_FILE)
+        if entry is None or entry.mode & _KIND != _REGULAR:
+            return 1
+        version: int | None = self._objects.memory.get(("layout", entry.oid))
+        if version is None:
+            version = _parse_version(self.read(FORMAT_FILE) or b"")
+            self._objects.memory.put(("layout", entry.oid), version, 0)
+        return version
+
+    def stored(self) -> Folder:
+        """Return the same folder with its stored entries, at every level."""
+        return Folder(self._objects, self.oid, self.path)
 
     def entries(self) -> Mapping[str, TreeEntry]:
         """Return the entries by name.
@@ -71,8 +103,20 @@ class Folder:
         if name not in self._folders:
             entry = self.entries().get(name)
             oid = entry.oid if entry is not None and entry.is_folder else None
-            self._folders[name] = Folder(self._objects, oid, self._path_of(name))
+            self._folders[name] = self._open(self._path_of(name), oid)
         return self._folders[name]
+
+    def _open(self, path: str, oid: Oid | None) -> Folder:
+        if not self.views or oid is None:
+            return Folder(self._objects, oid, path)
+        if path == _ARCHIVE:
+            return Folder(self._objects, oid, path, views=self.version == 2)
+        stored = Folder(self._objects, oid, path)
+        if (not self.path and self.version != 2) or not any(name.startswith("=") for name in stored.entries()):
+            return stored
+        from baton_git.git.store.stored_views import open_view
+
+        return open_view(self._objects, stored)
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, verified against its id, or None if there is no such file.
@@ -88,9 +132,21 @@ class Folder:
         except Corrupt as error:
             raise Corrupt(self._path_of(name), str(error), hint=error.hint) from error
 
+    def list_differing(self, other: TreeFolder) -> Iterable[str] | None:
+        """Return the paths of the files that differ from those of another folder; None if the entries tell them."""
+        return None
+
     def _read(self) -> Mapping[str, TreeEntry]:
         assert self.oid is not None  # a folder without an id has its entries from the start
         return entries_of(self._objects, self.oid, self.path or "the root of the tree")
 
     def _path_of(self, name: str) -> str:
         return f"{self.path}/{name}" if self.path else name
+
+
+def _parse_version(text: bytes) -> int:
+    if b"2" not in text:
+        return 1
+    from baton_git.core.stored_form import read_version
+
+    return 2 if read_version(text) == 2 else 1

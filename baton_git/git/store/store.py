@@ -143,8 +143,11 @@ class Store:
         return self.objects.read(oid, COMMIT)
 
     def folder(self, tree: Oid | None) -> Folder:
-        """Return a tree as a lazily read folder; None stands for the empty tree."""
-        return Folder(self.objects, tree)
+        """Return a tree as a lazily read folder; None stands for the empty tree.
+
+        In the tree of a namespace, folders of records read as in layout 1; `Folder.stored` has the stored entries.
+        """
+        return Folder(self.objects, tree, views=True)
 
     def read(self, oid: Oid) -> bytes:
         """Return the content of a blob, verified against its id.

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from baton_git.core import kinds, layout
+from baton_git.core import kinds, layout, stored_form
 from baton_git.git.store import Folder, TreeEntry
 from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.tree_names import find_name_fault
@@ -30,11 +30,18 @@ def find_unsafe_files(before: Folder, after: Folder, *, most: int | None = None)
     """
     if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
         yield layout.FORMAT_FILE, "was removed; without it this is not a branch of baton-git"
-    changed = list(islice(_iterate_changes(before, after, "", 0), None if most is None else most + 1))
+    if before.version > after.version and layout.FORMAT_FILE in after.entries():
+        yield layout.FORMAT_FILE, f"was set back to layout {after.version}; records stored as in layout 2 would vanish"
+    changes = _iterate_changes(before.stored(), after.stored(), "", 0)
+    changed = list(islice(changes, None if most is None else most + 1))
     if most is not None and len(changed) > most:
         yield "", f"more than {most:,} files changed"
         return
-    yield from ((path, why) for path, why in changed if why)
+    stored = after.stored()
+    for path, why in changed:
+        why = why or _placement_fault(stored, path, after.version)
+        if why:
+            yield path, why
 
 
 def check_changed(before: Folder, after: Folder, budget: Budget, allowances: Callable[[], int]) -> None:
@@ -79,7 +86,7 @@ def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> 
         if entry.is_folder and not why:
             yield from _iterate_changes(before.folder(name), after.folder(name), f"{path}/", depth + 1)
         else:
-            yield path, why or _kind_fault(entry) or _placement_fault(path)
+            yield path, why or _kind_fault(entry)
 
 
 def _fault(name: str, twins: Mapping[str, str]) -> str:
@@ -104,7 +111,22 @@ def _kind_fault(entry: TreeEntry) -> str:
     return "" if entry.mode & _KIND == _REGULAR else "is a link or a submodule"
 
 
-def _placement_fault(path: str) -> str:
+def _placement_fault(stored: Folder, path: str, version: int) -> str:
     """Return what is wrong with the place of a file: it is in a folder of records, but no record can have this path."""
-    misplaced = path.split("/")[0] in _PLACES and layout.key_at(path) is None
-    return "is in a folder of records, but its path is not that of a record" if misplaced else ""
+    if path.split("/")[0] not in _PLACES or layout.key_at(path) is not None:
+        return ""
+    if version == 2:
+        digits = stored_form.find_bundle_digits(path)
+        if digits is not None:
+            return _find_bundle_fault(stored, path, digits)
+        if layout.key_at(stored_form.restore_path(path)) is not None:
+            return ""
+    return "is in a folder of records, but its path is not that of a record"
+
+
+def _find_bundle_fault(stored: Folder, path: str, digits: str) -> str:
+    *folders, name = path.split("/")
+    for folder in folders:
+        stored = stored.folder(folder)
+    faults = stored_form.split_bundle(stored.read(name) or b"", digits).faults
+    return f"is no bundle of archived records: it {faults[0]}" if faults else ""

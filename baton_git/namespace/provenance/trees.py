@@ -20,6 +20,8 @@ from baton_git.git.store import Folder, Store
 _RECORD_FOLDERS = frozenset(KINDS[kind].folder for kind in LABELLED)
 _TOP = frozenset(name.encode() for name in (*_RECORD_FOLDERS, ARCHIVE))
 _SHA1, _SHA256 = 40, 64
+_STORED_OTHERWISE = b"/="
+"""In the path of each file of a folder that layout 2 stores otherwise than layout 1."""
 _FOLDER_MODES = (b"40000", b"040000")
 
 Entries = dict[bytes, tuple[bool, Oid | None]]
@@ -27,13 +29,10 @@ Entries = dict[bytes, tuple[bool, Oid | None]]
 _NOTHING = (False, None)
 
 
-def blob_at(root: Folder, key: Key) -> str | None:
+def blob_at(root: Folder, key: Key) -> Oid | None:
     """Return the blob id of the file of a record; None if there is no file."""
-    folder_path, _, name = layout.path_of(key).rpartition("/")
-    folder = root
-    for part in folder_path.split("/"):
-        folder = folder.folder(part)
-    entry = folder.entries().get(name)
+    folder, _, name = layout.path_of(key).rpartition("/")
+    entry = _open(root, folder).entries().get(name)
     return None if entry is None or entry.is_folder else entry.oid
 
 
@@ -51,10 +50,46 @@ def find_labelled_changes(store: Store, before: Oid | None, after: Oid | None) -
     Raises:
         Corrupt: a tree cannot be read.
     """
+    changes: list[LabelledChange] = []
+    moved: set[str] = set()
     for path, old, new in _changed_paths(store, before, after, b"", _TOP):
+        if _STORED_OTHERWISE in path:
+            folder = _find_kind_folder(path.decode("utf-8", "surrogateescape"))
+            if folder.removeprefix(f"{ARCHIVE}/") in _RECORD_FOLDERS:
+                moved.add(folder)
+            continue
         key = layout.key_at(path.decode("utf-8", "surrogateescape"))
         if key is not None and key.kind in LABELLED:
-            yield LabelledChange(key, old, new)
+            changes.append(LabelledChange(key, old, new))
+    if not moved:
+        yield from changes
+        return
+    yield from (change for change in changes if _find_kind_folder(layout.path_of(change.key)) not in moved)
+    roots = [store.folder(tree) for tree in (before, after)]
+    for folder in sorted(moved):
+        yield from _compare_folders(folder, *roots)
+
+
+def _find_kind_folder(path: str) -> str:
+    """Return the folder of records that contains a path, such as `rules` or `archive/patterns`."""
+    return "/".join(path.split("/")[: 2 if path.startswith(f"{ARCHIVE}/") else 1])
+
+
+def _compare_folders(folder: str, before: Folder, after: Folder) -> Iterator[LabelledChange]:
+    """Yield the changes below a folder that layout 2 stores otherwise in one of two trees."""
+    sides = [_open(root, folder) for root in (before, after)]
+    for path in layout.differing_paths(sides[1], sides[0], f"{folder}/"):
+        key = layout.key_at(path)
+        if key is not None and key.kind in LABELLED:
+            blobs = [blob_at(root, key) for root in (before, after)]
+            if blobs[0] != blobs[1]:
+                yield LabelledChange(key, *blobs)
+
+
+def _open(root: Folder, path: str) -> Folder:
+    for name in path.split("/"):
+        root = root.folder(name)
+    return root
 
 
 class ChangedRecords:

@@ -18,7 +18,7 @@ def find_first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corru
     if tip is None:
         return None
     try:
-        for folder, name, oid in _files(store.folder(store.commit(tip).tree)):
+        for folder, name, oid in _files(store.folder(store.commit(tip).tree).stored()):
             if thorough:
                 folder.read(name)
             if not store.is_stored(oid):

@@ -19,6 +19,7 @@ from baton_git.core.local_names import NOTHING, LocalNames
 from baton_git.core.names import Oid
 from baton_git.git.store import CommitInfo, Store
 from baton_git.git.store.folder import Folder
+from baton_git.git.store.stored_views import list_parts
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import load_entry
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
@@ -136,7 +137,8 @@ def read_outgoing(branch: Branch, known_by_remote: Mapping[str, Sequence[Oid]]) 
         for sent in receivers:
             sent.commits += 1
         _read_commit(store, info, host_names, receivers, history)
-        for path, oid in _list_new_files(store.folder(info.tree), "", seen):
+        root = store.folder(info.tree)
+        for path, oid in _list_new_files(root, root.stored(), "", seen):
             _read_file(store, info, path, oid, names, receivers, history)
     return history
 
@@ -158,16 +160,19 @@ def _read_commit(
         )
 
 
-def _list_new_files(folder: Folder, prefix: str, seen: set[Oid]) -> Iterator[tuple[str, Oid]]:
-    """Yield the files of a folder that no earlier commit has, with their ids."""
+def _list_new_files(root: Folder, folder: Folder, prefix: str, seen: set[Oid]) -> Iterator[tuple[str, Oid]]:
+    """Yield the files of a stored folder below `root` that no earlier commit has, with their ids."""
     for name, entry in folder.entries().items():
         if entry.oid in seen:
             continue
         seen.add(entry.oid)
         if entry.is_folder:
-            yield from _list_new_files(folder.folder(name), f"{prefix}{name}/", seen)
-        else:
-            yield prefix + name, entry.oid
+            yield from _list_new_files(root, folder.folder(name), f"{prefix}{name}/", seen)
+            continue
+        for path, oid in list_parts(root, prefix + name, entry.oid):
+            if oid == entry.oid or oid not in seen:
+                seen.add(oid)
+                yield path, oid
 
 
 def _read_file(

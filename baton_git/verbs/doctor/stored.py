@@ -233,7 +233,7 @@ class _Walk:
             tree = self._store.commit(self._tip).tree
         except Corrupt:
             return [Missing(self._tip, f"commit {self._tip[:10]}")]
-        return list(self._below(self._store.folder(tree), "", tree, is_intact=self._store.has))
+        return list(self._below(self._store.folder(tree).stored(), "", tree, is_intact=self._store.has))
 
     def check_history(self) -> list[Missing]:
         """Check that all older objects exist, as far as the time allows; return everything that is missing."""
@@ -248,7 +248,8 @@ class _Walk:
             except Corrupt:
                 missing += [Missing(oid, f"commit {oid[:10]}")] if oid != self._tip else []
                 continue
-            missing += self._below(self._store.folder(info.tree), "", info.tree, is_intact=self._store.is_stored)
+            root = self._store.folder(info.tree).stored()
+            missing += self._below(root, "", info.tree, is_intact=self._store.is_stored)
             waiting += [parent for parent in info.parents if parent not in seen]
             seen.update(info.parents)
             self.commits += 1

@@ -363,8 +363,9 @@ def _list_entries(old: Revision, keys: Iterable[Key]) -> dict[Key, Entry | None]
 
 
 def _list_restorable(paths: Iterable[str]) -> list[str]:
-    """Return the paths without those of session records, which are not rolled back."""
-    return [path for path in paths if (key := layout.key_at(path)) is None or key.kind != Session.kind]
+    """Return the paths without the layout and those of session records, which are not rolled back."""
+    keys = {path: layout.key_at(path) for path in paths if path != layout.FORMAT_FILE}
+    return [path for path, key in keys.items() if key is None or key.kind != Session.kind]
 
 
 def _record_of(path: str) -> Key | str:

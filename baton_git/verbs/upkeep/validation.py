@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
-from baton_git.core import kinds, layout
+from baton_git.core import kinds, layout, stored_form
 from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
@@ -17,6 +17,8 @@ from baton_git.core.isolation import UnshownRecord
 from baton_git.core.state import Key, Unreadable
 from baton_git.core.times import from_seconds
 from baton_git.core.verb import READS, Input, Option, verb
+from baton_git.git.store import Folder
+from baton_git.namespace.file_merge import text_at
 from baton_git.namespace.file_modes import EXPECTED, find_other_mode
 from baton_git.namespace.provenance.judgement import UnvouchedClaim
 from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
@@ -134,6 +136,9 @@ def validate_text(path: str, text: bytes, kind: str | None = None) -> ValidatedF
         if document is not None:
             document.parse()(strict_json.loads(text))
             return ValidatedFile(path, document.name)
+        digits = stored_form.find_bundle_digits(_end_of(path))
+        if digits is not None and kind is None:
+            return _validate_bundle(path, text, digits)
         key = Key(name, str(copied.codec.decode("", text)["id"])) if copied is not None else _find_key(path, kind)
         decoded = layout.decode(key, path, text)
     except InvalidDocument as error:
@@ -142,6 +147,23 @@ def validate_text(path: str, text: bytes, kind: str | None = None) -> ValidatedF
         return ValidatedFile(path, name, (Fault("", str(error)),))
     name = f"archived {key.kind}" if key.archived else key.kind
     return ValidatedFile(path, name, (Fault("", decoded.why),) if isinstance(decoded, Unreadable) else ())
+
+
+def _end_of(path: str) -> str:
+    """Return the last parts of a path, as many as the path of a bundle has."""
+    return "/".join(PurePath(path).parts[-4:])
+
+
+def _validate_bundle(path: str, text: bytes, digits: str) -> ValidatedFile:
+    """Validate a bundle of archived records, and each record in it."""
+    bundle, place = stored_form.split_bundle(text, digits), stored_form.find_place(_end_of(path))
+    assert place is not None
+    faults = [Fault("", fault) for fault in bundle.faults]
+    for name, part in bundle.sections.items():
+        key = Key(place.kind, stored_form.find_archived_id(name) or "", archived=True)
+        decoded = layout.decode(key, path, text[part.start : part.end])
+        faults += [Fault(name, decoded.why)] if isinstance(decoded, Unreadable) else []
+    return ValidatedFile(path, f"archived {place.kind}", tuple(faults))
 
 
 def _find_copied_kind(path: str, kind: str | None) -> kinds.KindInfo | None:
@@ -158,7 +180,7 @@ def _find_key(path: str, kind: str | None) -> Key:
     """Find the key of a record from the last parts of the path of its file."""
     parts = PurePath(path).parts
     for length in (4, 3, 2, 1):
-        key = layout.key_at("/".join(parts[-length:]))
+        key = layout.key_at(stored_form.restore_path("/".join(parts[-length:])))
         if key is not None and kind in (None, key.kind):
             return key
     if kind in kinds.SINGLETONS:
@@ -195,11 +217,22 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedF
         unreadable = Fault("", entry.why) if isinstance(entry, Unreadable) else None
         fault = unreadable or _check_mode(find_other_mode(root, path))
         yield ValidatedFile(path, name, (fault,) if fault is not None else ())
+    yield from _find_faulty_bundles(root)
     for record in _find_unshown(ws, revision):
         yield ValidatedFile("(brief)", "brief", (Fault(record.path, record.why),))
     faults = _find_document_faults(revision)
     if faults:
         yield ValidatedFile("(document)", "baton", faults)
+
+
+def _find_faulty_bundles(root: Folder) -> Iterator[ValidatedFile]:
+    """Yield the bundles with other content than archived records. Their records were validated one by one."""
+    archive = root.folder(kinds.ARCHIVE).stored()
+    for path in sorted(layout.paths_below(archive, f"{kinds.ARCHIVE}/")) if root.version > 1 else ():
+        digits = stored_form.find_bundle_digits(path)
+        faults = stored_form.split_bundle(text_at(root.stored(), path), digits).faults if digits is not None else ()
+        if faults:
+            yield ValidatedFile(path, "bundle", tuple(Fault("", fault) for fault in faults))
 
 
 def _check_mode(mode: int | None) -> Fault | None:
