@@ -167,11 +167,11 @@ def test_merges_of_both_forms_are_equal(store: Store, first: list[Step], ours: l
                 assert logical(draft, merged.tree) == logical(draft, expected.tree)
                 assert [c.id for c in merged.conflicts] == [c.id for c in expected.conflicts]
     base, left, right = trees[False]
-    merged = merge_trees(draft, base, left, right).tree
-    assert draft.folder(merged).version == max(draft.folder(side).version for side in (left, right))
-    assert_adopted(draft, merged, (left, right))
+    result = merge_trees(draft, base, left, right).tree
+    assert draft.folder(result).version == max(draft.folder(side).version for side in (left, right))
+    assert_adopted(draft, result, (left, right))
     if logical(draft, left) == logical(draft, right):
-        assert merge_trees(draft, base, right, left).tree == merged
+        assert merge_trees(draft, base, right, left).tree == result
 
 
 def assert_adopted(draft: ObjectDraft, merged: Oid, sides: Iterable[Oid]) -> None:
