@@ -35,7 +35,7 @@ from baton_git.core.redaction.changes import is_secret_name, redact_edits, refus
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import parse_local_time
 from baton_git.git.store import ObjectDraft, Store
-from baton_git.git.store.stored_edits import fan_out_grown
+from baton_git.git.store.stored_moves import fan_out_grown
 from baton_git.namespace import guard, write_queue
 from baton_git.namespace.commit_log import (
     CLIENT,

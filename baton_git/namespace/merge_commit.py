@@ -19,7 +19,7 @@ from baton_git.core.records.base import alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Edit, Folder, ObjectDraft, Store
-from baton_git.git.store.stored_edits import adopt_form
+from baton_git.git.store.stored_moves import adopt_form
 from baton_git.namespace.commit_log import MERGE_RULES, MERGE_SUBJECT, parse_entry, read_revision_number
 from baton_git.namespace.file_merge import entry_at, merge_files, text_at
 

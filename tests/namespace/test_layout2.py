@@ -14,7 +14,8 @@ from baton_git.core.kinds import CLOSED, KINDS
 from baton_git.core.names import Oid
 from baton_git.core.state import Key, State
 from baton_git.git.store import ObjectDraft, Repository, Store
-from baton_git.git.store import stored_edits as forms
+from baton_git.git.store import stored_moves as forms
+from baton_git.git.store.stored_edits import view_of
 from baton_git.git.store.stored_views import ArchiveView, find_stored
 from baton_git.namespace.file_merge import iterate_files, text_at
 from baton_git.namespace.merge_commit import merge_trees
@@ -179,7 +180,7 @@ def assert_adopted(draft: ObjectDraft, merged: Oid, sides: Iterable[Oid]) -> Non
     root = draft.folder(merged)
     for side in map(draft.folder, sides):
         for kind in KINDS:
-            view = forms.view_of(side, Key(kind, "", archived=True))
+            view = view_of(side, Key(kind, "", archived=True))
             if not isinstance(view, ArchiveView):
                 continue
             for path, entry in view.iterate_files():

@@ -57,6 +57,10 @@ class TreeEntry(NamedTuple):
     mode: int
 
 
+Edit = bytes | Oid | TreeEntry | None
+"""New value of a path: content, the id of an existing blob, an entry of another tree, or None to remove the path."""
+
+
 class CommitInfo(NamedTuple):
     """A commit. `author` is "Name <mail>", `time` seconds since 1970, `timezone` seconds east of UTC.
 

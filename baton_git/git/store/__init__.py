@@ -6,10 +6,10 @@ that baton did not write are never repacked or removed.
 """
 
 from baton_git.git.objects.headers import Header
-from baton_git.git.objects.values import CommitInfo, TreeEntry
+from baton_git.git.objects.values import CommitInfo, Edit, TreeEntry
 from baton_git.git.refs.reflog import ReflogEntry
 from baton_git.git.store.config import Config
-from baton_git.git.store.draft import Edit, ObjectDraft
+from baton_git.git.store.draft import ObjectDraft
 from baton_git.git.store.folder import Folder
 from baton_git.git.store.housekeeping import PackReport
 from baton_git.git.store.repository import Repository

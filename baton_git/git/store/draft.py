@@ -19,6 +19,7 @@ from baton_git.git.objects.values import (
     FILE_MODE,
     FOLDER_MODE,
     TREE,
+    Edit,
     PartOid,
     TreeEntry,
     edit_tree,
@@ -28,14 +29,18 @@ from baton_git.git.objects.values import (
 )
 from baton_git.git.store.folder import Folder, ObjectReader, entries_of
 
-Edit = bytes | Oid | TreeEntry | None
-"""New value of a path: content, the id of an existing blob, an entry of another tree, or None to remove the path."""
-
 _Node = dict[str, "Edit | _Node"]
 _ITSELF: Final = ""  # the key of the node's own edit; it cannot clash, because no path component is empty
 _KIND: Final = 0o170000
 _REGULAR: Final = 0o100000
 _GITLINK: Final = 0o160000  # the commit of a submodule, which is stored in another repository
+
+
+def open_view(objects: ObjectReader, stored: Folder) -> Folder:
+    """Return a folder of records that layout 2 stores otherwise as it would be in layout 1."""
+    from baton_git.git.store import stored_views  # needs the kinds, whose import takes longer than most reads
+
+    return stored_views.open_view(objects, stored)
 
 
 class ObjectDraft:
@@ -76,7 +81,7 @@ class ObjectDraft:
             Corrupt: a tree of `base` cannot be read.
         """
         if base is not None and edits and self.folder(base).version == 2:
-            from baton_git.git.store.stored_edits import convert_edits  # needs the kinds, whose import is slow
+            from baton_git.git.store.stored_edits import convert_edits
 
             edits = convert_edits(self, base, edits)
         return self.stored_tree(base, edits)
@@ -104,7 +109,7 @@ class ObjectDraft:
 
     def folder(self, tree: Oid | None) -> Folder:
         """Return a tree of the draft or of the store as a folder; None stands for the empty tree."""
-        return Folder(self, tree, views=True)
+        return Folder(self, tree, open_view=open_view)
 
     def read(self, oid: Oid, kind: int) -> bytes:
         """Return the content of an object of the draft or of the store.

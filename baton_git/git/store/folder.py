@@ -1,12 +1,11 @@
 """Trees as lazily read folders. In a tree of layout 2, the folders of records read as they would be in layout 1.
 
-`stored_views` reads the folders that layout 2 stores otherwise. It is imported only for them, because it needs the
-kinds of records, whose import takes longer than most reads.
+`stored_views` reads the folders that layout 2 stores otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -52,20 +51,25 @@ def entries_of(objects: ObjectReader, tree: Oid, where: str) -> Mapping[str, Tre
     return entries
 
 
+OpenView = Callable[[ObjectReader, "Folder"], "Folder"]
+
+
 class Folder:
     """A folder of a tree. A folder that does not exist has the `oid` None and reads as empty.
 
     Attributes:
-        views: whether folders of records below this one are shown as in layout 1 if they are stored otherwise.
+        open_view: shows a folder of records that layout 2 stores otherwise as in layout 1; None to show what is stored.
     """
 
-    __slots__ = ("_entries", "_folders", "_objects", "oid", "path", "views")
+    __slots__ = ("_entries", "_folders", "_objects", "oid", "open_view", "path")
 
-    def __init__(self, objects: ObjectReader, oid: Oid | None, path: str = "", *, views: bool = False) -> None:
+    def __init__(
+        self, objects: ObjectReader, oid: Oid | None, path: str = "", *, open_view: OpenView | None = None
+    ) -> None:
         self._objects = objects
         self.oid = oid
         self.path = path
-        self.views = views
+        self.open_view = open_view
         self._folders: dict[str, Folder] = {}
         self._entries: Mapping[str, TreeEntry] | None = MappingProxyType({}) if oid is None else None
 
@@ -107,16 +111,14 @@ class Folder:
         return self._folders[name]
 
     def _open(self, path: str, oid: Oid | None) -> Folder:
-        if not self.views or oid is None:
+        if self.open_view is None or oid is None:
             return Folder(self._objects, oid, path)
         if path == _ARCHIVE:
-            return Folder(self._objects, oid, path, views=self.version == 2)
+            return Folder(self._objects, oid, path, open_view=self.open_view if self.version == 2 else None)
         stored = Folder(self._objects, oid, path)
         if (not self.path and self.version != 2) or not any(name.startswith("=") for name in stored.entries()):
             return stored
-        from baton_git.git.store.stored_views import open_view
-
-        return open_view(self._objects, stored)
+        return self.open_view(self._objects, stored)
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, verified against its id, or None if there is no such file.

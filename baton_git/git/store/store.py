@@ -31,7 +31,7 @@ from baton_git.git.refs.reflog import ReflogEntry
 from baton_git.git.refs.refs import RefMove, Refs, Swap
 from baton_git.git.store import ancestry, history
 from baton_git.git.store.checkouts import find_checkout
-from baton_git.git.store.draft import ObjectDraft
+from baton_git.git.store.draft import ObjectDraft, open_view
 from baton_git.git.store.folder import Folder
 from baton_git.git.store.group_commit import CommitGroup
 from baton_git.git.store.housekeeping import Housekeeping, PackReport
@@ -147,7 +147,7 @@ class Store:
 
         In the tree of a namespace, folders of records read as in layout 1; `Folder.stored` has the stored entries.
         """
-        return Folder(self.objects, tree, views=True)
+        return Folder(self.objects, tree, open_view=open_view)
 
     def read(self, oid: Oid) -> bytes:
         """Return the content of a blob, verified against its id.
