@@ -106,7 +106,7 @@ def _id_of_name(row: KindInfo, name: str) -> str | None:
 # --- bundles
 
 
-class Section(NamedTuple):
+class BundledFile(NamedTuple):
     """Where the text of a file lies in a bundle."""
 
     start: int
@@ -119,7 +119,7 @@ class Bundle(NamedTuple):
     A name that occurs twice counts once, for the first text below it.
     """
 
-    sections: Mapping[str, Section]
+    sections: Mapping[str, BundledFile]
     faults: tuple[str, ...] = ()
 
 
@@ -146,7 +146,7 @@ def split_bundle(text: bytes, digits: str) -> Bundle:
     if len(found) > MAX_BUNDLED:
         return Bundle({}, (f"has more than {MAX_BUNDLED:,} records, the limit of a bundle",))
     faults = [] if not text or (found and not found[0].start()) else ["does not begin with a separator line"]
-    sections: dict[str, Section] = {}
+    sections: dict[str, BundledFile] = {}
     ends = [*(match.start() for match in found[1:]), len(text)]
     for match, end in zip(found, ends, strict=True) if found else ():
         name = match[1].decode("utf-8", "backslashreplace")
@@ -154,7 +154,7 @@ def split_bundle(text: bytes, digits: str) -> Bundle:
         if fault:
             faults.append(fault)
         else:
-            sections[name] = Section(match.end(), end)
+            sections[name] = BundledFile(match.end(), end)
     if text and not text.endswith(b"\n"):
         faults.append("does not end with a line break")
     return Bundle(sections, tuple(faults))

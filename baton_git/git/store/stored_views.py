@@ -249,7 +249,7 @@ class ArchiveView(View):
             self.objects.memory.put(("bundled", path, entry.oid), known, 300 * len(known))
         return known
 
-    def _name_part(self, text: bytes, container: Oid, section: stored_form.Section) -> Oid:
+    def _name_part(self, text: bytes, container: Oid, section: stored_form.BundledFile) -> Oid:
         oid = object_id(BLOB, text[section.start : section.end], self.objects.form)
         return cast("Oid", PartOid(oid, container, section.start, section.end))
 
