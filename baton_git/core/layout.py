@@ -28,8 +28,10 @@ from baton_git.core.records.base import Part, Record, parse
 from baton_git.core.state import Entry, Key, State, StateSource, Unreadable
 from baton_git.core.value_cache import ValueCache
 
-FORMAT = 2
-"""The newest layout version that this program knows. A namespace begins with version 1."""
+FORMAT = 1
+"""The layout version with which a namespace begins. The schemas of records have this number, too."""
+NEWEST_FORMAT = 2
+"""The newest layout version that this program knows (`stored_form`)."""
 FORMAT_FILE = names.FORMAT_FILE
 ATTRIBUTES_FILE = ".gitattributes"
 MAX_RECORD_BYTES = 256 * 1024
@@ -506,10 +508,10 @@ def _check_format(text: bytes) -> None:
         version = toml.loads(text).get("version")
     except InvalidDocument as error:
         raise Corrupt(FORMAT_FILE, str(error)) from error
-    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= FORMAT:
+    if not isinstance(version, int) or isinstance(version, bool) or not FORMAT <= version <= NEWEST_FORMAT:
         raise Corrupt(
             FORMAT_FILE,
-            f"the branch has layout version {version!r}, this program knows {FORMAT}",
+            f"the branch has layout version {version!r}, this program knows {NEWEST_FORMAT}",
             hint="upgrade baton-git",
         )
 

@@ -157,9 +157,9 @@ def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnosti
     written = tomllib.loads((root.read(layout.FORMAT_FILE) or b"").decode()).get("version")
     machine = ws.branch.load_entry(tip).machine
     by = f"the last to write was {machine}" if machine else ""
-    if isinstance(written, int) and written > layout.FORMAT:
+    if isinstance(written, int) and written > layout.NEWEST_FORMAT:
         yield Diagnostic(
-            "error", f"{ws.branch.namespace} has layout {written}, and this baton knows {layout.FORMAT}", by,
+            "error", f"{ws.branch.namespace} has layout {written}, and this baton knows {layout.NEWEST_FORMAT}", by,
             "update baton on this machine",
         )  # fmt: skip
     yield from _compare_machines(ws, examination)
