@@ -17,9 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.core.names import RecordId
 from baton_git.core.outlines import FollowUpOutline, LoopOutline
-from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import TIERS, Record, parse
-from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import (
     OCCURRENCES,
@@ -380,28 +378,6 @@ def archive_closed(state: State, now: datetime, session: str | None, judge: Judg
         if decision.status == "superseded" and judge.is_superseded(decision):
             reason = f"superseded by {decision.superseded_by}" if decision.superseded_by else "superseded"
             state = state.archive(decision, at=iso(now), reason=reason, session=session)
-    return state
-
-
-def find_session(state: State, id_: str) -> Session | None:
-    """Return the record of a session, live or archived, or None."""
-    live = state.entry(Key(Session.kind, id_))
-    if isinstance(live, Session):
-        return live
-    closed = state.entry(Key(Session.kind, id_, archived=True))
-    return parse(Session, closed.record) if isinstance(closed, Archived) else None
-
-
-def record_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
-    """Return the state with the record of a session.
-
-    Of the other sessions beyond the newest `sessions_kept`, some are archived (see `choose_surplus`).
-    """
-    state = state.remove(Key(Session.kind, session.id, archived=True)).put(session)
-    live = state.records(Session)
-    surplus = [old for old in live[: max(0, len(live) - policy.sessions_kept)] if old.id != session.id]
-    for old in choose_surplus(surplus, session.id):
-        state = state.archive(old, at=iso(now), reason="older than the newest sessions", session=session.id)
     return state
 
 

@@ -33,7 +33,6 @@ from baton_git.core.lifecycle import (
     may_supersede,
     propose_when_due,
     record_recurrence,
-    record_session,
     settle_state,
 )
 from baton_git.core.records.archive import Archived
@@ -41,6 +40,7 @@ from baton_git.core.records.base import TIERS, Record
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
+from baton_git.core.sessions import record_session
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 

@@ -10,7 +10,8 @@ from strategies import ITEM, LOOP
 from world import NOW, WHO, acting, by_hand, current, document, files, ids, later, stored, workspace
 
 from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound, Protected
-from baton_git.core.lifecycle import Confirmed, find_session
+from baton_git.core.lifecycle import Confirmed
+from baton_git.core.sessions import find_session
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log

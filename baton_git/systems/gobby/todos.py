@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from baton_git.core.errors import Ambiguous, Fault, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
-from baton_git.core.lifecycle import find_session
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import OPEN, Session, Todo
+from baton_git.core.sessions import find_session
 from baton_git.core.state import Key, State
 from baton_git.core.verb import ADDS, READS, REPLACES, SETTLES, Input, Option, Tool, verb
 from baton_git.namespace.results import AtRevision, WrittenResult, position

@@ -12,10 +12,10 @@ from uuid import uuid4
 
 from baton_git.core.brief import LINE
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, WriteFailed
-from baton_git.core.lifecycle import find_session, record_session
 from baton_git.core.names import SessionId
 from baton_git.core.output import one_line
 from baton_git.core.records.lineage import Session
+from baton_git.core.sessions import find_session, record_session
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import iso, iso_ms, parse_time_or_none
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult

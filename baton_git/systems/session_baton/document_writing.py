@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from baton_git.core.errors import LimitExceeded
-from baton_git.core.lifecycle import HeldClaim, find_session, record_session
+from baton_git.core.lifecycle import HeldClaim
 from baton_git.core.merge import Decision, apply, decide
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Record, merge_rule
@@ -18,6 +18,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.merge_rules import CHANGED_SIDE
 from baton_git.core.records.work_items import ActiveDecision, Head, Pattern
 from baton_git.core.redaction.changes import redact_edits
+from baton_git.core.sessions import find_session, record_session
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
 from baton_git.namespace.branch import Branch

@@ -9,9 +9,9 @@ from typing import Self
 from pydantic import Field, PrivateAttr
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.core.lifecycle import find_session
 from baton_git.core.output import shell_line
 from baton_git.core.records.lineage import Session
+from baton_git.core.sessions import find_session
 from baton_git.core.state import HEAD, State
 from baton_git.core.times import iso
 from baton_git.core.verb import REPLACES, Input, Option, Tool, verb

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from baton_git.core.errors import NeedsHuman
-from baton_git.core.lifecycle import find_session
 from baton_git.core.records.lineage import Session
+from baton_git.core.sessions import find_session
 from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.previewing import confirm_wide_change

@@ -8,7 +8,7 @@ from itertools import islice
 from starlette.responses import Response
 
 from baton_git.core.errors import NotFound
-from baton_git.core.lifecycle import find_session
+from baton_git.core.sessions import find_session
 from baton_git.core.state import State
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.revisions import take_readable
