@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
-from baton_git.core.brief import CLAIMED_TIER, LINE, BriefJudge, Rank, Section, judged_line, quote_id, tier_line
+from baton_git.core.brief import (
+    CLAIMED_TIER,
+    LINE,
+    BriefJudge,
+    Rank,
+    Section,
+    judged_line,
+    quote_id,
+    short_session,
+    tier_line,
+)
 from baton_git.core.isolation import show_each
 from baton_git.core.kinds import KINDS, KindInfo, name_kind, value_at
 from baton_git.core.lifecycle import PRIORITIES, Policy, deadline
@@ -16,14 +26,19 @@ from baton_git.core.proposals import find_proposals
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
-from baton_git.core.state import HEAD, State, key_of
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.sessions import WorkContext, list_contexts
+from baton_git.core.state import State, key_of
 
 Model = TypeVar("Model", bound=Record)
 
 CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
 MOST_CONFLICTS = 200
 """Maximum number of conflicts of which a brief makes lines; a brief of the default size has room for about 100."""
+OTHER_CONTEXTS = "Where the work of other sessions stands, which worked at the same time"
+_OTHER_CONTEXT = 1000
+"""Maximum length in characters of the text of such a session; `baton show` shows all of it."""
+_WRITER = 160
 CLAIMED = "Claimed rules, not in force: no person on this machine confirmed them"
 
 
@@ -31,7 +46,38 @@ SectionMaker = Callable[[State, datetime, Policy, BriefJudge], Section]
 
 
 def _context_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    return Section("Where the work stands", _context(state), "lines of context", rank=Rank.STANDING)
+    """Make the section with the newest context, whole; its title names the session if there are others."""
+    contexts = list_told_contexts(state)
+    newest = contexts[0] if contexts else None
+    whose = f", says {describe_writer(newest, now)}" if newest is not None and len(contexts) > 1 else ""
+    texts = newest.text.splitlines() if newest is not None and newest.text else []
+    lines = tuple(f"| {one_line(line, 1000)}" for line in texts if line.strip())
+    return Section(f"Where the work stands{whose}", lines, "lines of context", rank=Rank.STANDING)
+
+
+def _other_contexts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    """Make the section with the contexts of the sessions that worked at the same time, a line for each."""
+    lines = tuple(_other_context_line(context, now) for context in list_told_contexts(state)[1:])
+    return Section(OTHER_CONTEXTS, lines, "contexts of other sessions", all="baton show SESSION", rank=Rank.STANDING)
+
+
+def list_told_contexts(state: State) -> list[WorkContext]:
+    """Return the current contexts with a text, newest first."""
+    return [context for context in list_contexts(state) if (context.text or "").strip()]
+
+
+def describe_writer(context: WorkContext, now: datetime) -> str:
+    """Return who set a context and when, as the record says it: `session 3f2a91c0 (claude on desk), 2 hours ago`."""
+    name = f"session {short_session(context.session)}" if context.session not in ("", "none") else "somebody"
+    where = f"on {context.machine}" if context.machine else ""
+    by = f" ({' '.join(filter(None, (context.agent, where)))})" if context.agent or where else ""
+    when = f", {describe_age(context.set_at, now)}" if context.set_at else ""
+    return one_line(f"{name}{by}{when}", _WRITER)
+
+
+def _other_context_line(context: WorkContext, now: datetime) -> str:
+    text = " · ".join(line.strip() for line in (context.text or "").splitlines() if line.strip())
+    return f"- {describe_writer(context, now)} [{CLAIMED_TIER}] {one_line(text, _OTHER_CONTEXT)}"
 
 
 def _failed_loops_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
@@ -124,6 +170,7 @@ def _line_about(record: Record, info: KindInfo, judge: BriefJudge) -> str:
 
 SECTIONS: tuple[SectionMaker, ...] = (
     _context_section,
+    _other_contexts_section,
     _failed_loops_section,
     _conflicts_section,
     _rule_candidates_section,
@@ -146,13 +193,6 @@ def _limit_section(
     more = max(0, len(records) - limit)
     lines, unshown = show_each(records[:limit], line)
     return Section(title, lines, what, more, rank=rank, unshown=unshown)
-
-
-def _context(state: State) -> tuple[str, ...]:
-    """Return the lines of the context; none if the head is unreadable, which is reported as a problem."""
-    head = state.entry(HEAD)
-    text = head.context if isinstance(head, Head) else ""
-    return tuple(f"| {one_line(line, 1000)}" for line in text.splitlines() if line.strip())
 
 
 def _loops(state: State, *statuses: str) -> Sequence[OpenLoop]:

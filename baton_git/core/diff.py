@@ -160,23 +160,42 @@ def title_of(kind: str, data: Mapping[str, Any]) -> str:
 
 # --- as text
 
+_CONTEXT_UPDATED = "context updated"
+_UNMENTIONED = ("context", "context_at", "context_replaced", "wrote_document")
+"""Fields of a session whose changes are not described as such."""
+
 
 def commit_subject(changes: list[RecordChange], limit: int = 5) -> str:
     """Return the subject of a commit, such as `OL-7k3f9q verified; FU-003 deferred, now elevated`."""
-    phrases = [phrase for change in changes if (phrase := describe_change(change))]
+    phrases = list(dict.fromkeys(phrase for change in changes for phrase in _list_phrases(change)))
     more = f"; and {len(phrases) - limit} more" if len(phrases) > limit else ""
     return "; ".join(phrases[:limit]) + more if phrases else "no change of a record"
 
 
 def describe_change(change: RecordChange) -> str:
     """Return the change of one record in words; empty for a change that logs and commit subjects do not mention."""
+    return "; ".join(_list_phrases(change))
+
+
+def _list_phrases(change: RecordChange) -> list[str]:
+    has_context = any(field.field in ("context", "context_at") for field in change.fields)
+    phrases = [_CONTEXT_UPDATED] if has_context and change.kind in (HEAD.kind, "session") else []
     if change.kind in (HEAD.kind, SHAPE.kind):
-        return _describe_head(change)
+        return phrases
+    if change.kind == "session":
+        others = [field for field in change.fields if field.field not in _UNMENTIONED]
+        if change.action == "changed" and not others:
+            return phrases
+        if change.action == "added" and phrases and change.after("status") == "ended":
+            return phrases  # the text of somebody who did not begin a session
+        change = change._replace(fields=tuple(others))
+    return [*phrases, *filter(None, [_describe_record(change)])]
+
+
+def _describe_record(change: RecordChange) -> str:
     about = f": {one_line(change.title, 50)}" if change.title and change.kind != "session" else ""
     name = one_line(change.id, 60)
     if change.kind == "session":
-        if {field.field for field in change.fields} == {"wrote_document"}:
-            return ""
         return f"session {name} {'started' if change.action == 'added' else _describe_action(change)}"
     if change.kind == "rule":
         return f"rule {name} {'written' if change.action == 'added' else change.action}"
@@ -234,8 +253,3 @@ _NOUNS = {"ended": "end", "started": "start"}
 def _describe_fields(names: list[str]) -> str:
     shown = ", ".join(_NOUNS.get(name) or one_line(name, 40) or repr(name) for name in names[:3])
     return f"{shown}{'…' if len(names) > 3 else ''} changed"
-
-
-def _describe_head(change: RecordChange) -> str:
-    names = {field.field for field in change.fields}
-    return "context updated" if "context" in names else ""

@@ -1,15 +1,28 @@
-"""The records of sessions in a state: how they are found, recorded and archived."""
+"""The records of sessions in a state: how they are found, recorded and archived, and their contexts.
+
+A context is what a session said about the state of the work. A session that sets its context replaces the contexts that
+it had read, by a mark in their records. The others stay current beside its own: those of sessions that worked at the
+same time. `baton.toml` has a context only if somebody set it there: the first document of a namespace, somebody without
+a session, an older program, or a person by hand.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from baton_git.core.lifecycle import Policy, choose_surplus
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Session
-from baton_git.core.state import Key, State
-from baton_git.core.times import iso
+from baton_git.core.records.work_items import Head
+from baton_git.core.state import HEAD, Key, State
+from baton_git.core.times import EARLIEST, iso, iso_exact, parse_time_or_none, shift
+
+_TICK = timedelta(microseconds=1)
+_SKEW = timedelta(days=1)
+"""A clock that is further ahead than this is wrong, so that its times count for nothing."""
 
 
 def find_session(state: State, id_: str) -> Session | None:
@@ -24,11 +37,174 @@ def find_session(state: State, id_: str) -> Session | None:
 def record_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
     """Return the state with the record of a session.
 
-    Of the other sessions beyond the newest `sessions_kept`, some are archived (see `choose_surplus`).
+    Of the other sessions beyond the newest `sessions_kept`, some are archived (see `choose_surplus`); but none with one
+    of the newest current contexts, so that a brief need not search the archive.
     """
     state = state.remove(Key(Session.kind, session.id, archived=True)).put(session)
     live = state.records(Session)
-    surplus = [old for old in live[: max(0, len(live) - policy.sessions_kept)] if old.id != session.id]
+    if len(live) <= policy.sessions_kept:
+        return state
+    kept = {session.id, *(context.session for context in list_contexts(state)[: policy.sessions_kept])}
+    surplus = [old for old in live[: len(live) - policy.sessions_kept] if old.id not in kept]
     for old in choose_surplus(surplus, session.id):
         state = state.archive(old, at=iso(now), reason="older than the newest sessions", session=session.id)
     return state
+
+
+# --- contexts
+
+
+class WorkContext(NamedTuple):
+    """A current context.
+
+    Attributes:
+        text: None if a document removed the context that it had read.
+        session: the session that set it, as the record says; empty if unknown, `none` for somebody without a session.
+        set_at: the time when it was set, as stored; empty if unknown.
+        is_in_head: whether it is stored in `baton.toml` rather than with its session.
+    """
+
+    text: str | None
+    session: str = ""
+    set_at: str = ""
+    agent: str = ""
+    machine: str = ""
+    is_in_head: bool = False
+
+    @property
+    def time(self) -> datetime:
+        return parse_time_or_none(self.set_at) or EARLIEST
+
+    @property
+    def identity(self) -> tuple[str | None, ...]:
+        """What the same context has in two states. Documents that keep the text of the head change its time."""
+        return (self.text,) if self.is_in_head else (self.session, self.set_at)
+
+
+def list_contexts(state: State) -> list[WorkContext]:
+    """Return the current contexts, newest first."""
+    entries = (state.entry(Key(Session.kind, id_)) for id_ in state.ids(Session.kind))
+    found = [
+        _make_context(session) for session in entries
+        if isinstance(session, Session) and session.has_current_context
+    ]  # fmt: skip
+    head = state.readable_head
+    if head.context.strip():
+        found.append(WorkContext(head.context, head.session_id, head.updated_at or "", is_in_head=True))
+    elif not found:
+        found = _find_archived(state, head)
+    return sorted(found, key=lambda context: (context.time, not context.is_in_head, context.session), reverse=True)
+
+
+def _make_context(session: Session) -> WorkContext:
+    return WorkContext(
+        session.context, session.id, session.context_at or "", session.agent or "", session.machine or ""
+    )
+
+
+def _find_archived(state: State, head: Head) -> list[WorkContext]:
+    """Return the context of the last writer if a program that knows nothing of contexts archived its session."""
+    closed = state.entry(Key(Session.kind, head.session_id, archived=True)) if head.session_id else None
+    session = parse(Session, closed.record) if isinstance(closed, Archived) else None
+    return [_make_context(session)] if session is not None and session.has_current_context else []
+
+
+def shown_head(state: State) -> Head:
+    """Return the head of a state with the newest context, which is the single context of a document."""
+    head = state.readable_head
+    newest = next(iter(list_contexts(state)), None)
+    if newest is None or newest.is_in_head:
+        return head
+    if newest.text is not None:
+        return head.replace(context=newest.text)
+    return drop_context(head) if head.context.strip() else head  # an empty text is what the document has
+
+
+def set_context(
+    state: State, session: Session, text: str | None, now: datetime, replaced: Iterable[WorkContext]
+) -> State:
+    """Return the state with the context of a session, which replaces earlier ones.
+
+    Its time is later than that of all others, even if the clock of another machine is ahead, so that it is the newest.
+
+    Args:
+        text: None removes the context of the document.
+        replaced: the contexts that the session had read. Its own previous context is replaced in any case.
+    """
+    others = [context for context in list_contexts(state) if context.is_in_head or context.session != session.id]
+    own = parse_time_or_none(session.context_at) or EARLIEST
+    newest = max(own, *(context.time for context in others), EARLIEST)
+    set_at = shift(newest, _TICK) if now <= newest <= shift(now, _SKEW) else now
+    state = replace_contexts(state, [context for context in replaced if context in others])
+    return state.put(_with_context(session, SessionContext(text, iso_exact(set_at))))
+
+
+def replace_contexts(state: State, contexts: Iterable[WorkContext]) -> State:
+    """Return the state in which these contexts are no longer current."""
+    for context in contexts:
+        if context.is_in_head:
+            state = state.put(drop_context(state.head), HEAD)
+            continue
+        session = state.entry(Key(Session.kind, context.session))
+        if isinstance(session, Session):
+            state = state.put(session.replace(context_replaced=context.set_at))
+    return state
+
+
+def restore_contexts(state: State, before: State, after: State) -> State:
+    """Return the state with the contexts of `after` in place of those of `before`, except those changed since `before`.
+
+    A replaced context becomes current again only if one that `before` had in its place is still current in `state`: if
+    a later session has replaced that one, it has replaced both.
+    """
+    ids = sorted({key.id for key in before.differing(after) if key.kind == Session.kind})
+    sides = [(id_, _context_at(before, id_), _context_at(after, id_)) for id_ in ids]
+    set_since = [(id_, was) for id_, was, then in sides if was[:2] != then[:2] and was.set_at is not None]
+    is_standing = not set_since or any(was.is_current and _context_at(state, id_) == was for id_, was in set_since)
+    for id_, was, then in sides:
+        session = find_session(state, id_)
+        is_back = was[:2] == then[:2] and then.is_current and not was.is_current
+        if session is None or _context_of(session) != was or was == then or (is_back and not is_standing):
+            continue
+        if state.entry(Key(Session.kind, id_)) is not None:
+            state = state.put(_with_context(session, then))
+        elif then.is_current:
+            state = state.remove(Key(Session.kind, id_, archived=True)).put(_with_context(session, then))
+    return state
+
+
+class SessionContext(NamedTuple):
+    """The fields of a session about its context."""
+
+    text: str | None = None
+    set_at: str | None = None
+    replaced: str | None = None
+
+    @property
+    def is_current(self) -> bool:
+        return self.set_at is not None and self.replaced != self.set_at
+
+
+def _context_at(state: State, id_: str) -> SessionContext:
+    session = find_session(state, id_)
+    return _context_of(session) if session is not None else SessionContext()
+
+
+def _context_of(session: Session) -> SessionContext:
+    return SessionContext(session.context, session.context_at, session.context_replaced)
+
+
+def _with_context(session: Session, context: SessionContext) -> Session:
+    fields = dict(zip(("context", "context_at", "context_replaced"), context, strict=True))
+    data = {name: value for name, value in session.as_data().items() if name not in fields}
+    return Session.model_validate(data | {name: value for name, value in fields.items() if value is not None})
+
+
+def without_context(session: Session) -> Session:
+    """Return a session as if it had never set a context."""
+    return _with_context(session, SessionContext())
+
+
+def drop_context(head: Head) -> Head:
+    """Return the head without a context."""
+    return Head.model_validate({name: value for name, value in head.as_data().items() if name != "context"})

@@ -21,6 +21,8 @@ from baton_git.git.store.housekeeping import is_running
 class CurrentSession(NamedTuple):
     """The session that `boot` last started in a work tree, until `wrap` ends it.
 
+    The name of the one that ended last is kept, too: a wrap without a session corrects what that session said.
+
     This is a convenience for one agent at a time. Concurrent agents name their sessions explicitly.
     """
 
@@ -32,23 +34,25 @@ class CurrentSession(NamedTuple):
         return self.git_dir / "baton" / "sessions" / self.namespace.component
 
     @property
+    def _ended(self) -> Path:
+        return self.git_dir / "baton" / "ended-sessions" / self.namespace.component
+
+    @property
     def _fresh(self) -> Path:
         """The temporary file of a write. Its name is fixed, so that killed processes leave at most one."""
         return self.path.with_name(f".{self.path.name}.new")
 
     def get(self) -> str | None:
-        return next(iter(self._read()), "").strip() or None
+        return next(iter(_read_lines(self.path)), "").strip() or None
+
+    def get_ended(self) -> str | None:
+        """Return the session that ended last in this work tree; None if that is unknown."""
+        return next(iter(_read_lines(self._ended)), "").strip() or None
 
     def is_held(self) -> bool:
         """Return whether the process that holds the session may still be running; False if none was given to `set`."""
-        holder = self._read()[1:2]
+        holder = _read_lines(self.path)[1:2]
         return bool(holder) and is_running(holder[0].encode())
-
-    def _read(self) -> list[str]:
-        try:
-            return self.path.read_text().splitlines()
-        except (OSError, UnicodeDecodeError):
-            return []
 
     def set(self, session: str | None, holder: int | None = None) -> bool:
         """Store the session, or clear it if `session` is None; return False if writing to disk fails.
@@ -58,6 +62,7 @@ class CurrentSession(NamedTuple):
         """
         try:
             if session is None:
+                self._keep_ended()
                 self.path.unlink(missing_ok=True)
                 return True
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,6 +73,18 @@ class CurrentSession(NamedTuple):
                 self._fresh.unlink()
             return False
         return True
+
+    def _keep_ended(self) -> None:
+        with contextlib.suppress(OSError):  # a wrap without a session then counts as somebody's without one
+            self._ended.parent.mkdir(parents=True, exist_ok=True)
+            self.path.replace(self._ended)
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
 
 
 class HookMarkers:

@@ -23,6 +23,7 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, merge_rule, parse
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.merge_rules import Beside
+from baton_git.core.sessions import restore_contexts
 from baton_git.core.state import Entry, Key, State
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
@@ -148,7 +149,7 @@ def _apply_difference(state: State, before: State, after: State) -> State:
         for decision in decide(base, ours, theirs, prefer="ours")
         if decision.action != "rekey" and decision.key.kind != Session.kind
     ]
-    return _close(apply(ours, wanted, record_conflicts=False), closings, state)
+    return restore_contexts(_close(apply(ours, wanted, record_conflicts=False), closings, state), before, after)
 
 
 def _merge_closings(state: State, before: State, after: State) -> dict[Key, Part]:

@@ -51,6 +51,7 @@ class Actor:
         is_agent_named: whether the call names the agent. If only the environment does, the settings of the work tree
             take precedence.
         follows: the session in this work tree that a session replaces if it begins now.
+        ended: without a session, the one that ended last in this work tree, if it is known.
         is_unauthenticated: whether the caller reached a server that asks for no token, so that nobody knows who it is.
     """
 
@@ -60,6 +61,7 @@ class Actor:
     machine: str | None = None
     is_agent_named: bool = False
     follows: str | None = None
+    ended: str | None = None
     is_unauthenticated: bool = False
 
     @property

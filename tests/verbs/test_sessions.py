@@ -286,26 +286,11 @@ def test_wrap_replaces_the_context_that_the_session_started_with(ws):
     assert current(ws)["context"] == "new"
 
 
-def test_two_concurrent_wraps_keep_both_contexts(ws):
-    begin_session(acting(ws, "a"), NOW)
-    begin_session(acting(ws, "b"), NOW)
-    end_session(acting(ws, "a"), later(minutes=1), context="of a")
-    end_session(acting(ws, "b"), later(minutes=2), context="of b")
-    assert current(ws)["context"] == "of a\n\nof b"
-
-
 def test_a_session_that_wraps_twice_replaces_its_own_context(ws):
     begin_session(ws, NOW)
     end_session(ws, later(minutes=1), context="one")
     end_session(ws, later(minutes=2), context="two")
     assert current(ws)["context"] == "two"
-
-
-def test_a_wrap_without_a_boot_keeps_the_existing_context(ws):
-    begin_session(ws, NOW)
-    end_session(ws, NOW, context="there")
-    end_session(acting(ws, "stranger"), later(minutes=1), context="mine")
-    assert current(ws)["context"] == "there\n\nmine"
 
 
 def test_wrap_with_the_newest_revision_replaces_the_context_of_another_session(ws):

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from baton_git.core.records.base import Part, Record, Text, Whole
-from baton_git.core.records.merge_rules import Earliest, Either, Keyed, Ladder, Latest
+from baton_git.core.records.merge_rules import Append, Earliest, Either, Keyed, Ladder, Latest
 
 OPEN, CLOSED = ("pending", "in_progress"), ("completed", "cancelled")
 """The statuses of open and of closed to-do items."""
@@ -42,3 +42,17 @@ class Session(Record):
     todos: Annotated[tuple[Todo, ...], Keyed("content")] = Field(
         (), description="Its to-do list, in order (baton todo)."
     )
+    context: Annotated[Text | None, Append()] = Field(
+        None, description="What it said about the state of the work; absent if it emptied the context of a document."
+    )
+    context_at: Annotated[Text | None, Latest()] = Field(
+        None, description="When its context was set, ISO 8601 in UTC, as exact as possible; absent if it set none."
+    )
+    context_replaced: Annotated[Text | None, Latest()] = Field(
+        None, description="The `context_at` of the context that another session replaced."
+    )
+
+    @property
+    def has_current_context(self) -> bool:
+        """Whether it set a context that no other session has replaced since."""
+        return self.context_at is not None and self.context_replaced != self.context_at

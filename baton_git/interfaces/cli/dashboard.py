@@ -8,6 +8,7 @@ from itertools import islice
 
 import click
 
+from baton_git.core.brief_sections import describe_writer, list_told_contexts
 from baton_git.core.errors import NotFound
 from baton_git.core.isolation import show_line
 from baton_git.core.kinds import KINDS
@@ -76,7 +77,7 @@ def _lines(
         ]
     )
     yield from (fit_terminal(line, 0) for line in _session_lines(app, state.status.sessions))
-    yield from _context_lines(ws)
+    yield from _context_lines(app, ws)
     yield ""
     yield from _need_lines(ready)
     yield ""
@@ -103,10 +104,15 @@ def _session_line(name: str, session: Session, app: App) -> str:
     return f"{name}, started {describe_age(session.started, app.now)}"
 
 
-def _context_lines(ws: Workspace) -> Iterator[str]:
-    """Yield the first lines of the context that the last session recorded."""
-    texts = [line for line in ws.branch.read().state.readable_head.context.splitlines() if line.strip()]
-    for text in texts[:CONTEXT]:
+def _context_lines(app: App, ws: Workspace) -> Iterator[str]:
+    """Yield the first lines of the newest context, and a line for each session that worked at the same time."""
+    contexts = list_told_contexts(ws.branch.read().state)
+    newest, others = contexts[:1], contexts[1:]
+    texts = [line for context in newest for line in (context.text or "").splitlines() if line.strip()][:CONTEXT]
+    texts += [f"{describe_writer(context, app.now)}: {context.text}" for context in others[:SESSIONS]]
+    if len(others) > SESSIONS:
+        texts.append(f"and the contexts of {len(others) - SESSIONS} more sessions (baton boot tells them)")
+    for text in texts:
         yield paint(fit_terminal(f"| {one_line(text, 400)}", 0), Role.DIM, styled=shows_styles())
 
 

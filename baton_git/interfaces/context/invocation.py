@@ -53,7 +53,9 @@ class Call:
                 self._fetch_on_demand(ws)
             ws.branch.check_chosen_name()
             named = settings.options.agent is not None
-            yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent, is_agent_named=named))
+            ended = self.current.get_ended() if session is None else None
+            actor = replace(ws.actor, session=session, agent=settings.agent, is_agent_named=named, ended=ended)
+            yield replace(ws, actor=actor)
 
     def _fetch_on_demand(self, ws: Workspace) -> None:
         """Let the store fetch objects of the namespace that are missing, if this is a partial clone."""

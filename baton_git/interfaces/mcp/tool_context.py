@@ -58,7 +58,7 @@ class ToolContext:
             if namespace is not None:
                 ws.branch.check_exists()
             acting_session = app.settings.session if self.over_http else ws.actor.session
-            ws = replace(ws, actor=replace(ws.actor, session=acting_session), calls_tools=True)
+            ws = replace(ws, actor=replace(ws.actor, session=acting_session, ended=None), calls_tools=True)
             yield ws.unauthenticated if self.is_open else ws
 
     @contextmanager
@@ -80,7 +80,9 @@ class ToolContext:
             )
             acting_session = acting_session or (self._name_session(ctx) if current else None)
             agent = actor.agent or _find_client_agent(ctx) or (None if self.over_http else _find_surrounding_agent())
-            ws = replace(ws, actor=replace(actor, session=acting_session, agent=agent), calls_tools=True)
+            ended = None if self.over_http else actor.ended  # the work tree is that of the server
+            actor = replace(actor, session=acting_session, agent=agent, ended=ended)
+            ws = replace(ws, actor=actor, calls_tools=True)
             yield ws.unauthenticated if self.is_open else ws
 
     def remember(self, ctx: Ctx, session: str) -> None:

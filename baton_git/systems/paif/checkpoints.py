@@ -15,7 +15,7 @@ from baton_git.core.errors import BatonError, Busy, InvalidArgument, InvalidName
 from baton_git.core.names import SessionId
 from baton_git.core.output import one_line
 from baton_git.core.records.lineage import Session
-from baton_git.core.sessions import find_session, record_session
+from baton_git.core.sessions import find_session, record_session, shown_head
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import iso, iso_ms, parse_time_or_none
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
@@ -239,7 +239,7 @@ def save_final_checkpoint(
         old = before.context.conversation_summary if before is not None else ""
         own = "" if old.startswith(GENERATED_PREFIX) or _is_periodic(before) else old
         generated = work.summary if work is not None else ""
-        best = summary or context or own or generated or old or state.readable_head.context
+        best = summary or context or own or generated or old or shown_head(state).context
         return _describe_work(ws, state, agent, now, before, work, best)
 
     return _save(act_as(ws, agent), now, agent, make_document)

@@ -14,6 +14,7 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record, SourceTier, parse
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision, Baton, Head, Pattern, Shape
+from baton_git.core.sessions import find_session, list_contexts, shown_head
 from baton_git.core.state import HEAD, SHAPE, Key, State, key_of
 
 EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in DOCUMENT_LISTS.values()))
@@ -105,7 +106,7 @@ def to_document(state: State, updated_at: str | None = None) -> dict[str, Any]:
     Args:
         updated_at: the time when the state was written, for the head of a state that was not written as a document.
     """
-    head, shape = state.readable_head, state.readable_shape
+    head, shape = shown_head(state), state.readable_shape
     data = head.as_data()
     if "session_id" not in data:
         data = {**_make_head(state, updated_at), **data}
@@ -118,9 +119,14 @@ def to_document(state: State, updated_at: str | None = None) -> dict[str, Any]:
 
 
 def _make_head(state: State, updated_at: str | None) -> dict[str, Any]:
-    """Make the head of a state that was not written as a document; the newest session is its writer."""
-    sessions = state.records(Session)
-    writer, parent = (sessions[-1].id, sessions[-1].parent) if sessions else ("none", None)
+    """Make the head of a state that was not written as a document.
+
+    Its writer is the session that set the newest context, or else the newest session.
+    """
+    contexts = [context.session for context in list_contexts(state) if not context.is_in_head]
+    known = find_session(state, contexts[0]) if contexts else None
+    newest = known or next(iter(state.records(Session)[::-1]), None)
+    writer, parent = (newest.id, newest.parent) if newest is not None else ("none", None)
     head = {"schema_version": 1, "session_id": writer, "parent_session": parent, "context": ""}
     return head | ({"updated_at": updated_at} if updated_at is not None else {})
 

@@ -17,8 +17,9 @@ from baton_git.core.records.base import Record, merge_rule
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.merge_rules import CHANGED_SIDE
 from baton_git.core.records.work_items import ActiveDecision, Head, Pattern
+from baton_git.core.redaction import redact
 from baton_git.core.redaction.changes import redact_edits
-from baton_git.core.sessions import find_session, record_session
+from baton_git.core.sessions import WorkContext, drop_context, find_session, list_contexts, record_session, set_context
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
 from baton_git.namespace.branch import Branch
@@ -183,13 +184,14 @@ def _propose(
     """
     at = iso(now)
     document = _reuse_records(tip.state, document)
+    document, new_context = _split_context(start.state, tip.state, document)
     seen = _add_seen_records(start.state, tip, document)
     known, held = hold_back_claims(seen, document, ws.judgement(tip))
     base = start.revision
     if base.commit == tip.commit:
         state, settled, more_held = _protect(ws, tip, apply_document(tip.state, known, at=at))
         state = _propose_held(state, [*held, *more_held])
-        recorded = _record_writer(ws, now, state, document, op, tip.number + 1)
+        recorded = _record_writer(ws, now, state, document, op, tip.number + 1, new_context)
         return ProposedState(recorded, settled=settled), [*held, *more_held], []
     mine = apply_document(seen, known, at=at)
     edits, redactions = redact_edits(seen, mine)
@@ -201,7 +203,7 @@ def _propose(
     state, settled, more_held = _protect(ws, tip, _take_writer_fields(apply(tip.state, decisions), known))
     state = _propose_held(state, [*held, *more_held])
     side = mine if seen is base.state else apply_document(base.state, known, at=at)
-    recorded = _record_writer(ws, now, state, document, op, base.number + 1)
+    recorded = _record_writer(ws, now, state, document, op, base.number + 1, new_context)
     proposal = ProposedState(recorded, side=(base, side), redactions=tuple(redactions), settled=settled)
     return proposal, [*held, *more_held], decisions
 
@@ -214,6 +216,29 @@ def _reuse_records(state: State, document: BatonDocument) -> BatonDocument:
         return known if isinstance(known, Record) and same_fields(known, record) else record
 
     return document._replace(records=tuple(map(stored, document.records)))
+
+
+class NewContext(NamedTuple):
+    """The context of a document that its writer changed, and the one that the writer had read."""
+
+    text: str | None
+    read: tuple[WorkContext, ...]
+
+
+def _split_context(base: State, tip: State, document: BatonDocument) -> tuple[BatonDocument, NewContext | None]:
+    """Return the document with the context that `baton.toml` keeps, and the context that its session sets, if any.
+
+    The first document of a namespace is kept whole. Later ones have the single context that their writers have read:
+    whoever left it unchanged sets none, and a changed one belongs to the session of the document.
+    """
+    read = list_contexts(base)[:1]
+    shown, text = (read[0].text if read else None) or "", document.head.context
+    is_first = tip.entry(HEAD) is None and not list_contexts(tip)
+    is_changed = text != shown and redact({"context": text}, known=frozenset([shown]))[0]["context"] != shown
+    if is_first or not (text or shown) or (not is_changed and read[0].is_in_head):
+        return document, None
+    head = drop_context(document.head) if text else document.head
+    return document._replace(head=head), NewContext(text or None, tuple(read)) if is_changed else None
 
 
 def _protect(ws: Workspace, tip: Revision, state: State) -> tuple[State, frozenset[Key], list[HeldClaim]]:
@@ -282,16 +307,22 @@ _WRITER_FIELDS = ("schema_version", "session_id", "parent_session", "updated_at"
 
 
 def _record_writer(
-    ws: Workspace, now: datetime, state: State, document: BatonDocument, op: str, revision: int
-) -> State:
-    """Record the document's session in the state, with the revision of its document."""
+    ws: Workspace, now: datetime, state: State, document: BatonDocument, op: str, revision: int,
+    new_context: NewContext | None,
+) -> State:  # fmt: skip
+    """Record the document's session in the state, with the revision of its document and the context that it set."""
     at = {} if op == IMPORT else {"wrote_document": revision}
-    known = find_session(state, document.session)
-    if known is not None:
-        return state if op == IMPORT else record_session(state, known.replace(**at), now, ws.policy)
-    optional = {"parent": document.parent, "agent": ws.actor.agent, "machine": ws.actor.machine}
-    data = {"id": document.session, "started": iso(now), "status": "active", **at}
-    session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
+    session = find_session(state, document.session)
+    if session is not None and op == IMPORT and new_context is None:
+        return state
+    if session is None:
+        optional = {"parent": document.parent, "agent": ws.actor.agent, "machine": ws.actor.machine}
+        data = {"id": document.session, "started": iso(now), "status": "active"}
+        session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
+    session = session.replace(**at)
+    if new_context is not None:
+        state = set_context(state, session, new_context.text, now, new_context.read)
+        session = state.get(Session, session.id)
     return record_session(state, session, now, ws.policy)
 
 

@@ -1,7 +1,7 @@
 """Operations: the changes that somebody requested, one per command. They are what `undo`, `redo` and `log --ops` see.
 
 Merges and other automatic commits (those of `boot` and of the extraction of handoffs) are not operations. Neither are
-commits that only change session records, unless they are undos or redos themselves.
+commits that only change session records, unless they set the context of a session, or are undos or redos themselves.
 """
 
 from __future__ import annotations
@@ -63,8 +63,16 @@ def _is_operation(ws: Workspace, entry: LogEntry) -> bool:
         return True  # the undo of a wrap may change only the record of a session
     store = ws.branch.store
     before = store.folder(store.commit(entry.parents[0]).tree)
-    keys = (layout.key_at(path) for path in layout.differing_paths(before, store.folder(entry.tree)))
-    return any(key is None or key.kind != Session.kind for key in keys)
+    keys = [layout.key_at(path) for path in layout.differing_paths(before, store.folder(entry.tree))]
+    if any(key is None or key.kind != Session.kind for key in keys):
+        return True
+    old, new = (ws.branch.revision_at(commit).state for commit in (entry.parents[0], entry.commit))
+    return any(key is not None and _sets_context(old.entry(key), new.entry(key)) for key in keys)
+
+
+def _sets_context(old: object, new: object) -> bool:
+    times = [side.context_at if isinstance(side, Session) else None for side in (old, new)]
+    return times[0] != times[1]
 
 
 def find_undoable(ws: Workspace) -> Iterator[LogEntry]:

@@ -16,6 +16,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
+from baton_git.core.sessions import restore_contexts, without_context
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.git.store import Edit
 from baton_git.namespace.commit_log import RESTORES, UNDOES, LogEntry, confirmation_trailers, find_undone
@@ -117,7 +118,7 @@ def apply_plan(
 
 
 def plan_rollback(ws: Workspace, revision: str) -> RollbackPlan:
-    """Plan to restore all records as at `revision`, except the records of sessions."""
+    """Plan to restore all records as at `revision`; of the records of sessions, only the contexts."""
     old = ws.branch.read(revision)
     name = _name(ws, old)
 
@@ -133,7 +134,7 @@ def _name_source(old: Revision) -> tuple[tuple[str, str], ...]:
 
 
 def _restore_all(ws: Workspace, tip: Revision, old: Revision, note: str) -> ProposedState:
-    """Return the state of an older revision as the next one. Session records are not rolled back."""
+    """Return the state of an older revision as the next one. Of session records, only the contexts are rolled back."""
     store = ws.branch.store
     if tip.tree is None or old.tree is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init creates it")
@@ -141,7 +142,7 @@ def _restore_all(ws: Workspace, tip: Revision, old: Revision, note: str) -> Prop
     there = files_at(ws, old.tree, paths)
     keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind}
     entries = _list_entries(old, keys)
-    state = State(tip.state.source, {**tip.state.edits, **entries})
+    state = restore_contexts(State(tip.state.source, {**tip.state.edits, **entries}), tip.state, old.state)
     return ProposedState(state, files={path: there.get(path) for path in paths}, note=note)
 
 
@@ -327,13 +328,20 @@ def _restore_sessions(state: State, before: State, after: State) -> State:
         now, then, was = (side.entry(key) for side in (state, before, after))
         if key.kind != Session.kind or key.archived:
             continue
-        if then is None and now is not None and same(now, was):
+        if then is None and _is_as_recorded(now, was):
             state = state.remove(key)
         elif was is None and now is None and isinstance(then, Session):
             state = state.put(then)
         elif isinstance(now, Session) and isinstance(then, Session) and _read_end(now) == _read_end(was):
             state = state.put(now.replace(**_read_end(then)))
     return state
+
+
+def _is_as_recorded(now: object, recorded: object) -> bool:
+    """Return whether a session is as the wrap recorded it, apart from its context, which is restored on its own."""
+    if not isinstance(now, Session) or not isinstance(recorded, Session):
+        return False
+    return same(without_context(now), without_context(recorded))
 
 
 def _restore_bytes(

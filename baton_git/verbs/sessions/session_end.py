@@ -8,12 +8,20 @@ from typing import Self
 
 from pydantic import Field, PrivateAttr
 
+from baton_git.core.brief import short_session
 from baton_git.core.errors import InvalidArgument
-from baton_git.core.output import shell_line
+from baton_git.core.output import count_noun, shell_line
 from baton_git.core.records.lineage import Session
-from baton_git.core.sessions import find_session
+from baton_git.core.sessions import (
+    WorkContext,
+    find_session,
+    list_contexts,
+    record_session,
+    replace_contexts,
+    set_context,
+)
 from baton_git.core.state import HEAD, State
-from baton_git.core.times import iso
+from baton_git.core.times import EARLIEST, iso, parse_time_or_none
 from baton_git.core.verb import REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.last_seen import find_last_seen
 from baton_git.namespace.results import WrittenResult
@@ -37,9 +45,10 @@ def end_session(
     """End the acting session, and store the state of the work and a summary of what was done.
 
     Args:
-        context: replaces the context that the session started with. If somebody else has changed it since, or if the
-            session did not begin with a boot and so has not read it, both texts are kept, theirs first; with
-            `expected_revision` or without a session, only the new text.
+        context: the session's own context. It replaces the contexts that the session had read, but not those of
+            sessions that worked at the same time; with `expected_revision`, it replaces all of them. Without a session,
+            it is that of the session that ended last in this work tree; without such a session, it belongs to nobody,
+            is stored in the head, and replaces all others.
         summary: what the session did, in a sentence.
         expected_revision: fail unless this is still the newest revision.
 
@@ -53,25 +62,26 @@ def end_session(
     def change(tip: Revision) -> State:
         state = tip.state
         if context is not None:
-            state = _put_context(ws, now, tip, context, replace_all=expected_revision is not None)
+            state = _put_context(ws, now, tip, context, replaces_all=expected_revision is not None)
         return _mark_ended(ws, now, state, summary)
 
     return ws.update("wrap", now, change, expected_revision=expected_revision)
 
 
-def describe_kept_context(written: WriteResult) -> list[str]:
-    """Return a line that says whose context a wrap kept before its own, and why; no line if it kept none."""
-    before, head = written.before.state.head, written.revision.state.head
-    kept = before.context.rstrip()
-    if not kept or before.context == head.context or not head.context.startswith(f"{kept}\n\n"):
+def describe_other_contexts(written: WriteResult, session: str | None) -> list[str]:
+    """Return a line that says whose contexts stay current beside that of the session, and why; no line if none do."""
+    contexts = list_contexts(written.revision.state)
+    others = [context for context in contexts if context.session != session and (context.text or "").strip()]
+    if session is None or len(others) == len(contexts) or not others:
         return []
-    session = head.session_id or ""
-    whose = f"the context of session {before.session_id}" if before.session_id else "the earlier context"
+    names = [f"session {short_session(context.session)}" for context in others if context.session][:3]
+    more = len(others) - len(names)
+    whose = ", ".join([*names, *([count_noun(more, "other context")] if more else [])])
     has_begun = find_session(written.before.state, session) is not None
-    why = "it was written after this session began" if has_begun else "this session did not begin with baton boot"
+    why = "it was not there when this session began" if has_begun else "this session did not begin with baton boot"
     return [
-        f"{whose} was kept before the new text, because {why}",
-        f"to replace both texts: {shell_line(['baton', 'wrap', '--session', session, '--context'])} TEXT",
+        f"the next brief also tells the context of {whose}, because {why}",
+        f"to replace every other context: {shell_line(['baton', 'wrap', '--session', session, '--context'])} TEXT",
     ]
 
 
@@ -85,24 +95,49 @@ def end_gone_sessions(ws: Workspace, now: datetime, last_seen: Mapping[str, str]
         ws.update("wrap", now, lambda tip: mark_gone(tip.state, now, last_seen))
 
 
-def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:
-    head = tip.state.head
-    # without a session, it is unknown which context the writer has seen
-    is_checked = ws.actor.session is not None and not replace_all
-    keeps = is_checked and head.context not in (_find_context_at_start(ws, tip), context, "")
-    text = f"{head.context.rstrip()}\n\n{context}" if keeps else context
-    session = {"session_id": ws.session, "updated_at": iso(now)} if ws.actor.session else {"updated_at": iso(now)}
-    return tip.state.put(head.replace(context=text, **session), HEAD)
+def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replaces_all: bool) -> State:
+    """Return the state with the context of the acting session, or of the one that ended last, or of nobody."""
+    state, contexts = tip.state, list_contexts(tip.state)
+    writer = ws.actor.session or ws.actor.ended
+    session = find_session(state, writer) if writer is not None else None
+    if ws.actor.session is not None:
+        state = add_session(ws, now, state, None)
+        session = state.get(Session, ws.session)
+    if session is None:
+        known = {"session_id": ws.session} if state.head.session_id else {}
+        head = state.head.replace(context=context, updated_at=iso(now), **known)
+        return replace_contexts(state, contexts).put(head, HEAD)
+    read = contexts if replaces_all else _list_read(ws, tip, session.id)
+    state = set_context(state, session, context, now, read)
+    state = record_session(state, state.get(Session, session.id), now, ws.policy)
+    if state.entry(HEAD) is None or state.head.context.strip():
+        return state  # if it is somebody else's context, the session and the time of the head belong to it
+    return state.put(state.head.replace(session_id=session.id, updated_at=iso(now)), HEAD)
 
 
-def _find_context_at_start(ws: Workspace, tip: Revision) -> str | None:
-    """Return the context that the session saw when it started or last wrote; None if it did neither."""
-    if find_session(tip.state, ws.session) is None:
-        return None
-    seen = find_last_seen(ws.branch, tip.commit, ws.session) if tip.commit else None
+def _list_read(ws: Workspace, tip: Revision, session_id: str) -> list[WorkContext]:
+    """Return the contexts that a session read when it last started or wrote, and that are still the same.
+
+    A context that was set while the session was at work is not among them, even if another boot of the session told it.
+    """
+    session = find_session(tip.state, session_id)
+    last = _find_last_read(ws, tip, session_id) if session is not None else None
+    if session is None or last is None:
+        return []
+    read = [context.identity for context in list_contexts(last.state)]
+    current = [context for context in list_contexts(tip.state) if context.identity in read]
+    if session.ended is not None or last.time is None:
+        return current
+    began, told = parse_time_or_none(session.started) or EARLIEST, last.time
+    return [context for context in current if not began < context.time <= told]
+
+
+def _find_last_read(ws: Workspace, tip: Revision, session: str) -> Revision | None:
+    """Return the newest revision at which the session read all contexts: its last boot, wrap or document."""
+    seen = find_last_seen(ws.branch, tip.commit, session) if tip.commit else None
     for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
         if commit is not None and ws.branch.load_entry(commit).op in ("boot", "wrap", "write"):
-            return ws.branch.revision_at(commit).state.head.context
+            return ws.branch.revision_at(commit)
     return None
 
 
@@ -136,7 +171,9 @@ class WrapResult(WrittenResult):
     """Result of ending a session."""
 
     session: str | None = Field(description="The session that ended; null if none was active.")
-    news: list[str] = Field(description="A context that was kept, and the results of a checkpoint and of the push.")
+    news: list[str] = Field(
+        description="Whose contexts are told, too, and the results of a checkpoint and of the push."
+    )
     checkpoint: str | None = Field(None, description="The checkpoint required by PAIF's settings.")
     conflicts: list[str] = Field([], description="The ids of the open conflicts, if any.", examples=[["C-1f2e3d4c"]])
 
@@ -173,8 +210,9 @@ class WrapResult(WrittenResult):
 def wrap(ws: Workspace, now: datetime, verb_input: SessionEnd) -> WrapResult:
     """End a session: save the state of the work, and push to the remote that this namespace is synced with.
 
-    The context replaces the one that the session started with. If another session has changed it since, or if this
-    session did not begin with a boot, both texts are kept, and the output says so. A second wrap replaces both.
+    The context belongs to this session. It replaces those that the session started with. The brief also tells the
+    contexts of sessions that worked at the same time; if there are any, the output says so. A second wrap replaces
+    them, too.
 
     Raises:
         Stale: `expected_revision` is no longer the newest.
@@ -189,6 +227,9 @@ def wrap(ws: Workspace, now: datetime, verb_input: SessionEnd) -> WrapResult:
     optional = {"checkpoint": hooks.checkpoint, "conflicts": conflicts}
     given = {name: value for name, value in optional.items() if value}
     result = WrapResult.of(
-        written, session=ws.actor.session, news=[*describe_kept_context(written), *hooks.news, *synced.lines], **given
+        written,
+        session=ws.actor.session,
+        **given,
+        news=[*describe_other_contexts(written, ws.actor.session or ws.actor.ended), *hooks.news, *synced.lines],
     )
     return result.naming(synced.conflicts)

@@ -211,16 +211,16 @@ def test_boot_begins_a_new_session_even_if_the_previous_one_was_not_wrapped(bato
     assert second["parent"] == first["session"]
 
 
-def test_a_wrap_says_which_context_it_kept_and_how_to_replace_it(baton, monkeypatch):
+def test_a_wrap_says_whose_context_is_told_beside_it_and_how_to_replace_it(baton, monkeypatch):
     baton("boot")
     first = baton("wrap", "--context", "one", "--json").json
     assert first["news"] == []
     monkeypatch.setenv("BATON_SESSION", "stranger")
     done = baton("wrap", "--context", "two")
-    assert f"the context of session {first['session']} was kept before the new text" in done.err
+    assert f"the next brief also tells the context of session {first['session']}" in done.err
     assert "this session did not begin with baton boot" in done.err
-    assert "to replace both texts: baton wrap --session stranger --context TEXT" in done.err
-    assert baton("read").json["baton"]["context"] == "one\n\ntwo"
+    assert "to replace every other context: baton wrap --session stranger --context TEXT" in done.err
+    assert baton("read").json["baton"]["context"] == "two"
     assert baton("wrap", "--session", "stranger", "--context", "three", "--json").json["news"] == []
     assert baton("read").json["baton"]["context"] == "three"
     monkeypatch.setenv("BATON_SESSION", "another")

@@ -20,6 +20,7 @@ from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
+from baton_git.core.sessions import list_contexts
 from baton_git.git.store import Repository, Store
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.systems.session_baton.documents import read_document
@@ -216,22 +217,44 @@ def test_the_new_id_of_a_second_record_is_the_same_everywhere(open_workspace):
     assert renamed[0] == renamed[1]
 
 
-def test_the_context_edited_by_two_sessions_leaves_a_conflict_with_both_texts(ws):
+def test_two_sessions_that_change_the_context_each_keep_their_own(ws):
     write_document(ws, NOW, document("s0", context="start"))
     write_document(ws, NOW, document("a", "s0", context="of a"))
     done = write_document(ws, NOW, document("b", "s0", context="of b"))
-    (conflict,) = conflicts(ws)
-    assert done.conflicts == ["head"]
-    assert {conflict.field, conflict.ours, conflict.theirs} >= {"context", "of a", "of b"}
-    assert current(ws)["context"] in ("of a", "of b")
+    assert (done.conflicts, conflicts(ws)) == ([], [])
+    assert current(ws)["context"] == "of b"
+    assert [context.text for context in list_contexts(ws.branch.read().state)] == ["of b", "of a"]
 
 
-def test_context_that_both_sessions_only_added_to_keeps_both(ws):
-    write_document(ws, NOW, document("s0", context="start\n"))
-    write_document(ws, NOW, document("a", "s0", context="start\nof a\n"))
-    write_document(ws, NOW, document("b", "s0", context="start\nof b\n"))
-    assert current(ws)["context"] == "start\nof a\nof b\n"
-    assert conflicts(ws) == []
+def test_each_document_is_given_back_as_it_was_written(ws):
+    for number, context in enumerate(({"context": "one"}, {"context": "two"}, {"context": "two"}, {}, {"context": ""},
+                                      {"context": "three"}, {"context": ""}, {"context": "four"}, {})):  # fmt: skip
+        written = document(f"s{number}", schema_version=1, updated_at="2020-01-01", open_loops=[], **context)
+        write_document(ws, NOW, written)
+        assert current(ws) == written
+    assert [context.text for context in list_contexts(ws.branch.read().state)] == [None]
+
+
+def test_a_document_with_an_unchanged_context_leaves_the_newest_one(ws):
+    begin_session(acting(ws, "a"), NOW)
+    end_session(acting(ws, "a"), NOW, context="of a")
+    read = {**current(ws), "session_id": "c"}
+    write_document(ws, later(minutes=1), read)
+    assert current(ws) == read
+    begin_session(acting(ws, "b"), later(minutes=2))
+    end_session(acting(ws, "b"), later(minutes=3), context="of b")
+    write_document(ws, later(minutes=4), read)
+    assert current(ws)["context"] == "of b"
+    assert [context.session for context in list_contexts(ws.branch.read().state)] == ["b"]
+
+
+def test_a_context_with_a_secret_that_is_sent_again_is_no_change(ws):
+    written = document("s0", context='password = "hunter2hunter2"')
+    write_document(ws, NOW, written)
+    write_document(ws, NOW, document("s1", context="of s1 password = hunter2hunter2"))
+    write_document(ws, NOW, document("s1", context="of s1 password = hunter2hunter2"))
+    [context] = list_contexts(ws.branch.read().state)
+    assert (context.session, context.text) == ("s1", "of s1 password = [redacted: spoken secret]")
 
 
 def test_a_record_archived_meanwhile_is_not_brought_back_by_a_document_that_did_not_touch_it(ws):

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from starlette.responses import Response
 
+from baton_git.core.brief_sections import describe_writer, list_told_contexts
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
 from baton_git.core.proposals import find_proposals
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
-from baton_git.core.state import HEAD, State
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.state import State
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.health import summarize_health
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
@@ -45,7 +46,7 @@ def show(request: PageRequest) -> Response:
     with request.work() as ws:
         health = summarize_health(ws, now)
         state = health.status.revision.state
-        loops, head = _sort_loops(state), state.entry(HEAD)
+        loops, contexts = _sort_loops(state), list_told_contexts(state)
         proposals = find_proposals(state, ws.shown_judgement(health.status.revision))
         parts: dict[str, Any] = {
             "loops": _limit(loops), "items": _limit(_sort_items(state)), "patterns": _limit(_sort_patterns(state)),
@@ -56,7 +57,8 @@ def show(request: PageRequest) -> Response:
         due = {loop.id: _find_due(loop, now) for loop in loops}
         return request.render(
             "board.html", ws, health=health, due=due, archive=_count_archived(state),
-            context=head.context if isinstance(head, Head) else "", revision=health.status.revision, **parts,
+            revision=health.status.revision, context=contexts[0] if contexts else None, **parts,
+            others=[(describe_writer(other, now), other.text) for other in contexts[1:]],
         )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from baton_git.core.errors import NotFound
 from baton_git.core.output import one_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import FollowUp, OpenLoop
+from baton_git.core.sessions import list_contexts, shown_head
 from baton_git.core.state import State
 from baton_git.core.times import parse_time_or_none
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
@@ -80,12 +81,13 @@ def _make_snapshot(record: Session, wanted: str, around: Surroundings) -> dict[s
 
 
 def _is_last(record: Session, state: State) -> bool:
-    """Return whether this session wrote the current state of the namespace."""
-    return state.readable_head.session_id == record.id
+    """Return whether this session set the newest context, or else wrote the last document."""
+    newest = next(iter(list_contexts(state)), None)
+    return (newest.session if newest is not None else state.readable_head.session_id) == record.id
 
 
 def _find_objective(record: Session, state: State) -> str:
-    context = state.readable_head.context if _is_last(record, state) else ""
+    context = record.context or (shown_head(state).context if _is_last(record, state) else "")
     text = choose_text((record.summary, context), f"Session {record.id}")
     return one_line(text.strip().split("\n")[0], _MAX_OBJECTIVE) or f"Session {record.id}"
 
