@@ -21,7 +21,7 @@ from baton_git.core.errors import Busy, SearchUnavailable
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import extract_terms
 
-FORMAT = 3
+FORMAT = 4
 """Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
 FILE = "index.sqlite"
 WAIT_SECONDS = 10.0

@@ -10,6 +10,7 @@ from baton_git.agents.turn_store import SessionTurns
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
+from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key
 
 PASSAGE = 1_500
@@ -27,7 +28,6 @@ _SKIPPED = frozenset(
     id created_at first_seen last_deferred source_tier sources source extracted_at started ended machine worktree branch
     trigger last_check verify offset line time priority defer_count count unknown left_out recent_activity schema
     schema_version version checksum digest session_id parent_session updated_at
-    context_at context_replaced
     """.split()  # noqa: SIM905  a list would take a line for each word
 )
 """Fields of records that are not indexed: metadata, such as when and how a record was stored."""
@@ -94,7 +94,10 @@ def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
     if key.kind == SHARED_TURNS:
         yield from _split_shared(data, where)
         return
-    lines = [f"reason: {part.reason}"] if isinstance(part, Archived) and part.reason else []
+    if key.kind == Session.kind:
+        data = {"context": data.get("context")}  # the rest of a session says nothing about the work
+    has_reason = isinstance(part, Archived) and part.reason and key.kind != Session.kind
+    lines = [f"reason: {part.reason}"] if isinstance(part, Archived) and has_reason else []
     text = "\n".join([*_lines_of(data), *lines])
     for piece in split_text(text):
         yield Passage(piece, key.kind, record=key.id, **where)

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,9 @@ from baton_git.core import layout
 from baton_git.core.errors import BatonError, Corrupt
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.names import Oid, decode
-from baton_git.core.records.base import Part, Record
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, Record, parse
+from baton_git.core.records.lineage import Session
 from baton_git.core.state import SHAPE, Key, State, Unreadable
 from baton_git.core.times import from_seconds, iso, parse_time_or_none
 from baton_git.git.store import CommitInfo, Folder, Store
@@ -29,7 +32,7 @@ EARLY = "early"
 """The mark of a record that is indexed before the commit that wrote it is known."""
 MOST_EARLY = 1_000
 """Maximum number of records that one update indexes before their commits."""
-_SKIPPED_KINDS = frozenset({SHAPE.kind, "session", "conflict"})
+_SKIPPED_KINDS = frozenset({SHAPE.kind, "conflict"})
 
 
 MOST_AT_ONCE = 3_000
@@ -222,8 +225,8 @@ def _add_early(index: RecallIndex, branch: Branch, root: Folder) -> None:
             key = Key(kind, id_)
             path = layout.path_of(key)
             blob = find_blob(root, path)
-            name = path if _is_replaced(key) else f"{path} {blob}"
-            if blob is None or index.source_mark(group, name) is not None:
+            name = _name_source(root, key, path, blob) if blob is not None else None
+            if blob is None or name is None or index.source_mark(group, name) is not None:
                 continue
             index.put_source(group, name, EARLY, _read_record(branch, root, key, path, blob, None))
             left -= 1
@@ -279,8 +282,8 @@ def _add_commit(
         blob, is_replaced = find_blob(root, path), _is_replaced(key)
         if is_replaced and newest is None:
             index.remove_source(group, path)
-        name = path if is_replaced else f"{path} {blob}"
-        if blob is None or (is_replaced and newest is not None and find_blob(newest, path) != blob):
+        name = _name_source(root, key, path, blob) if blob is not None else None
+        if blob is None or name is None or (is_replaced and newest is not None and find_blob(newest, path) != blob):
             continue
         is_known = index.source_mark(group, name) not in (None, EARLY)
         if not is_known or (newest is not None and not is_replaced):
@@ -295,6 +298,29 @@ def _list_all_paths(root: Folder) -> list[str]:
         return list(layout.paths_below(root))
     except Corrupt:
         return []
+
+
+def _name_source(root: Folder, key: Key, path: str, blob: str) -> str | None:
+    """Return the name of the source for a version of a record; None for a session that has not set a context.
+
+    Of sessions, only the contexts are indexed. A context is one source, in all versions of the record that have it.
+    """
+    if key.kind != Session.kind:
+        return path if _is_replaced(key) else f"{path} {blob}"
+    folder, _, name = path.rpartition("/")
+    for part in folder.split("/"):
+        root = root.folder(part)
+    try:
+        content = root.read(name)
+    except Corrupt:  # nothing of it can be quoted
+        return None
+    if content is None or b"context_at" not in content:  # most versions; parsing one would take ten times as long
+        return None
+    entry = layout.decode(key, path, content)
+    session = parse(Session, entry.record) if isinstance(entry, Archived) else entry
+    if not isinstance(session, Session) or not session.context or not session.context_at:
+        return None
+    return f"{layout.path_of(Key(key.kind, session.id))} {session.context_at}"
 
 
 def _is_replaced(key: Key) -> bool:
@@ -320,9 +346,15 @@ def _read_record(
     )  # fmt: skip
 
 
+def find_context_time(record: Part) -> datetime | None:
+    """Return when a session, live or archived, set its context."""
+    at = record.record.get("context_at") if isinstance(record, Archived) else getattr(record, "context_at", None)
+    return parse_time_or_none(at) if isinstance(at, str) else None
+
+
 def _time_of(record: Part, entry: LogEntry | None) -> str:
-    """Return the start of the session that a record is about, or else the time of the record's commit."""
-    started = parse_time_or_none(getattr(record, "started", None))
+    """Return the time of a context, the start of the session that another record is about, or the record's commit."""
+    started = find_context_time(record) or parse_time_or_none(getattr(record, "started", None))
     if started is None and entry is None and isinstance(record, Record):
         started = parse_time_or_none(getattr(record, record.dated, None)) if record.dated else None
     time = started or (entry.time if entry is not None else None)

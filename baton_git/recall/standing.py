@@ -11,8 +11,11 @@ from baton_git.core.layout import key_at, path_of
 from baton_git.core.names import Oid
 from baton_git.core.proposals import Proposals, find_proposals
 from baton_git.core.records.base import Record
+from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.sessions import find_session
 from baton_git.core.state import Key
+from baton_git.core.times import iso
 from baton_git.namespace.commit_log import parse_entry
 from baton_git.namespace.provenance.judgement import word_of_kind
 from baton_git.namespace.provenance.origins import find_origin
@@ -20,7 +23,7 @@ from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.index import RecallIndex
 from baton_git.recall.passages import TURN, Passage
-from baton_git.recall.sources import find_blob, group_of
+from baton_git.recall.sources import find_blob, find_context_time, group_of
 
 ON_THIS_MACHINE = "agent"
 """The label of turns that were read from transcripts on this machine."""
@@ -67,6 +70,8 @@ class StandingJudge:
         key = key_at(passage.path)
         if key is None or passage.namespace != self._ws.branch.namespace.text:
             return Standing(self._label_of_commit(passage))
+        if key.kind == Session.kind:
+            return self._judge_context(passage)
         if self._blob_at(passage.path) == passage.blob:
             return self._judge_present(key, passage)
         return self._judge_past(key, passage)
@@ -83,6 +88,15 @@ class StandingJudge:
         if isinstance(record, ActiveDecision) and record.replaces and record.id in self._proposals.targets:
             return Standing(label, f"proposed to replace {self._proposals.targets[record.id]}", False)
         return Standing(label, self._judgement.aging(record) if isinstance(record, Record) else "")
+
+    def _judge_context(self, passage: Passage) -> Standing:
+        """Return the standing of a session's context: it holds until another session replaces it."""
+        label, session = self._label_of_commit(passage), find_session(self._revision.state, passage.record)
+        time = find_context_time(session) if session is not None else None
+        if session is None or time is None:
+            return Standing(label, "removed", False)
+        is_newest = iso(time) == passage.time and session.has_current_context
+        return Standing(label) if is_newest else Standing(label, "earlier value", False)
 
     @cached_property
     def _proposals(self) -> Proposals:
