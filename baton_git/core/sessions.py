@@ -136,7 +136,7 @@ def set_context(
     newest = max(own, *(context.time for context in others), EARLIEST)
     set_at = shift(newest, _TICK) if now <= newest <= shift(now, _SKEW) else now
     state = replace_contexts(state, [context for context in replaced if context in others])
-    return state.put(_with_context(session, SessionContext(text, iso_exact(set_at))))
+    return state.put(_with_context(session, ContextFields(text, iso_exact(set_at))))
 
 
 def replace_contexts(state: State, contexts: Iterable[WorkContext]) -> State:
@@ -173,7 +173,7 @@ def restore_contexts(state: State, before: State, after: State) -> State:
     return state
 
 
-class SessionContext(NamedTuple):
+class ContextFields(NamedTuple):
     """The fields of a session about its context."""
 
     text: str | None = None
@@ -185,16 +185,16 @@ class SessionContext(NamedTuple):
         return self.set_at is not None and self.replaced != self.set_at
 
 
-def _context_at(state: State, id_: str) -> SessionContext:
+def _context_at(state: State, id_: str) -> ContextFields:
     session = find_session(state, id_)
-    return _context_of(session) if session is not None else SessionContext()
+    return _context_of(session) if session is not None else ContextFields()
 
 
-def _context_of(session: Session) -> SessionContext:
-    return SessionContext(session.context, session.context_at, session.context_replaced)
+def _context_of(session: Session) -> ContextFields:
+    return ContextFields(session.context, session.context_at, session.context_replaced)
 
 
-def _with_context(session: Session, context: SessionContext) -> Session:
+def _with_context(session: Session, context: ContextFields) -> Session:
     fields = dict(zip(("context", "context_at", "context_replaced"), context, strict=True))
     data = {name: value for name, value in session.as_data().items() if name not in fields}
     return Session.model_validate(data | {name: value for name, value in fields.items() if value is not None})
@@ -202,7 +202,7 @@ def _with_context(session: Session, context: SessionContext) -> Session:
 
 def without_context(session: Session) -> Session:
     """Return a session as if it had never set a context."""
-    return _with_context(session, SessionContext())
+    return _with_context(session, ContextFields())
 
 
 def drop_context(head: Head) -> Head:
