@@ -96,15 +96,14 @@ def write_update(target: WriteTarget, update: UpdateRequest, patience: float) ->
     return pending.answer()
 
 
-def write_together(updates: Sequence[TargetedUpdate], patience: float) -> list[WriteResult | Exception]:
-    """Apply updates to any branches of one store, each like `write_update`, and return the result or error of each.
+def write_together(updates: Sequence[TargetedUpdate]) -> list[WriteResult | Exception | None]:
+    """Try once to apply updates to any branches of one store, and return the result or the error of each.
 
-    They share one pack and its syncs. The updates of one branch are applied in the order given. A branch that another
-    process is writing does not hold up the others: it is written on its own afterwards.
+    They share one pack and its syncs. The updates of one branch are applied in the order given. None stands for an
+    update that was not written, and must be written with `write_update`: another process has moved its branch or
+    holds its lock, which the others must not wait for, or its revision cannot be read or stored.
     """
-    if len(updates) == 1:
-        return [_write_alone(*updates[0], patience)]
-    waiting = [_PendingUpdate(target, update, patience) for target, update in updates]
+    waiting = [_PendingUpdate(target, update, 0.0) for target, update in updates]
     batches: dict[str, list[_PendingUpdate]] = {}
     for pending in waiting:
         try:
@@ -115,23 +114,10 @@ def write_together(updates: Sequence[TargetedUpdate], patience: float) -> list[W
             pending.fail(error)
         else:
             batches.setdefault(pending.target.ref, []).append(pending)
-    if len(batches) > 1:
+    if batches:
         _write_branches([*batches.values()])
-    for batch in batches.values():
-        left = [pending for pending in batch if not pending.is_answered]
-        if left:
-            _Writer(left[0].target).serve(left)
-    if waiting:
         waiting[0].target.store.tidy()
     return [pending.outcome for pending in waiting]
-
-
-def _write_alone(target: WriteTarget, update: UpdateRequest, patience: float) -> WriteResult | Exception:
-    try:
-        target.check_settings()
-        return write_update(target, update, patience)
-    except Exception as error:  # noqa: BLE001  returned in place of the result
-        return error
 
 
 def _write_branches(batches: Sequence[Sequence[_PendingUpdate]]) -> None:
@@ -144,7 +130,7 @@ def _write_branches(batches: Sequence[Sequence[_PendingUpdate]]) -> None:
         chains: list[tuple[_Writer, _CommitChain]] = []
         for batch in batches:
             writer = _Writer(batch[0].target)
-            with suppress(BatonError):  # writing it on its own reports the error
+            with suppress(BatonError):  # `write_update` reports the error
                 chain = stack.enter_context(writer.build_chain(batch))
                 if not chain.draft.objects:
                     chain.answer(None)
@@ -296,15 +282,16 @@ class _PendingUpdate:
         self._result = self._result or error
 
     @property
-    def outcome(self) -> WriteResult | Exception:
-        assert self._result is not None
+    def outcome(self) -> WriteResult | Exception | None:
+        """The result of the update, or its error; None if it has neither yet."""
         return self._result
 
     def answer(self) -> WriteResult:
         """Return the result of the update, or raise its error."""
-        if isinstance(self.outcome, Exception):
-            raise self.outcome
-        return self.outcome
+        assert self._result is not None
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result
 
     def make_busy_error(self) -> Busy:
         why = f"{self.target.namespace}: others kept writing for {self._patience:g} s"

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from strategies import item
-from waiting import until
 from world import ANYBODY, NOW, WHO, by_hand, stored, workspace
 
-from baton_git.core.errors import BatonError, Busy, NotAllowed, Stale, WriteFailed
+from baton_git.core.errors import BatonError, NotAllowed, Stale, WriteFailed
 from baton_git.core.names import Namespace
 from baton_git.git.files.ref_locks import hold_flock, local_name
 from baton_git.git.refs.kept_refs import OpenKeptRef
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import CommitStamp, UpdateRequest
-from baton_git.namespace.write_queue import TargetedUpdate, write_together
+from baton_git.namespace.write_queue import TargetedUpdate, write_together, write_update
 
 NAMES = [f"n{number}" for number in range(5)]
 
@@ -43,22 +41,12 @@ def count_packs(store: Store) -> int:
     return len(list(store.housekeeping.packs.glob("*.pack")))
 
 
-def write(*updates: TargetedUpdate, patience: float = 10.0):
-    return write_together(updates, patience)
+def write(*updates: TargetedUpdate):
+    return write_together(updates)
 
 
-def fail_moves(monkeypatch, store: Store, ref: str, error: Exception) -> list[str]:
-    """Make each attempt to lock one ref fail; return the list of the refs that are locked."""
-    real, tried = store.ref_files.locks.hold, []
-
-    def hold(path, ticket):
-        tried.append(path)
-        if path.endswith(ref):
-            raise error
-        return real(path, ticket)
-
-    monkeypatch.setattr(store.ref_files.locks, "hold", hold)
-    return tried
+def write_alone(one: TargetedUpdate):
+    return write_update(*one, 10.0)
 
 
 def test_branches_share_one_pack_and_each_has_its_own_commit(branches, git, monkeypatch):
@@ -103,7 +91,7 @@ def test_a_change_with_a_bug_is_reported_to_its_writer_only(branches):
     assert ids(branches[1]) == {"FU-1"}
 
 
-def test_a_branch_that_another_process_moves_meanwhile_is_written_on_top(branches):
+def test_a_branch_that_another_process_moves_meanwhile_is_left_to_its_writer(branches):
     first, second = branches[:2]
     write(update(first, "FU-0"), update(second, "FU-0"))
     moved = []
@@ -114,9 +102,13 @@ def test_a_branch_that_another_process_moves_meanwhile_is_written_on_top(branche
                 moved.append(write(update(replace(first, store=other), "FU-other"))[0].revision.number)
         return tip.state.add(item(id="FU-1"))
 
-    found = write(update(first, "FU-1", change=overtaken), update(second, "FU-1"))
+    late = update(first, "FU-1", change=overtaken)
+    left, written = write(late, update(second, "FU-1"))
     assert moved == [2]
-    assert [one.revision.number for one in found] == [3, 2]
+    assert left is None
+    assert written.revision.number == 2
+    assert ids(first) == {"FU-0", "FU-other"}
+    assert write_alone(late).revision.number == 3
     assert ids(first) == {"FU-0", "FU-other", "FU-1"}
 
 
@@ -124,32 +116,33 @@ def test_a_branch_that_another_process_is_writing_does_not_hold_up_the_others(br
     first, second = branches[:2]
     store = first.store
     write(update(first, "FU-0"), update(second, "FU-0"))
-    done = threading.Event()
     with hold_flock(Path(store.locks.folder) / f"queue-{local_name(first.ref)}", 0):
-        writer = threading.Thread(
-            target=lambda: (write(update(first, "FU-1"), update(second, "FU-1")), done.set()), daemon=True
-        )
-        writer.start()
-        until(lambda: ids(second) == {"FU-0", "FU-1"}, 20)
-        assert not done.is_set()
-        assert ids(first) == {"FU-0"}
-    writer.join(20)
-    assert ids(first) == {"FU-0", "FU-1"}
-
-
-def test_a_ref_whose_lock_is_held_fails_alone(branches, monkeypatch):
-    first, second = branches[:2]
-    write(update(first, "FU-0"), update(second, "FU-0"))
-    fail_moves(monkeypatch, first.store, first.ref, Busy("its lock is held"))
-    found = write(update(first, "FU-1"), update(second, "FU-1"), patience=0.2)
-    assert isinstance(found[0], Busy)
-    assert found[1].revision.number == 2
+        left, written = write(update(first, "FU-1"), update(second, "FU-1"))
+    assert left is None
+    assert written.revision.number == 2
     assert ids(first) == {"FU-0"}
-    assert first.tip() == first.store.kept_refs.value(first.ref)
     assert first.read().state.ids("follow_up") == {"FU-0"}
 
 
-def test_a_disk_error_of_the_pack_is_reported_to_every_writer(branches, monkeypatch):
+def test_a_ref_whose_lock_is_held_is_left_alone(branches, git):
+    first, second = branches[:2]
+    store = first.store
+    write(update(first, "FU-0"), update(second, "FU-0"))
+    lock = store.repository.common_dir / f"{first.ref}.lock"
+    lock.write_text("")  # as `git update-ref` creates it
+    store.locks.wait = 0.1
+    late = update(first, "FU-1")
+    left, written = write(late, update(second, "FU-1"))
+    assert left is None
+    assert written.revision.number == 2
+    assert ids(first) == {"FU-0"}
+    assert first.tip() == store.kept_refs.value(first.ref)
+    lock.unlink()
+    assert write_alone(late).revision.number == 2
+    git(store.repository.common_dir, "fsck", "--strict", "--no-dangling")
+
+
+def test_a_full_disk_leaves_nothing(branches, monkeypatch):
     first, second = branches[:2]
     write(update(first, "FU-0"), update(second, "FU-0"))
     before = {path.name for path in first.store.housekeeping.packs.iterdir()}
@@ -158,8 +151,9 @@ def test_a_disk_error_of_the_pack_is_reported_to_every_writer(branches, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(first.store, "store_draft", full)
-    found = write(update(first, "FU-1"), update(second, "FU-1"))
-    assert [type(one) for one in found] == [WriteFailed, WriteFailed]
+    assert write(update(first, "FU-1"), update(second, "FU-1")) == [None, None]
+    with pytest.raises(WriteFailed, match="No space left"):
+        write_alone(update(first, "FU-1"))
     assert {path.name for path in first.store.housekeeping.packs.iterdir()} == before
     assert ids(first) == ids(second) == {"FU-0"}
 

@@ -1,4 +1,4 @@
-"""Write documents of session-baton's API: several together, and the response of each."""
+"""Write documents of session-baton's API, one or several together, and make the response of each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from baton_git.core.names import Oid
 from baton_git.interfaces.http import problems
 from baton_git.interfaces.http.reading import compact, tag
 from baton_git.interfaces.http.site import Site
-from baton_git.namespace.branch import PATIENCE
+from baton_git.namespace import write_queue
+from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.namespace.write_queue import TargetedUpdate, write_together
+from baton_git.namespace.write_queue import TargetedUpdate
 from baton_git.systems.session_baton.document_writing import PlannedWrite, plan_write
 from baton_git.systems.session_baton.documents import DocumentRead, describe_conflict, read_document
 
@@ -44,19 +45,36 @@ class _Planned(NamedTuple):
         return self.write.update.expected_revision
 
 
-def write_documents(site: Site, requests: Sequence[DocumentWrite]) -> list[Response]:
-    """Write documents, and return the response to each: its result, or session-baton's own response if it is refused.
+def write_document(site: Site, request: DocumentWrite) -> Response:
+    """Write a document, and return its result, or session-baton's own response if it is refused."""
+    plan = _plan(site, request)
+    if isinstance(plan, Response):
+        return plan
+    change, stamp, expected = plan.write.update
+    try:
+        written = plan.write.branch.update(change, stamp, expected_revision=expected)
+    except Exception as error:  # noqa: BLE001  it becomes a response
+        return _answer(request, plan, error)
+    return _answer(request, plan, written)
 
-    Documents for different namespaces share the syncs to the disk. Those for one namespace are written in the order
-    given, each in a commit of its own.
+
+def write_together(site: Site, requests: Sequence[DocumentWrite]) -> list[Response | None]:
+    """Write documents, and return the response to each; None if it must be written with `write_document`.
+
+    All share the syncs to the disk. Those for one namespace are written in the order given, each in a commit of its
+    own.
     """
     plans = [_plan(site, request) for request in requests]
     updates = [TargetedUpdate(plan.write.branch, plan.write.update) for plan in plans if isinstance(plan, _Planned)]
-    results = iter(write_together(updates, PATIENCE))
-    return [
-        _answer(request, plan, next(results)) if isinstance(plan, _Planned) else plan
-        for request, plan in zip(requests, plans, strict=True)
-    ]
+    results = iter(write_queue.write_together(updates))
+    responses: list[Response | None] = []
+    for request, plan in zip(requests, plans, strict=True):
+        written = next(results) if isinstance(plan, _Planned) else None
+        if isinstance(plan, _Planned):
+            responses.append(None if written is None else _answer(request, plan, written))
+        else:
+            responses.append(plan)
+    return responses
 
 
 def _plan(site: Site, request: DocumentWrite) -> _Planned | Response:
@@ -75,7 +93,7 @@ def _plan(site: Site, request: DocumentWrite) -> _Planned | Response:
         return _refuse(request, error)
 
 
-def _answer(request: DocumentWrite, plan: _Planned, written: Any) -> Response:
+def _answer(request: DocumentWrite, plan: _Planned, written: WriteResult | Exception) -> Response:
     try:
         if isinstance(written, Stale):
             current = read_document(plan.ws, foreign=True)

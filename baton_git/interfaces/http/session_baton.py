@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from baton_git.core.errors import InvalidName
 from baton_git.interfaces.http.body import Routes, parse_body
-from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite, refuse_name, write_documents
+from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite, refuse_name, write_document
 from baton_git.interfaces.http.fast_path import Handler
 from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.reading import Readings, tag
@@ -116,8 +116,7 @@ class SessionBaton:
         return await self._writers.write(write, len(await request.body()), self._write_in_thread)
 
     async def _write_in_thread(self, write: DocumentWrite) -> Response:
-        [response] = await run_sync(write_documents, self._site, [write], limiter=self._threads)
-        return response
+        return await run_sync(write_document, self._site, write, limiter=self._threads)
 
 
 def router(baton_api: SessionBaton) -> APIRouter:

@@ -2,9 +2,11 @@
 
 All threads of a Python process together use one processor, so a server that writes in threads cannot use a second one,
 and its writers slow down its readers. A writer process has no threads: it takes all requests that wait, writes them
-together (`write_documents`), and answers them. Each namespace belongs to one process, which has its state in memory.
-The processes start when writes overlap; without them, and for large documents, the server writes in a thread. A branch
-moves only from the value that its writer has read, so this is correct whoever writes.
+together (`document_writes`), and answers them. What it cannot write at once, because a branch is locked or has moved,
+it leaves to a thread of the server, so that no namespace waits for another one. Each namespace belongs to one process,
+which has its state in memory. The processes start when writes overlap; without them, and for large documents, the
+server writes in a thread. A branch moves only from the value that its writer has read, so this is correct whoever
+writes.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
@@ -50,14 +52,23 @@ class Setup(NamedTuple):
     is_guarded: bool
 
 
-class Answers(NamedTuple):
+class ResponseParts(NamedTuple):
+    """The parts of a response."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+class WriterAnswers(NamedTuple):
     """The responses to requests that were written together, by the numbers of the requests.
 
     Attributes:
+        responses: None for a document that the server must write, such as one whose branch is locked.
         due: whether packs are due to be merged, which the server has done by its own process for that.
     """
 
-    responses: Sequence[tuple[int, int, list[tuple[bytes, bytes]], bytes]]
+    responses: Mapping[int, ResponseParts | None]
     due: bool
 
 
@@ -75,7 +86,8 @@ class WriterProcesses:
         self._active += 1
         try:
             writer = self._choose(request.namespace) if size <= INLINE_BYTES and self._writers else None
-            return await (writer.write if writer is not None else otherwise)(request)
+            response = await writer.write(request) if writer is not None else None
+            return response if response is not None else await otherwise(request)
         finally:
             self._active -= 1
 
@@ -109,7 +121,7 @@ class _Writer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._starting: asyncio.Task[None] | None = None
         self._ended_at: float | None = None
-        self._waiting: dict[int, asyncio.Future[Response]] = {}
+        self._waiting: dict[int, asyncio.Future[Response | None]] = {}
         self._number = 0
         self._received = bytearray()
         self.is_ready = False
@@ -141,11 +153,12 @@ class _Writer(asyncio.Protocol):
         setup = Setup(site.options, site.may_create, bool(site.token or site.page_token))
         transport.write(encode_message(setup))
 
-    async def write(self, request: DocumentWrite) -> Response:
-        """Return the process's response; if the process ends meanwhile, that it is unknown what it wrote."""
+    async def write(self, request: DocumentWrite) -> Response | None:
+        """Return the process's response; None if it leaves the write to the server. If the process ends meanwhile, the
+        response says that it may have been written."""
         assert self._transport is not None
         self._number += 1
-        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Response | None] = asyncio.get_running_loop().create_future()
         number = self._number
         self._waiting[number] = answer
         self._transport.write(encode_message((number, request)))
@@ -157,15 +170,13 @@ class _Writer(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         for message in take_messages(self._received):
-            if not isinstance(message, Answers):  # the repository that it serves
+            if not isinstance(message, WriterAnswers):  # the repository that it serves
                 self.is_ready = message == str(self._site.repository.common_dir)
                 continue
-            for number, status, headers, body in message.responses:
+            for number, answer in message.responses.items():
                 waiting = self._waiting.get(number)
                 if waiting is not None and not waiting.done():
-                    response = Response(body, status)
-                    response.raw_headers = headers
-                    waiting.set_result(response)
+                    waiting.set_result(None if answer is None else _make_response(answer))
             if message.due:
                 asyncio.get_running_loop().run_in_executor(None, self._site.merge_packs)
 
@@ -189,6 +200,12 @@ class _Writer(asyncio.Protocol):
             self._transport.close()
         if process is not None:
             await asyncio.get_running_loop().run_in_executor(None, _reap, process)
+
+
+def _make_response(answer: ResponseParts) -> Response:
+    response = Response(answer.body, answer.status)
+    response.raw_headers = answer.headers
+    return response
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

@@ -9,11 +9,13 @@ from contextlib import suppress
 from typing import Any
 
 from baton_git.core.errors import BatonError
-from baton_git.interfaces.http.document_writes import write_documents
+from baton_git.interfaces.http.document_writes import write_together
 from baton_git.interfaces.http.logs import log_to_stderr
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.writer_processes import Answers, encode_message, take_messages
+from baton_git.interfaces.http.writer_processes import ResponseParts, WriterAnswers, encode_message, take_messages
 
+LOCK_SECONDS = 0.1
+"""Seconds that a process waits for the lock of a ref, while all its other namespaces wait; then the server waits."""
 VALUES_BYTES, OBJECTS_BYTES = 8 << 20, 4 << 20
 """Limits on the cached values and objects of one process, half and a quarter of the usual ones: there are several
 processes, and each has a part of the namespaces."""
@@ -31,14 +33,17 @@ def main() -> None:
         site = Site(setup.options, may_create=setup.may_create, is_guarded=setup.is_guarded)
         due = _Due()
         site.store.tidied_by = due.set
+        site.store.locks.wait = LOCK_SECONDS
         site.store.memory.room = VALUES_BYTES
         site.store.objects.limit_cache(OBJECTS_BYTES)
         server.sendall(encode_message(str(site.repository.common_dir)))
         while requests := inbox.take(TOGETHER):
-            responses = write_documents(site, [request for _, request in requests])
-            pairs = zip(requests, responses, strict=True)
-            answers = [(number, one.status_code, one.raw_headers, bytes(one.body)) for (number, _), one in pairs]
-            server.sendall(encode_message(Answers(answers, due.take())))
+            responses = write_together(site, [request for _, request in requests])
+            answers = {
+                number: None if one is None else ResponseParts(one.status_code, one.raw_headers, bytes(one.body))
+                for (number, _), one in zip(requests, responses, strict=True)
+            }
+            server.sendall(encode_message(WriterAnswers(answers, due.take())))
         site.close()
 
 

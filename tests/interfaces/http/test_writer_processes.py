@@ -139,6 +139,20 @@ def test_large_documents_and_documents_for_the_same_namespace_are_both_written(b
     assert state.ids("open_loop") | state.ids("open_loop", archived=True) >= {f"OL-{n}" for n in range(6)}
 
 
+def test_a_namespace_whose_ref_is_locked_does_not_hold_up_the_others(busy):
+    for name in ("locked", "free-0", "free-1", "free-2"):
+        write(busy, name, document("s"))
+    lock = busy.folder / "refs/heads/baton/locked.lock"
+    lock.write_text("")  # as a git that was killed leaves it
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(write, busy, "locked", document("s", context="waited"))
+        free = [partial(write, busy, f"free-{n % 3}", document("s", context=f"{n}")) for n in range(9)]
+        all_at_once(*free)
+        assert not waiting.done()
+        lock.unlink()
+        assert waiting.result().json()["revision"] == 2
+
+
 def test_a_killed_process_loses_no_acknowledged_write_and_the_server_goes_on(serve):
     others = {*programs()}
     server = serve(writers=2, token="a-long-secret")
