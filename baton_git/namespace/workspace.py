@@ -114,7 +114,7 @@ class Background(NamedTuple):
 
     Attributes:
         request: requests a task; returns whether it goes on.
-        resume: goes on with what killed processes left, of all namespaces; returns whether there was anything.
+        resume: goes on with what a killed process left, of all namespaces; returns whether there was anything.
     """
 
     request: Callable[[str], bool] = lambda _: False

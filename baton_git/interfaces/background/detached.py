@@ -47,6 +47,20 @@ def start_detached(
     return True
 
 
+def is_held(lock_file: str) -> bool:
+    """Return whether a process holds the lock; False if that is unknown."""
+    try:
+        lock = os.open(lock_file, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _take(lock)
+    except (ImportError, OSError):
+        return False
+    finally:
+        os.close(lock)
+
+
 def _take(lock: int) -> bool:
     """Acquire the lock; return False if another process holds it."""
     import fcntl  # not every system has it

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from baton_git.git.files import durable_files
-from baton_git.interfaces.background.detached import start_detached
+from baton_git.interfaces.background.detached import is_held, start_detached
 
 _WORKER = "baton_git.interfaces.background.worker"
 _OF_CALLER = ("BATON_REPO", "BATON_NAMESPACE", "BATON_SESSION", "BATON_AGENT")
@@ -83,13 +83,18 @@ def request_work(common_dir: Path, task: str, component: str, environment: Mappi
 
 
 def resume_work(common_dir: Path, environment: Mapping[str, str]) -> bool:
-    """Start the worker if an earlier one left requests; return whether it runs."""
-    return bool(Requests(common_dir).find_tasks()) and _start_worker(common_dir, environment)
+    """Start the worker if none runs, but one left requests; return whether it was started."""
+    is_left = Requests(common_dir).find_tasks() and not is_held(_lock_file(common_dir))
+    return bool(is_left) and _start_worker(common_dir, environment)
 
 
 def _start_worker(common_dir: Path, environment: Mapping[str, str]) -> bool:
     own = {name: text for name, text in environment.items() if name not in _OF_CALLER}
-    return start_detached(str(common_dir / "baton" / "background.lock"), _WORKER, [str(common_dir)], own)
+    return start_detached(_lock_file(common_dir), _WORKER, [str(common_dir)], own)
+
+
+def _lock_file(common_dir: Path) -> str:
+    return str(common_dir / "baton" / "background.lock")
 
 
 def _list_names(folder: Path) -> list[str]:

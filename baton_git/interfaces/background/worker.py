@@ -22,6 +22,8 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Protocol, cast
 
+from baton_git.core.errors import InvalidName
+from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
 from baton_git.interfaces.background.detached import leave_caller
 from baton_git.interfaces.background.requests import Requests, resume_work
@@ -78,17 +80,27 @@ def work(
         task = _wait_for_task(common_dir, tasks, now, end)
         if task is None:
             break
-        components = requests.take(task)
+        taken = requests.take(task)
+        components = list(filter(_is_component, taken))
         try:
             left = tasks[task]().run(lambda component: open_workspace(common_dir, component), components, now())
         except Exception as error:  # noqa: BLE001  logged, and the other tasks still run
             _log(common_dir, f"{now().isoformat(timespec='seconds')} {task}: {_describe_error(error)}")
             del tasks[task]
             continue
-        for component in components:
+        for component in taken:
             if component not in left:
                 requests.finish(task, component)
     return {task: requests.find_new(task) for task in requests.find_tasks()}
+
+
+def _is_component(name: str) -> bool:
+    """Return whether the name of a file in the folder of requests is that of a namespace."""
+    try:
+        Namespace.from_component(name)
+    except InvalidName:
+        return False
+    return True
 
 
 def _wait_for_task(
@@ -113,8 +125,7 @@ def _wait_for_task(
 @contextmanager
 def open_workspace(common_dir: Path, component: str) -> Iterator[Workspace]:
     """Open a namespace, in which nobody acts."""
-    from baton_git.core.names import Namespace  # imports of this kind are left until a task runs: most workers wait
-    from baton_git.interfaces.context.invocation import Call
+    from baton_git.interfaces.context.invocation import Call  # left until a task runs: most workers wait
     from baton_git.interfaces.context.settings import CommonOptions, Settings
 
     options = CommonOptions(str(common_dir), Namespace.from_component(component).text)

@@ -52,14 +52,19 @@ def send_in_background(ws: Workspace) -> bool:
     return find_sending_remote(ws) is not None and ws.background.request(TASK)
 
 
-def send_leftovers(ws: Workspace, now: datetime) -> None:
-    """Let a background process send what sessions that ended long ago left, and resume other background work."""
-    ws.background.resume()
+def send_leftovers(ws: Workspace, now: datetime) -> bool:
+    """Let a background process send what sessions that ended long ago left, and resume other background work.
+
+    Returns:
+        Whether there was work of a process that was killed, or could not do it.
+    """
+    was_left = ws.background.resume()
     oldest = min(
         (unsent.since for unsent in find_unsent_commits(ws) if unsent.is_automatic and unsent.since), default=now
     )
     if now - oldest > LEFT_AFTER:  # else it is of a session that is at work, and is sent at its end
         send_in_background(ws)
+    return was_left
 
 
 def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> SyncNews:

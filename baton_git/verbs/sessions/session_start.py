@@ -188,8 +188,9 @@ def _list_damage(state: State, problems: list[str]) -> list[str]:
 def _describe_unsent(ws: Workspace, now: datetime, problems: list[str]) -> list[str]:
     """Let a background process send what earlier sessions left; return one line about what waits for too long."""
     try:
-        send_leftovers(ws, now)
-        return [unsent.describe(now) for unsent in find_unsent_commits(ws) if unsent.is_late(now)]
+        was_left = send_leftovers(ws, now)
+        unsent = find_unsent_commits(ws)
+        return [one.describe(now) for one in unsent if one.is_late(now) or (was_left and one.is_automatic)]
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
         return []

@@ -57,15 +57,35 @@ def send_unsent(workspaces: Sequence[Workspace], now: datetime, *, pause: float 
 
     Raises:
         WriteFailed: the time of the next attempt cannot be stored. Nothing was sent.
+        BatonError: one of the namespaces cannot be read. The others were sent.
     """
+    by_remote, problems = _group_by_remote(workspaces)
+    left = _send_groups(by_remote, now, pause) if by_remote else ()
+    if problems:
+        raise problems[0]
+    return left
+
+
+def _group_by_remote(
+    workspaces: Sequence[Workspace],
+) -> tuple[Mapping[str, Sequence[Workspace]], Sequence[BatonError]]:
+    """Return the namespaces to send by remote, and the errors of those that cannot be read."""
     by_remote: dict[str, list[Workspace]] = {}
+    problems = []
     for ws in workspaces:
-        name = find_sending_remote(ws)
+        try:
+            name = find_sending_remote(ws)
+        except BatonError as error:  # such as a branch that another program moved back
+            problems.append(error)
+            continue
         if name is not None:
             by_remote.setdefault(name, []).append(ws)
-    if not by_remote:
-        return ()
-    state = SharingState(workspaces[0].branch.store.repository.common_dir)
+    return by_remote, problems
+
+
+def _send_groups(by_remote: Mapping[str, Sequence[Workspace]], now: datetime, pause: float) -> Collection[str]:
+    """Send the namespaces of each remote; see `send_unsent`."""
+    state = SharingState(next(iter(by_remote.values()))[0].branch.store.repository.common_dir)
     # before the push, because the process may be killed after it
     reserved, start = state.update(lambda sharing: sharing.delayed(now, pause)), time.monotonic()
     failed, left = set(), set()

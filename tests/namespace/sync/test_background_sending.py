@@ -18,7 +18,10 @@ from typing import Any
 import pytest
 from machines import Machine
 from waiting import until
+from world import begin
 
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Namespace
 from baton_git.interfaces.background.detached import reap_children
 from baton_git.interfaces.background.requests import Requests, request_work
 from baton_git.interfaces.background.worker import work
@@ -333,6 +336,27 @@ def test_a_killed_worker_leaves_its_requests_to_the_next_one(tmp_path: Path) -> 
     assert runs == [["x"]]
 
 
+def test_other_files_among_the_requests_are_removed(tmp_path: Path) -> None:
+    requests, runs = Requests(tmp_path), []
+    requests.add("a", "x")
+    (requests.folder / "a" / "Not a name").touch()
+    work(tmp_path, {"a": make_task(runs)}, machine_clock)
+    assert runs == [["x"]]
+    assert requests.find_tasks() == []
+
+
+def test_a_namespace_that_cannot_be_read_does_not_keep_others_from_being_sent(pair: Pair) -> None:
+    ada, _ = pair
+    ada.loop("OL-2")
+    broken = replace(ada.ws, branch=replace(ada.ws.branch, namespace=Namespace("other")))
+    begin(broken.branch)
+    file = Path(ada.store.repository.common_dir, broken.branch.ref)
+    file.write_text("garbage\n")
+    with pytest.raises(BatonError):
+        send_unsent([broken, ada.ws], ada.clock())
+    assert their_tip(ada) == ada.tip
+
+
 def test_an_error_of_one_task_is_logged_and_the_others_run(tmp_path: Path) -> None:
     requests, runs, failed = Requests(tmp_path), [], []
     requests.add("a", "x")
@@ -454,7 +478,8 @@ def test_the_next_session_sends_what_a_killed_process_left(
     os.kill(until(lambda: worker_of(top)), signal.SIGKILL)
     until(lambda: worker_of(top) is None)
     assert len(set(tips(top, bare, git))) == 2
-    finish(hooked("SessionStart", "s2", source="startup"))
+    [started] = finish(hooked("SessionStart", "s2", source="startup"))
+    assert "commits wait to be sent to origin" in started
     until(lambda: len(set(tips(top, bare, git))) == 1)
 
 
