@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from baton_git.core import kinds, layout, stored_form
-from baton_git.core.errors import Unsettled
+from baton_git.core.codecs import toml
+from baton_git.core.errors import InvalidDocument, Unsettled
 from baton_git.core.names import RecordId
-from baton_git.core.records.archive import Archived
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, Unreadable
 from baton_git.git.store import Store
@@ -66,7 +66,7 @@ def _merge_bundles(store: Store, path: str, digits: str, texts: Sequence[bytes])
     """
     place = stored_form.find_place(path)
     assert place is not None
-    versions = [_split_version(place.kind, path, text, digits) for text in texts]
+    versions = [_split_version(path, text, digits) for text in texts]
     known = {name: text for version in versions for name, text in version.items() if name}
     sides = [{_find_path_in_bundle(place.kind, name, text, known): text for name, text in v.items()} for v in versions]
     files = _merge_files(store, sides, is_new=not texts[0])
@@ -75,7 +75,7 @@ def _merge_bundles(store: Store, path: str, digits: str, texts: Sequence[bytes])
     return DriverResult(stored_form.join_bundle({_file_name(name): text for name, text in bundled.items()}), others)
 
 
-def _split_version(kind: str, path: str, text: bytes, digits: str) -> dict[str, bytes]:
+def _split_version(path: str, text: bytes, digits: str) -> dict[str, bytes]:
     """Return the files in a version of a bundle by name; the name is empty if the version is a file of one record.
 
     Git passes such a version if it takes the bundling of a record for a rename of its file.
@@ -83,7 +83,7 @@ def _split_version(kind: str, path: str, text: bytes, digits: str) -> dict[str, 
     bundle = stored_form.split_bundle(text, digits)
     if not bundle.faults:
         return {name: text[part.start : part.end] for name, part in bundle.sections.items()}
-    if bundle.sections or isinstance(layout.decode(Key(kind, "", archived=True), path, text), Unreadable):
+    if bundle.sections or not _read_record_id(text):
         hint = "keep one record below each separator line (=== NAME), and commit"
         raise Unsettled(f"{path}: a version {bundle.faults[0]}, so it cannot be merged record by record", hint=hint)
     return {"": text}
@@ -92,14 +92,19 @@ def _split_version(kind: str, path: str, text: bytes, digits: str) -> dict[str, 
 def _find_path_in_bundle(kind: str, name: str, text: bytes, known: Mapping[str, bytes]) -> str:
     """Return the path in layout 1 of a file in a bundle; if it has no name, that of the same record in `known`."""
     if not name:
-        ids = {_record_id(kind, other): other_name for other_name, other in known.items()}
-        name = ids.get(_record_id(kind, text)) or f"{RecordId(_record_id(kind, text)).component}.toml"
+        names = {_read_record_id(other): other_name for other_name, other in known.items()}
+        id_ = _read_record_id(text)
+        name = names.get(id_) or f"{RecordId(id_).component}.toml"
     return layout.path_of(Key(kind, stored_form.find_archived_id(name) or "", archived=True))
 
 
-def _record_id(kind: str, text: bytes) -> str:
-    entry = layout.decode(Key(kind, "", archived=True), "", text)
-    return str(entry.record.get("id")) if isinstance(entry, Archived) else ""
+def _read_record_id(text: bytes) -> str:
+    """Return the id in the file of an archived record; empty if it cannot be read."""
+    try:
+        record = toml.loads(text).get("record")
+    except InvalidDocument:
+        return ""
+    return str(record.get("id", "")) if isinstance(record, dict) else ""
 
 
 def _file_name(path: str) -> str:
