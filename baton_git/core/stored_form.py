@@ -173,6 +173,12 @@ def find_archived_id(name: str) -> str | None:
     return next(iter(CLOSED.values())).id_of(name)
 
 
+def mentions_file(text: bytes, name: str) -> bool:
+    """Whether a bundle has a separator line with this name."""
+    line = _SEPARATOR + name.encode("utf-8", "surrogateescape") + b"\n"
+    return text.startswith(line) or b"\n" + line in text
+
+
 def join_bundle(files: Mapping[str, bytes]) -> bytes:
     """Return the bundle of some files, by name. Each must be one that `can_bundle`."""
     return b"".join(_SEPARATOR + name.encode() + b"\n" + files[name] for name in sorted(files))

@@ -7,10 +7,20 @@ from itertools import count
 from typing import NamedTuple
 
 from baton_git.core.errors import Unsettled
-from baton_git.core.layout import FORMAT_FILE, OLDER_ROOTS, ROOT_FILES, differing_paths, key_at, paths_below
+from baton_git.core.layout import (
+    ATTRIBUTES_FILE,
+    FORMAT_FILE,
+    OLDER_ROOTS,
+    ROOT_FILES,
+    differing_paths,
+    key_at,
+    paths_below,
+)
 from baton_git.core.merge import NEWEST_RULES, ContestedValue, make_conflict, merge_lines
 from baton_git.core.records.conflict import Conflict
+from baton_git.core.stored_form import raise_version
 from baton_git.git.store import Edit, Folder, TreeEntry
+from baton_git.git.store.stored_edits import add_attributes
 
 KIND = "file"
 """The record kind in a conflict about a file that is not a record."""
@@ -64,6 +74,14 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder, *, rules: int = NEWE
         edits |= merged.edits
         conflicts += merged.conflicts
     return MergedFiles(_avoid_collisions(ours, edits), tuple(conflicts))
+
+
+def is_change_of_form(path: str, ours: Folder, theirs: Folder) -> bool:
+    """Whether the file at a path differs only because `theirs` has layout 2, which a merge adopts in any case."""
+    if path not in (FORMAT_FILE, ATTRIBUTES_FILE) or ours.version >= theirs.version:
+        return False
+    mine, other = text_at(ours, path), text_at(theirs, path)
+    return other == (raise_version(mine) if path == FORMAT_FILE else add_attributes(mine))
 
 
 def entry_at(root: Folder, path: str) -> TreeEntry | None:

@@ -159,6 +159,25 @@ def test_a_plain_git_merge_of_mixed_forms_reads_right(pair: Pair) -> None:
     assert set(bob.state.ids("open_loop")) == {"OL-1", *(f"OL-n{number}" for number in range(2, SMALL + 3)), "OL-last"}
 
 
+def test_a_review_waits_for_records_and_not_for_the_form(pair: Pair) -> None:
+    ada, bob = pair
+    keys = close(ada, "OL-a", "OL-b", "OL-c")
+    sync_until_equal(ada, bob)
+    bob.set_policy("review")
+    fold(ada, keys)
+    ada.change("open_loop", "OL-1", action="of Ada")
+    for number in range(SMALL):
+        ada.loop(f"OL-n{number}")
+    ada.sync()
+    bob.sync()
+    assert set(bob.list_waiting()) == {"OL-1", *(f"OL-n{number}" for number in range(SMALL))}
+    bob.decide(take=("OL-1", "OL-n0"))
+    bob.decide(refuse=("OL-n1",))
+    bob.decide(take=tuple(bob.list_waiting()))
+    assert set(bob.state.ids("open_loop")) == {"OL-1", "OL-n0", *(f"OL-n{number}" for number in range(2, SMALL))}
+    assert set(bob.state.ids("open_loop", archived=True)) == {key.id for key in keys}
+
+
 # --- what a remote can send
 
 NAME = "OL-1"

@@ -41,6 +41,22 @@ def open_view(objects: ObjectReader, stored: Folder) -> Folder:
     return ViewFolder(ArchiveView(objects, stored) if archived else FanView(objects, stored, kind))
 
 
+def find_stored_path(root: Folder, path: str) -> str:
+    """Return where git has the file at a path of layout 1 in the tree of a namespace, for commands of git."""
+    place = stored_form.find_place(path)
+    folder = root
+    for name in path.split("/")[: 2 if place is not None and place.archived else 1]:
+        folder = folder.folder(name)
+    if place is None or not isinstance(folder, ViewFolder) or find_stored(root.stored(), path) is not None:
+        return path
+    if isinstance(folder.view, ArchiveView):
+        name = place.path.rpartition("/")[2]
+        stored = next(folder.view.find_bundles(name, stored_form.find_archived_id(name) or ""), None)
+    else:
+        stored = stored_form.find_fanned_path(place.kind, place.path)
+    return path if stored is None else f"{folder.view.stored.path}/{stored}"
+
+
 def list_parts(root: Folder, path: str, oid: Oid) -> list[tuple[str, Oid]]:
     """Return the path in layout 1 and the blob id of each file in the stored file at a path of a namespace's tree."""
     place = stored_form.find_place(path) if root.version == 2 else None
@@ -196,7 +212,7 @@ class ArchiveView(View):
         id_ = stored_form.find_archived_id(name)
         if id_ is None or folder != shard(id_):
             return None
-        return next((self.read_bundle(bundle)[name] for bundle in self.find_bundles(name, id_)), None)
+        return next((self._find_in_bundle(bundle, name) for bundle in self.find_bundles(name, id_)), None)
 
     def find_bundles(self, name: str, id_: str) -> Iterator[str]:
         """Yield the paths of the bundles that contain a record; the first one counts."""
@@ -205,8 +221,18 @@ class ArchiveView(View):
         for month in self.list_months():
             entries = self.stored.folder(month).entries()
             for file in names:
-                if file in entries and name in self.read_bundle(f"{month}/{file}"):
+                if file in entries and self._has_file(f"{month}/{file}", name):
                     yield f"{month}/{file}"
+
+    def _has_file(self, path: str, name: str) -> bool:
+        """Whether a bundle has a file. Most have not, which is found without splitting them."""
+        return stored_form.mentions_file(self.read_text(path), name) and name in self.split(path).sections
+
+    def _find_in_bundle(self, path: str, name: str) -> TreeEntry:
+        container = find_stored(self.stored, path)
+        assert container is not None  # `find_bundles` found the file there
+        oid = self._name_part(self.read_text(path), container.oid, self.split(path).sections[name])
+        return TreeEntry(oid, False, _BUNDLED_MODE)
 
     def list_months(self) -> list[str]:
         """Return the names of the folders of bundles."""

@@ -18,7 +18,7 @@ from baton_git.core.state import complete_id
 from baton_git.git.store import Edit, ObjectDraft
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import REJECTED, read_revision_number
-from baton_git.namespace.file_merge import KIND, entry_at
+from baton_git.namespace.file_merge import KIND, entry_at, is_change_of_form
 from baton_git.namespace.file_modes import describe_modes
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_commit import base_tree, create_merge_commit, merge_trees
@@ -177,7 +177,7 @@ class _Review:
         self.ours_tree = store.commit(self.local).tree if self.local else self.draft.tree(None, layout.ROOT_FILES)
         self.theirs_tree = store.commit(theirs).tree
         base = base_tree(store, self.draft, self.local, theirs) if self.local else self.ours_tree
-        self.decided = self.memory.load()
+        self.decided = self.memory.load(self.draft.folder(self.theirs_tree))
         self.base = self.draft.tree(base, self.decided.files)
 
     def count(self) -> int:
@@ -191,7 +191,8 @@ class _Review:
         states = [layout.state_of(root) for root in reversed(roots)]
         groups: dict[tuple[str, str], set[str]] = {}
         for path in layout.differing_paths(roots[0], roots[1]):
-            groups.setdefault(find_subject(path, states), set()).add(path)
+            if not is_change_of_form(path, self.draft.folder(self.ours_tree), roots[1]):
+                groups.setdefault(find_subject(path, states), set()).add(path)
         return groups
 
     def build_queue(self) -> ReviewQueue:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from baton_git.core.errors import Corrupt, WriteFailed
 from baton_git.core.names import Namespace, parse_oid
-from baton_git.git.store import Edit, TreeEntry
+from baton_git.git.store import Edit, Folder, TreeEntry
+from baton_git.namespace.file_merge import entry_at
 from baton_git.namespace.sync.tracking_refs import encode_remote
 
 
@@ -37,8 +38,8 @@ class ReviewState:
     def of(cls, common_dir: Path, remote: str, namespace: Namespace) -> ReviewState:
         return cls(common_dir / "baton" / "review" / encode_remote(remote) / f"{namespace.component}.json")
 
-    def load(self) -> ReviewDecisions:
-        """Return the decisions; empty if there is no file.
+    def load(self, theirs: Folder) -> ReviewDecisions:
+        """Return the decisions about the tree `theirs`; empty if there is no file.
 
         Raises:
             Corrupt: the file cannot be read. Ignoring that would show rejected records again.
@@ -47,6 +48,9 @@ class ReviewState:
             data = json.loads(self.path.read_bytes())
             files = {path: None if pair is None else TreeEntry(parse_oid(pair[0]), False, int(pair[1]))
                      for path, pair in data["files"].items()}  # fmt: skip
+            # An archived record in a bundle may not exist as a blob of its own; the entry of the tree can be read.
+            entries = {path: entry_at(theirs, path) for path in files}
+            files = {path: entries[path] if entries[path] == entry else entry for path, entry in files.items()}
             return ReviewDecisions(dict(files), tuple(map(str, data["refused"])))
         except FileNotFoundError:
             return ReviewDecisions({}, ())

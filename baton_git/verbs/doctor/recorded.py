@@ -13,6 +13,7 @@ from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
 from baton_git.core.state import Unreadable
 from baton_git.core.times import iso, shift
+from baton_git.git.store.stored_views import find_stored_path
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
@@ -56,7 +57,7 @@ def check_records(examination: Examination) -> Iterator[Diagnostic]:
 def _describe_modes(ws: Workspace, odd: list[ValidatedFile]) -> Diagnostic:
     more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
     named = ", ".join(file.path for file in odd[:NAMED])
-    ref, paths = shlex.quote(ws.branch.ref), shlex.join(file.path for file in odd[:NAMED])
+    ref, paths = shlex.quote(ws.branch.ref), shlex.join(_path_for_git(ws, file.path) for file in odd[:NAMED])
     return Diagnostic(
         "warning", f"{count_noun(len(odd), 'record file')} with another mode than 100644: {named}{more}",
         "chmod and git commit in a work tree of the branch, or another program; a merge may drop such a mode",
@@ -69,14 +70,22 @@ def _describe_modes(ws: Workspace, odd: list[ValidatedFile]) -> Diagnostic:
 def _describe_file(ws: Workspace, file: ValidatedFile, readable: tuple[Oid, bytes] | None) -> Diagnostic:
     fault = str(file.faults[0])
     if readable is not None:
-        advice, repair = f"git show {readable[0][:10]}:{file.path}", _restore({file.path: readable})
+        path = _path_for_git(ws, file.path, readable[0])
+        advice, repair = f"git show {readable[0][:10]}:{path}", _restore({file.path: readable})
     else:
         branch = ws.branch.ref.removeprefix("refs/heads/")
-        advice, repair = f"git log -p {branch} -- {file.path} shows its changes; correct it by hand", None
+        path = _path_for_git(ws, file.path)
+        advice, repair = f"git log -p {branch} -- {path} shows its changes; correct it by hand", None
     return Diagnostic(
         "error", f"{file.path}: {fault}", "it was edited by hand, or written by another program or a newer baton",
         advice, repair,
     )  # fmt: skip
+
+
+def _path_for_git(ws: Workspace, path: str, commit: Oid | None = None) -> str:
+    """Return the path that the file of a record has for git in a commit, by default in the newest one."""
+    tip = commit or ws.branch.tip()
+    return path if tip is None else find_stored_path(ws.branch.store.folder(ws.branch.store.commit(tip).tree), path)
 
 
 def _find_readable(ws: Workspace, paths: list[str]) -> dict[str, tuple[Oid, bytes]]:
