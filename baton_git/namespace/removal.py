@@ -316,7 +316,7 @@ def _find_config(
 
 
 def _is_own_key(key: str) -> bool:
-    of_remote = key.startswith("remote.") and key.endswith(".batonpolicy")
+    of_remote = key.startswith("remote.") and key.endswith((".batonpolicy", ".batonlanes"))
     return key.startswith(("baton.", "merge.baton.", "hook.baton-")) or of_remote
 
 

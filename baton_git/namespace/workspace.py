@@ -83,6 +83,7 @@ class RemoteSettings(NamedTuple):
         signers: the keys whose signatures are accepted (baton.allowedSigners); None if not configured.
         progress: called with the progress messages of git.
         limits: the limits of fetches and pushes.
+        lanes: the remotes to which this machine also sends by lanes (remote.<name>.batonLanes).
     """
 
     remote: str | None = None
@@ -94,6 +95,7 @@ class RemoteSettings(NamedTuple):
     progress: Callable[[str], None] | None = None
     limits: Limits = STANDARD
     sends: bool = True
+    lanes: frozenset[str] = frozenset()
 
     def signature_check(self, store: Store) -> Callable[[CommitInfo], bool] | None:
         """Return a function that tells whether a commit in `store` is signed by an allowed key.

@@ -1,6 +1,6 @@
 
-# pre-receive: check a push to one of baton's branches as a whole before it is accepted. If it cannot be checked, reject it
-# with one line. Pushes of only other refs are accepted without a check.
+# pre-receive: check a push to one of baton's branches or lanes as a whole before it is accepted. If it cannot be
+# checked, reject it with one line. Pushes of only other refs are accepted without a check.
 input=$(cat)
 print_input | previous "$@" || exit
 case $input in
@@ -8,7 +8,7 @@ case $input in
     echo "baton: refused, since baton's pre-receive hook got no input to check: baton hooks status" >&2
     exit 1
     ;;
-  *" $prefix"*) ;;
+  *" $prefix"* | *' refs/baton-lanes/'*) ;;
   *) exit 0 ;;
 esac
 output=$(print_input | run_within 300)

@@ -13,7 +13,8 @@ from baton_git.git.store import Repository
 from baton_git.interfaces.context.process import outside_git
 
 WANTED = (
-    r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl|fetch)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
+    r"^(baton|user)\.|^remote\..*\.(batonpolicy|batonlanes|url|pushurl|fetch)$"
+    r"|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
 )
 """The keys of git's configuration that are read."""
 
@@ -71,7 +72,9 @@ def _unreadable(stderr: bytes) -> StoreError:
 def _read_file_config(folder: Path) -> dict[str, str]:
     config = Repository.open(folder).config()
     remotes = [
-        f"remote.{name}" for name in config.keys("remote") if name.endswith((".batonpolicy", ".url", ".pushurl"))
+        f"remote.{name}"
+        for name in config.keys("remote")
+        if name.endswith((".batonpolicy", ".batonlanes", ".url", ".pushurl"))
     ]
     keys = [f"baton.{name}" for name in config.keys("baton")] + [
         "user.name",

@@ -202,6 +202,13 @@ _SETTINGS = (
         page="sharing.md#review",
     ),
     Setting(
+        "remote.<name>.batonLanes",
+        FLAG,
+        "false",
+        "whether this machine also sends to a ref of its own there when others push at the same time",
+        page="sharing.md#many-machines-at-once",
+    ),
+    Setting(
         "baton.allowedSigners",
         TEXT,
         "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -357,7 +357,17 @@ class Settings:
             self.config.get("baton.remote"), autosync != "false", tuple(remotes), ssh, policies, self._signers(),
             sends=autosync == "true",
             limits=Limits(**{field: self.read(f"baton.{name}") for field, name in LIMIT_SETTINGS.items()}),
+            lanes=frozenset(self._list_lanes()),
         )  # fmt: skip
+
+    def _list_lanes(self) -> Iterator[str]:
+        """Yield the remotes whose setting `remote.<name>.batonLanes` is on."""
+        for key, text in self.config.items():
+            if key.startswith("remote.") and key.endswith(".batonlanes"):
+                name = key[len("remote.") : -len(".batonlanes")]
+                setting = SETTINGS["remote.<name>.batonLanes"]._replace(key=f"remote.{name}.batonLanes")
+                if self._read_setting(functools.partial(self._parse, setting, text), False, "off is used"):
+                    yield name
 
     def _signers(self) -> AllowedSigners | None:
         file = self.config.get("baton.allowedsigners")

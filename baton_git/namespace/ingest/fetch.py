@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -47,7 +47,8 @@ class FetchResult:
 
 def fetch_and_check(
     store: Store, remote: Remote, wants: Mapping[str, str], *, seconds: float, budget: Budget = SYNC,
-    retry: bool = True, everything: bool = False, purged: Collection[Oid] = (), met: Collection[str] | None = None,
+    retry: bool = True, everything: bool = False, purged: Collection[Oid] = (),
+    met: Callable[[str], bool] | None = None,
 ) -> FetchResult:  # fmt: skip
     """Fetch branches of a remote and accept those within the budget.
 
@@ -57,8 +58,8 @@ def fetch_and_check(
         retry: whether to fetch tips again that were rejected before.
         everything: whether to fetch objects again that are already here, because some may be damaged.
         purged: commits that must not come back; a tip that is one of them is not fetched at all.
-        met: the refs of a trusted remote that this machine met before; all others have what the remote had before that,
-            which is no reason to refuse them. None if the remote is not trusted so far.
+        met: tells whether this machine met a ref of a trusted remote before; all others have what the remote had before
+            that, which is no reason to refuse them. None if the remote is not trusted so far.
 
     Raises:
         Rejected: the received data exceeded the limits before it could be assigned to a ref.
@@ -142,13 +143,13 @@ def _without_rejected(
 
 
 def _check_quarantine(
-    store: Store, quarantine: Quarantine, budget: Budget, deadline: IngestDeadline, met: Collection[str] | None
+    store: Store, quarantine: Quarantine, budget: Budget, deadline: IngestDeadline, met: Callable[[str], bool] | None
 ) -> dict[str, Rejected]:
     accepted = {
         ref: [tip for one in (ref, quarantine.refs[ref]) if (tip := store.tip(one)) is not None and store.has(tip)]
         for ref in quarantine.tips
     }
-    first = () if met is None else quarantine.tips.keys() - met
+    first = set() if met is None else {ref for ref in quarantine.tips if not met(ref)}
     before = Before(accepted, first, store if quarantine.has_everything else None)
     with Store(store.repository, more_objects=(quarantine.objects,)) as extended:
         checks = deadline.at_most(budget.seconds)

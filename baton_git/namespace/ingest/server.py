@@ -14,6 +14,7 @@ from baton_git.namespace.ingest.checking import Before, find_rejections
 from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.rejections import Refusal, find_refusals
 from baton_git.namespace.provenance.claims import Trusted
+from baton_git.namespace.sync.tracking_refs import LANES
 
 NOTHING = Oid("")
 
@@ -58,7 +59,7 @@ def check_ref_updates(
     quarantine: Path | None = None,
     budget: Budget = PUSHED,
 ) -> Iterator[Refusal]:
-    """Yield the refusals of updates to branches below `prefix`; other refs are ignored.
+    """Yield the refusals of updates to branches below `prefix` and to lanes (see `lanes`); other refs are ignored.
 
     A branch that cannot be checked is refused.
 
@@ -68,7 +69,7 @@ def check_ref_updates(
         may_rewrite: whether a push may delete a branch or remove commits from it.
         quarantine: the object directory with the objects of the push; None if they were checked already.
     """
-    ours = [update for update in pushed if update.ref.startswith(prefix)]
+    ours = [update for update in pushed if update.ref.startswith((prefix, LANES))]
     rejected = _reject_by_budget(store, ours, quarantine, budget)
     for update in ours:
         if update.ref in rejected:
@@ -98,6 +99,9 @@ def _check_update(
     store: Store, prefix: str, update: RefUpdate, trusted: Trusted | None, may_rewrite: bool, budget: Budget
 ) -> Iterator[Refusal]:
     old, new, ref = update
+    if ref.startswith(LANES) and not prefix.startswith(LANES):
+        yield from _check_lane(store, prefix, update, trusted, may_rewrite)
+        return
     try:
         namespace = Namespace.from_component(ref.removeprefix(prefix))
     except InvalidName:
@@ -112,6 +116,28 @@ def _check_update(
         yield Refusal(new, "", "", f"the push would remove commits from {ref}: fetch and merge them (baton sync)")
         return
     yield from find_refusals(store, namespace, old, new, trusted=trusted, budget=budget)
+
+
+def _check_lane(
+    store: Store, prefix: str, update: RefUpdate, trusted: Trusted | None, may_rewrite: bool
+) -> Iterator[Refusal]:
+    """Check a lane like the push to its branch that it stands for."""
+    old, new, ref = update
+    component, _, lane = ref.removeprefix(LANES).partition("/")
+    try:
+        namespace = Namespace.from_component(component)
+    except InvalidName:
+        namespace = None
+    if namespace is None or not lane or "/" in lane:
+        yield Refusal(new or NOTHING, "", "", f"{ref} is not the name of a lane of a namespace")
+        return
+    branch = store.tip(prefix + component)
+    kept = [commit for commit in (branch, new) if commit is not None]
+    if old is not None and not may_rewrite and not any(store.is_ancestor(old, commit) for commit in kept):
+        yield Refusal(new or NOTHING, "", "", f"the push would remove commits of {ref} that {prefix}{component} lacks")
+    elif new is not None:
+        base = next(iter(store.merge_bases(branch, new)), None) if branch is not None else None
+        yield from find_refusals(store, namespace, base, new, trusted=trusted)
 
 
 def format_refusal(refusal: Refusal) -> str:

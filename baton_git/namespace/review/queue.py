@@ -26,7 +26,7 @@ from baton_git.namespace.review.state import ReviewState
 from baton_git.namespace.review.subjects import find_subject
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.ahead_behind import count_commits, is_waiting
-from baton_git.namespace.sync.tracking_refs import set_ref, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import list_tracked_lanes, set_ref, tracking_refs_of
 
 _ATTEMPTS = 20
 """Maximum number of attempts; an attempt fails if another writer moves the branch."""
@@ -172,6 +172,7 @@ class _Review:
             raise NotFound("waiting change", remote, hint="to fetch new changes: baton sync")
         self.branch, self.store, self.theirs = branch, store, theirs
         self.seen = tracking_refs_of(branch, remote).seen
+        self.has_lanes = bool(list_tracked_lanes(branch, remote))
         self.memory = ReviewState.of(store.repository.common_dir, remote, branch.namespace)
         self.draft = store.draft()
         self.ours_tree = store.commit(self.local).tree if self.local else self.draft.tree(None, layout.ROOT_FILES)
@@ -292,7 +293,8 @@ class _Review:
         """Store the decisions. If no records are left, forget the decisions and advance the tracking ref instead."""
         if not chosen.remaining:
             self.memory.forget()
-            set_ref(self.store, self.seen, self.theirs, stamp)
+            if not self.has_lanes:  # with lanes, the remote's branch is behind `theirs`; the sync has noted its tip
+                set_ref(self.store, self.seen, self.theirs, stamp)
             return
         root = self.draft.folder(self.theirs_tree)
         paths = [path for item in (*chosen.accepted, *chosen.rejected) for path in item.paths]

@@ -49,11 +49,20 @@ class SyncAction(NamedTuple):
 
 
 class BranchTips(NamedTuple):
-    """The tips of a branch: here (`local`), on the remote now (`theirs`) and when it was last seen (`seen`)."""
+    """The tips of a branch: here (`local`), on the remote now (`theirs`) and when it was last seen (`seen`).
+
+    `folded` is the tip on the remote merged with the lanes there (see `lanes`); None if there are none to merge.
+    """
 
     local: Oid | None
     theirs: Oid | None
     seen: Oid | None
+    folded: Oid | None = None
+
+    @property
+    def newest(self) -> Oid | None:
+        """What the remote has, lanes included."""
+        return self.folded or self.theirs
 
 
 class Plan(NamedTuple):
@@ -88,10 +97,12 @@ def plan_sync(branch: Branch, tips: BranchTips, terms: Terms) -> Plan:
     if tips.theirs is None:
         ahead = count_commits(branch.store, tips.local, None)
         return Plan((SyncAction("create" if ahead else "nothing", name, ahead),))
+    theirs = tips.folded or tips.theirs
+    tips = tips._replace(theirs=theirs)
     behind = count_commits(branch.store, tips.theirs, tips.local)
     accepted, waits = _find_accepted(branch, tips, terms) if behind else (None, [])
     actions = [*_plan_incoming(branch, tips, accepted), *waits]
-    sends = tips.local is not None and not waits and not _is_behind(branch.store, tips.local, tips.theirs)
+    sends = tips.local is not None and not waits and not _is_behind(branch.store, tips.local, theirs)
     if sends:
         merges = any(action.kind == "merge" for action in actions)
         actions.append(SyncAction("send", name, count_commits(branch.store, tips.local, tips.theirs) + merges))

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from baton_git.core.names import Oid
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.sync.tracking_refs import git_tracking_ref, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import git_tracking_ref, list_tracked_lanes, tracking_refs_of
 
 
-def count_commits(store: Store, tip: Oid | None, excluded: Oid | None) -> int:
-    """Return the number of commits reachable from `tip` but not from `excluded`: 0.2 s for 10,000."""
-    if tip is None or tip == excluded:
+def count_commits(store: Store, tip: Oid | None, *excluded: Oid | None) -> int:
+    """Return the number of commits reachable from `tip` but from none of `excluded`: 0.2 s for 10,000."""
+    if tip is None or tip in excluded:
         return 0
-    return sum(1 for _ in store.only_in(tip, *([excluded] if excluded is not None else [])))
+    return sum(1 for _ in store.only_in(tip, *(commit for commit in excluded if commit is not None)))
 
 
 def is_waiting(branch: Branch, remote: str) -> bool:
@@ -37,10 +37,11 @@ class Unsent(NamedTuple):
 
 def find_unsent(branch: Branch, remote: str) -> Unsent:
     """Return what the remote lacked when baton or git last saw its branch."""
-    tip, seen = branch.tip(), find_seen(branch, remote)
-    if tip is None or tip == seen:
+    tip, seen = branch.tip(), [find_seen(branch, remote), *list_tracked_lanes(branch, remote).values()]
+    if tip is None or tip in seen:
         return Unsent()
-    times = [info.time for info in branch.store.only_in(tip, *([seen] if seen is not None else []))]
+    known = (commit for commit in seen if commit is not None and branch.store.has(commit))
+    times = [info.time for info in branch.store.only_in(tip, *known)]
     return Unsent(len(times), min(filter(None, times), default=None))
 
 

@@ -67,15 +67,18 @@ class Proposal(NamedTuple):
         return self.step.draft
 
 
-def propose(branch: Branch, accepted: Oid | None) -> Proposal | None:
+def propose(branch: Branch, accepted: Oid | None, unstored: ObjectDraft | None = None) -> Proposal | None:
     """Make the merge commit that `integrate` would move to, without storing it; None if no merge is necessary.
+
+    Args:
+        unstored: the exposed draft with the commits of `accepted` that are not stored, if any.
 
     Raises:
         Stale: the branch may only be written from another tip.
         Corrupt: an object that the merge needs cannot be read.
     """
     tip = branch.tip()
-    step = _plan_step(branch.store, tip, accepted)
+    step = _plan_step(branch.store, tip, accepted, unstored)
     if tip is None or step is None or step.commit == accepted:
         return None
     branch.claim(tip)
@@ -84,13 +87,14 @@ def propose(branch: Branch, accepted: Oid | None) -> Proposal | None:
 
 def integrate(
     branch: Branch, accepted: Oid | None, tips: BranchTips, stamp: CommitStamp, proposal: Proposal | None = None,
-    *, is_sent: bool = False,
+    *, is_sent: bool = False, unstored: ObjectDraft | None = None,
 ) -> Integration:  # fmt: skip
     """Merge `accepted` into the local branch; with None, only check the local commits. Others may write meanwhile.
 
     Args:
         proposal: a merge with `accepted` that was proposed before; it is used if the local branch has not moved.
         is_sent: whether the remote has the proposal, so that it must be integrated even if the local branch moved.
+        unstored: see `propose`.
 
     Raises:
         Busy: other writers moved the branch at every attempt.
@@ -99,7 +103,7 @@ def integrate(
     integration = Integration(tips.local, problems=_find_own_problems(branch, tips))
     for _ in range(_ATTEMPTS):
         tip = branch.tip()
-        step = _plan_step_from(branch.store, tip, accepted, proposal, is_sent=is_sent)
+        step = _plan_step_from(branch.store, tip, accepted, proposal, unstored, is_sent=is_sent)
         if step is None:
             # if the remote has the proposal, another sync of this machine has just fetched it
             if proposal is None or not is_sent:
@@ -113,10 +117,12 @@ def integrate(
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
 
 
-def preview_integration(branch: Branch, accepted: Oid | None) -> list[diff.RecordChange]:
+def preview_integration(
+    branch: Branch, accepted: Oid | None, unstored: ObjectDraft | None = None
+) -> list[diff.RecordChange]:
     """Return the changes that `integrate` would make now."""
     tip = branch.tip()
-    step = _plan_step(branch.store, tip, accepted)
+    step = _plan_step(branch.store, tip, accepted, unstored)
     return _compare(branch, tip, step.draft, step.tree) if step is not None else []
 
 
@@ -142,38 +148,41 @@ class _Step:
     renamed: dict[str, str] = field(default_factory=dict)
 
 
-def _plan_step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
+def _plan_step(
+    store: Store, tip: Oid | None, accepted: Oid | None, unstored: ObjectDraft | None = None
+) -> _Step | None:
     """Return the fast-forward or merge to do; None if the branch already contains `accepted`."""
     if accepted is None or (tip is not None and store.is_ancestor(accepted, tip)):
         return None
+    draft = store.draft()
+    if unstored is not None:
+        draft.take_over(unstored)
     if tip is None or store.is_ancestor(tip, accepted):
-        return _Step(store.draft(), accepted, store.commit(accepted).tree)
+        return _Step(draft, accepted, store.commit(accepted).tree)
     joined = create_merge_commit(store, tip, accepted)
+    draft.take_over(joined.draft)
     conflicts = tuple(conflict.id for conflict in joined.conflicts)
-    return _Step(joined.draft, joined.commit, joined.tree, conflicts, joined.renamed_ids)
+    return _Step(draft, joined.commit, joined.tree, conflicts, joined.renamed_ids)
 
 
 def _plan_step_from(
-    store: Store, tip: Oid | None, accepted: Oid | None, proposal: Proposal | None, *, is_sent: bool
-) -> _Step | None:
+    store: Store, tip: Oid | None, accepted: Oid | None, proposal: Proposal | None, unstored: ObjectDraft | None,
+    *, is_sent: bool,
+) -> _Step | None:  # fmt: skip
     """Return the next step like `_plan_step`, by way of the proposal if possible."""
     if proposal is None:
-        return _plan_step(store, tip, accepted)
+        return _plan_step(store, tip, accepted, unstored)
     if proposal.tip == tip:
         return proposal.step
     if not is_sent:
-        return _plan_step(store, tip, accepted)
+        return _plan_step(store, tip, accepted, unstored)
     with store.expose(proposal.draft):
-        step = _plan_step(store, tip, proposal.commit)
+        step = _plan_step(store, tip, proposal.commit, proposal.draft)
     if step is None:
         return None
-    draft = store.draft()
-    draft.take_over(proposal.draft)
-    draft.take_over(step.draft)
     return replace(
-        step, draft=draft, conflicts=(*proposal.step.conflicts, *step.conflicts),
-        renamed={**proposal.step.renamed, **step.renamed},
-    )  # fmt: skip
+        step, conflicts=(*proposal.step.conflicts, *step.conflicts), renamed={**proposal.step.renamed, **step.renamed}
+    )
 
 
 def _describe_step(branch: Branch, integration: Integration, tip: Oid | None, step: _Step) -> Integration:

@@ -22,7 +22,7 @@ from baton_git.git.store.folder import Folder
 from baton_git.git.store.stored_views import list_parts
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import load_entry
-from baton_git.namespace.sync.tracking_refs import tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import list_tracked_lanes, tracking_refs_of
 
 Content = Literal["prompts", "answers", "commands", "paths", "host names", "people", "machines", "other texts"]
 CONTENTS: tuple[Content, ...] = get_args(Content)
@@ -111,7 +111,7 @@ def find_known_tips(branch: Branch, remote: str) -> list[Oid]:
     """Return the tips of the branch that the remote is known to have: from syncs, and from git's own fetch or push."""
     tracked = f"refs/remotes/{remote}/{branch.ref.removeprefix('refs/heads/')}"
     refs = (tracking_refs_of(branch, remote).seen, tracked)
-    tips = (branch.store.tip(ref) for ref in refs)
+    tips = (*(branch.store.tip(ref) for ref in refs), *list_tracked_lanes(branch, remote).values())
     return list(dict.fromkeys(tip for tip in tips if tip is not None and branch.store.has(tip)))
 
 

@@ -25,6 +25,8 @@ class Terms:
         trusted: tells whether a commit is signed by an allowed key; None if signing is not configured.
         settle: what to do if the branch was rewritten or deleted on the remote, or if a local commit silently reverts
             others; `ours` settles only a purge here, by replacing the branch of the remote; None: stop and report it.
+        lanes: whether to send by lanes (see `lanes`).
+        machine: the name of this machine, from which the name of its lane is derived.
         name: the name of the remote in the configuration.
         address: its URL, without credentials.
     """
@@ -34,6 +36,8 @@ class Terms:
     settle: Settle | None = None
     name: str = ""
     address: str = ""
+    lanes: bool = False
+    machine: str | None = None
 
 
 def parse_policy(text: str | None, where: str) -> Policy:

@@ -11,7 +11,7 @@ from baton_git.git.remotes.remote import Push, PushAccepted, PushRefused, Remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.moving import delete_ref
 from baton_git.namespace.revision import CommitStamp
-from baton_git.namespace.sync.tracking_refs import set_ref, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import lanes_of, list_tracked_lanes, set_ref, tracking_refs_of
 
 SECONDS = 60.0
 """Time limit for each request to the remote, in seconds."""
@@ -27,11 +27,12 @@ def check_remote(remote: Remote, branch: Branch, ours: Oid | None) -> Oid | None
         Unsettled: the remote has commits that are not here.
         Unreachable, AccessDenied, RemoteError: the remote does not answer, denies access, or fails.
     """
-    theirs = remote.tips({branch.ref: branch.ref}, seconds=SECONDS).get(branch.ref)
+    lanes = f"{lanes_of(branch)}*"
+    tips = remote.tips({branch.ref: branch.ref, lanes: lanes}, seconds=SECONDS)
+    theirs, store = tips.get(branch.ref), branch.store
     if theirs is None:
         return None
-    is_here = ours is not None and branch.store.has(theirs) and branch.store.is_ancestor(theirs, ours)
-    if not is_here:
+    if ours is None or not all(store.has(tip) and store.is_ancestor(tip, ours) for tip in tips.values()):
         raise Unsettled(
             f"{remote.name} has commits of {branch.namespace} that are not here",
             hint=f"run baton sync --remote {remote.name} first",
@@ -84,7 +85,7 @@ def _push_new(named_remote: NamedRemote, old: Branch, new: Branch, stamp: Commit
 
 
 def delete_on_remote(named_remote: NamedRemote, branch: Branch, kept: Oid | None) -> None:
-    """Delete the branch on a remote, and its tracking refs here.
+    """Delete the branch on a remote with its lanes, and its tracking refs here.
 
     Args:
         kept: the local commit that must contain all remote commits.
@@ -98,7 +99,11 @@ def delete_on_remote(named_remote: NamedRemote, branch: Branch, kept: Oid | None
     theirs = check_remote(named_remote.remote, branch, kept)
     if theirs is not None:
         _push(named_remote.remote, Push(branch.ref, None, theirs))
-    for ref in tracking_refs_of(branch, named_remote.name):
+    lanes = f"{lanes_of(branch)}*"
+    for ref, tip in named_remote.remote.tips({lanes: lanes}, seconds=SECONDS).items():
+        if kept is not None and branch.store.has(tip) and branch.store.is_ancestor(tip, kept):
+            _push(named_remote.remote, Push(ref, None, tip))
+    for ref in (*tracking_refs_of(branch, named_remote.name), *list_tracked_lanes(branch, named_remote.name)):
         known = branch.store.tip(ref)
         if known is not None:
             delete_ref(branch, ref, known, named_remote.environment)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreach
 from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
 from baton_git.git.remotes import Push, PushAccepted, PushOutcome, PushOvertaken, PushRefused, Remote
+from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.file_modes import describe_merged_modes
 from baton_git.namespace.ingest.budget import SYNC, Budget
@@ -41,9 +42,29 @@ from baton_git.namespace.sync.integration import (
     propose,
     reset_to_theirs,
 )
+from baton_git.namespace.sync.lanes import (
+    Folded,
+    Lanes,
+    fold_lanes,
+    goes_on,
+    name_lane,
+    plan_lane,
+    plan_removals,
+    read_lanes,
+    store_folded,
+    wanted_lanes,
+)
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.removed_and_renamed import find_shared_ids, list_removed
-from baton_git.namespace.sync.tracking_refs import INCOMING, TrackingRefs, encode_remote, set_ref, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import (
+    INCOMING,
+    TrackingRefs,
+    encode_remote,
+    lanes_of,
+    set_ref,
+    track_lane,
+    tracking_refs_of,
+)
 
 SECONDS = 60.0
 """Time limit of a sync that the user requested, in seconds."""
@@ -104,13 +125,39 @@ class _Incoming(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """The sync of one namespace in progress."""
+    """The sync of one namespace in progress.
+
+    Attributes:
+        folded: the branch of the remote merged with lanes; None if there are none to merge.
+        lane_moves: the changes of lanes that are pushed together with the branch.
+        in_lane: the tip that our lane has; None if this sync has not pushed it.
+        skips_lanes: whether the lanes of others are left out, because the remote refused what they add.
+    """
 
     branch: Branch
     refs: TrackingRefs
     outcome: SyncOutcome
     push: Push | None = None
     incoming: _Incoming | None = None
+    lanes: Lanes | None = None
+    folded: Folded | None = None
+    lane_moves: tuple[Push, ...] = ()
+    in_lane: Oid | None = None
+    skips_lanes: bool = False
+
+    @property
+    def unstored(self) -> ObjectDraft | None:
+        """The merges with lanes, which are not stored yet."""
+        return None if self.folded is None else self.folded.draft
+
+    @contextmanager
+    def expose(self) -> Iterator[None]:
+        """Make the merges with lanes readable."""
+        if self.folded is None:
+            yield
+            return
+        with self.branch.store.expose(self.folded.draft):
+            yield
 
 
 @dataclass(frozen=True)
@@ -153,7 +200,7 @@ def synchronise(
     is_here = all(store.tip(branch.ref) is not None for branch in branches)  # else a filter may have removed it
     purged = read_purged(store).commits if is_here and terms.settle in (None, "ours") else {}
     end = time.monotonic() + options.seconds
-    sync = _Sync(remote, name, terms, stamp, options, end, purged, [_job(branch, name) for branch in branches])
+    sync = _Sync(store, remote, name, terms, stamp, options, end, purged, [_job(branch, name) for branch in branches])
     try:
         sync.run()
     except BatonError:
@@ -167,6 +214,7 @@ def synchronise(
 class _Sync:
     """A sync in progress. `jobs` are still to be done, `finished` were sent, refused, or had nothing to send."""
 
+    store: Store
     remote: Remote
     name: str
     terms: Terms
@@ -176,10 +224,12 @@ class _Sync:
     purged: Collection[Oid]
     jobs: list[_Job]
     finished: list[_Job] = field(default_factory=list)
+    attempt: int = 0
 
     def run(self) -> None:
         """Fetch, merge and push until no branch is overtaken, or the time is up."""
         for attempt in range(self.options.attempts):
+            self.attempt = attempt
             is_checked = attempt == 0 and not self.options.receive_only
             damaged = _find_damage(self.jobs, thorough=self.options.retry) if is_checked else {}
             fetched = self._fetch(attempt, everything=bool(damaged))
@@ -199,12 +249,15 @@ class _Sync:
 
     def _fetch(self, attempt: int, *, everything: bool) -> FetchResult | None:
         """Return what the remote has; None if the time was up before, but earlier attempts were successful."""
-        wants = _wants(self.jobs, self.name, more=attempt == 0 and self.options.everything)
+        more = attempt == 0 and self.options.everything
+        wants = _wants(self.jobs, self.name, more=more)
+        if self.terms.lanes:
+            wants |= wanted_lanes([job.branch for job in self.jobs], self.name, everything=more)
         try:
             fetched = fetch_and_check(
                 self.jobs[0].branch.store, self.remote, wants, seconds=_seconds_left(self.end),
                 budget=self.options.budget, retry=self.options.retry, everything=everything, purged=self.purged,
-                met=_list_met(self.jobs) if self.terms.policy == "auto" else None,
+                met=_find_met(self.jobs) if self.terms.policy == "auto" else None,
             )  # fmt: skip
         except Unreachable:
             if attempt == 0:
@@ -215,30 +268,78 @@ class _Sync:
 
     def _limit_reads(self) -> AbstractContextManager[None]:
         """Limit the time for the local work, which may take a moment longer than the network traffic."""
-        store = (*self.jobs, *self.finished)[0].branch.store
         end = max(self.end, time.monotonic()) + _GRACE
-        return store.limit_reads(end, f"merging the commits of {self.remote.name}")
+        return self.store.limit_reads(end, f"merging the commits of {self.remote.name}")
 
     def _push(self) -> None:
         """Push what is planned. Jobs that were overtaken stay in `jobs`."""
-        moves = _select_pushes(self.jobs, self.options)
+        selected = _select_pushes(self.jobs, self.options)
+        self.jobs = [job._replace(lane_moves=self._plan_lane(job, selected)) for job in self.jobs]
+        moves = [*selected, *(move for job in self.jobs for move in job.lane_moves)]
         answers = self.remote.push(moves, seconds=_seconds_left(self.end)) if moves else {}
-        overtaken = []
-        for job in self.jobs:
-            answer = answers.get(job.branch.ref)
-            if isinstance(answer, PushOvertaken):
-                overtaken.append(job)
-            else:
+        jobs, self.jobs = self.jobs, []
+        for job in jobs:
+            answer, was_in_lane = answers.get(job.branch.ref), job.in_lane is not None
+            if isinstance(answer, PushOvertaken | PushRefused):
+                job = self._note_lane(job, answers)
+            if isinstance(answer, PushRefused) and job.folded is not None:  # the fault may be that of a lane
+                self.jobs.append(job._replace(skips_lanes=True))
+            elif not isinstance(answer, PushOvertaken):
                 self.finished.append(self._apply_answer(job, answer))
-        self.jobs = overtaken
+            elif job.in_lane is None or (not was_in_lane and self._goes_on(job)):
+                self.jobs.append(job)
+            else:
+                self.finished.append(job._replace(push=None, incoming=None))
+
+    def _goes_on(self, job: _Job) -> bool:
+        """Return whether this machine tries once more to push to the branch, although its lane was accepted."""
+        return job.lanes is not None and job.push is not None and goes_on(job.lanes, job.push.expected)
+
+    def _plan_lane(self, job: _Job, selected: Collection[Push]) -> tuple[Push, ...]:
+        """Return the changes of lanes to push together with the branch."""
+        store, lanes, push = job.branch.store, job.lanes, job.push
+        if lanes is None or self.options.dry_run or self.options.receive_only:
+            return ()
+        if push not in selected or push is None or push.new is None or lanes.plain is None:
+            settles = self.terms.settle == "ours" and job.outcome.error is None
+            return tuple(Push(ref, None, tip) for ref, tip in lanes.purged.items()) if settles else ()
+        own = job.incoming.proposal.tip if job.incoming is not None else push.new
+        is_repeated = self.attempt > 0 or self.options.attempts == 1
+        is_busy = is_repeated or bool(lanes.waiting.keys() - {lanes.name})  # else the branch itself is enough
+        lane = plan_lane(store, lanes, lanes.plain, own) if is_busy else None
+        return (*([lane] if lane else []), *plan_removals(store, lanes, lane, self.stamp.seconds, self.terms.settle))
+
+    def _note_lane(self, job: _Job, answers: Mapping[str, PushOutcome]) -> _Job:
+        """Note whether the remote accepted the lane although it did not accept the branch."""
+        lane = next((move for move in job.lane_moves if move.new is not None), None)
+        if lane is None or lane.new is None or job.push is None:
+            return job
+        answer, outcome = answers[lane.ref], job.outcome
+        if isinstance(answer, PushRefused):
+            note = f"{self.remote.name} refused {lane.ref}: {answer.why} (git config --unset {self._lane_setting})"
+            return job._replace(outcome=replace(outcome, notes=tuple(dict.fromkeys((*outcome.notes, note)))))
+        if not isinstance(answer, PushAccepted):
+            return job
+        sent = _count_new(job, lane.new, job.push)
+        set_ref(job.branch.store, track_lane(lane.ref, self.name), lane.new, self.stamp)
+        return job._replace(in_lane=lane.new, outcome=replace(outcome, sent=outcome.sent + sent))
+
+    @property
+    def _lane_setting(self) -> str:
+        return f"remote.{self.name}.batonLanes"
 
     def finish(self) -> list[SyncOutcome]:
         """Integrate what was received, and return the outcomes."""
         why = f"{self.remote.name}: others pushed first at every attempt"
         busy = Busy(why, hint="their commits are merged here; run baton sync again")
-        left = [self.integrate(job) for job in self.jobs]
-        left = [job._replace(outcome=replace(job.outcome, error=job.outcome.error or busy)) for job in left]
-        return [_finish_job(job) for job in (*map(self.integrate, self.finished), *left)]
+        jobs = [*map(self.integrate, self.finished)]
+        for job in self.jobs:
+            if job.in_lane is not None:  # it is sent, and what it received comes with the branch
+                jobs.append(job._replace(incoming=None))
+            else:
+                left = self.integrate(job)
+                jobs.append(left._replace(outcome=replace(left.outcome, error=left.outcome.error or busy)))
+        return [_finish_job(job) for job in jobs]
 
     def integrate(self, job: _Job, *, is_sent: bool = False) -> _Job:
         """Move the local branch to what was received or sent, if it is still behind. An error is put in the outcome."""
@@ -247,8 +348,10 @@ class _Sync:
         tips, accepted, proposal = job.incoming
         job = job._replace(incoming=None)
         try:
-            with self._limit_reads():
-                integration = integrate(job.branch, accepted, tips, self.stamp, proposal, is_sent=is_sent)
+            with self._limit_reads(), job.expose():
+                integration = integrate(
+                    job.branch, accepted, tips, self.stamp, proposal, is_sent=is_sent, unstored=job.unstored
+                )
                 return self._report(job, tips, integration)
         except BatonError as error:
             return job._replace(outcome=replace(job.outcome, error=job.outcome.error or error))
@@ -262,6 +365,8 @@ class _Sync:
         job = job._replace(push=None)
         if job.outcome.error is not None:
             return job
+        if self.terms.lanes:
+            job = job._replace(lanes=self._read_lanes(job, fetched), folded=None)
         purged = fetched.purged.get(job.branch.ref)
         if purged is not None:
             return _settle_purged(job, purged, self.terms)
@@ -270,16 +375,34 @@ class _Sync:
             return job._replace(outcome=replace(job.outcome, error=rejected))
         try:
             theirs = fetched.tips.get(job.branch.ref)
-            _check_changed(job, theirs, self.terms, self.options.budget)
-            return self._carry_out(job, theirs)
+            job = self._fold_lanes(job, theirs)
+            with job.expose():
+                newest = theirs if job.folded is None else job.folded.commit
+                _check_changed(job, newest, self.terms, self.options.budget)
+                return self._carry_out(job, theirs)
         except BatonError as error:  # an error in one namespace must not prevent the sync of the others
             return job._replace(outcome=replace(job.outcome, error=error))
 
+    def _read_lanes(self, job: _Job, fetched: FetchResult) -> Lanes:
+        branch = job.branch
+        return read_lanes(branch, fetched, fetched.tips.get(branch.ref), name_lane(branch, self.terms.machine))
+
+    def _fold_lanes(self, job: _Job, theirs: Oid | None) -> _Job:
+        """Merge the branch of the remote with the lanes that were fetched."""
+        if job.lanes is None or theirs is None:
+            return job
+        store, now = job.branch.store, self.stamp.seconds if self.options.receive_only else None
+        folded = None if job.skips_lanes else fold_lanes(store, theirs, job.lanes, job.branch.tip(), now=now)
+        notes = (*job.outcome.notes, *job.lanes.notes, *(folded.notes if folded is not None else ()))
+        return job._replace(folded=folded, outcome=replace(job.outcome, notes=tuple(dict.fromkeys(notes))))
+
     def _carry_out(self, job: _Job, theirs: Oid | None) -> _Job:
         branch, store, terms, dry_run = job.branch, job.branch.store, self.terms, self.options.dry_run
-        if job.incoming is not None and not (theirs and store.is_ancestor(job.incoming.accepted, theirs)):
+        earlier = job.incoming.tips.theirs if job.incoming is not None else None
+        if earlier is not None and not (theirs and store.is_ancestor(earlier, theirs)):
             job = self.integrate(job)  # the branch was rewritten or deleted since the last attempt
-        tips = BranchTips(branch.tip(), theirs, store.tip(job.refs.seen))
+        folded = job.folded.commit if job.folded is not None else None
+        tips = BranchTips(branch.tip(), theirs, store.tip(job.refs.seen), folded)
         for commit in (tips.local, theirs):
             if commit is not None:
                 branch.revision_at(commit)  # raises if this is not a namespace or has a newer layout
@@ -299,7 +422,9 @@ class _Sync:
         outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *plan.actions), waiting=plan.waiting)
         job = job._replace(outcome=replace(outcome, notes=(*outcome.notes, *notes)))
         if dry_run:
-            changes = preview_reset(branch, tips) if resets else preview_integration(branch, plan.accepted)
+            changes = (
+                preview_reset(branch, tips) if resets else preview_integration(branch, plan.accepted, job.unstored)
+            )
             return job._replace(outcome=replace(job.outcome, changes=tuple(changes)))
         if plan.is_stopped:
             [stop] = plan.actions
@@ -309,20 +434,23 @@ class _Sync:
 
     def _take_in(self, job: _Job, tips: BranchTips, plan: Plan) -> _Job:
         """Integrate the accepted commits, or plan to push the merge with them first."""
-        branch, theirs, accepted = job.branch, tips.theirs, plan.accepted
+        branch, theirs, accepted, newest = job.branch, tips.theirs, plan.accepted, tips.newest
         if self.terms.settle in ("merge", "theirs") and theirs is not None:
             _bring_back(branch, theirs)
+        if newest is not None and newest != tips.seen:
+            _record_received(branch, tips, newest, self.terms, job.unstored)
         if theirs is not None and theirs != tips.seen:
-            _record_received(branch, tips, theirs, self.terms)
             set_ref(branch.store, job.refs.seen, theirs, self.stamp)
+        if plan.waiting and job.folded is not None:  # a review reads what was fetched
+            store_folded(branch, job.folded, job.refs.incoming, self.stamp)
         is_pushed = not self.options.receive_only and not plan.waiting
-        proposal = propose(branch, accepted) if is_pushed else None
+        proposal = propose(branch, accepted, job.unstored) if is_pushed else None
         if accepted is not None and proposal is not None:
             push = Push(branch.ref, proposal.commit, theirs, proposal.draft)
             return job._replace(push=push, incoming=_Incoming(tips, accepted, proposal))
-        integration = integrate(branch, accepted, tips, self.stamp)
+        integration = integrate(branch, accepted, tips, self.stamp, unstored=job.unstored)
         push_ = _plan_push(branch, plan, integration, theirs)
-        return self._report(job._replace(push=push_), tips, integration)
+        return self._report(job._replace(push=push_, incoming=None), tips, integration)
 
     def _apply_answer(self, job: _Job, answer: PushOutcome | None) -> _Job:
         """Add the answer of the remote to the outcome; integrate what the remote accepted."""
@@ -340,12 +468,21 @@ class _Sync:
         store, proposal = job.branch.store, None if job.incoming is None else job.incoming.proposal
         is_merge = proposal is not None and proposal.commit == new
         own = proposal.tip if proposal is not None and is_merge else new  # the merge is not stored yet
-        is_known = push.expected is not None and store.has(push.expected)  # a purged commit is not here
-        sent = count_commits(store, own, push.expected if is_known else None) + is_merge
+        sent = _count_new(job, own, push) + is_merge
         job = self.integrate(job, is_sent=is_merge)
         if store.is_stored(new):  # not after an error; then the next fetch brings it
             set_ref(store, job.refs.seen, new, self.stamp)
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent))
+
+
+def _count_new(job: _Job, tip: Oid, push: Push) -> int:
+    """Return the number of commits up to `tip` that the remote lacks."""
+    store = job.branch.store
+    known = [
+        *(job.lanes.waiting.values() if job.lanes is not None else ()),
+        *([push.expected] if push.expected else []),
+    ]
+    return count_commits(store, tip, *(commit for commit in known if store.has(commit)))  # a purged commit is not here
 
 
 def _select_pushes(jobs: Iterable[_Job], options: SyncOptions) -> list[Push]:
@@ -420,9 +557,11 @@ def make_purged_error(namespace: str, remote: str, theirs: PurgedTip, *, is_refu
     )
 
 
-def _list_met(jobs: Iterable[_Job]) -> set[str]:
-    """Return the remote branches that this machine has seen before."""
-    return {job.branch.ref for job in jobs if job.branch.store.tip(job.refs.seen) is not None}
+def _find_met(jobs: Iterable[_Job]) -> Callable[[str], bool]:
+    """Return a function that tells whether this machine has seen a branch of the remote, or that of a lane, before."""
+    met = [job.branch for job in jobs if job.branch.store.tip(job.refs.seen) is not None]
+    refs, lanes = {branch.ref for branch in met}, tuple(lanes_of(branch) for branch in met)
+    return lambda ref: ref in refs or ref.startswith(lanes)
 
 
 def _check_changed(job: _Job, theirs: Oid | None, terms: Terms, budget: Budget) -> None:
@@ -507,11 +646,14 @@ def _compare_records(
     )
 
 
-def _record_received(branch: Branch, tips: BranchTips, theirs: Oid, terms: Terms) -> None:
+def _record_received(
+    branch: Branch, tips: BranchTips, theirs: Oid, terms: Terms, unstored: ObjectDraft | None = None
+) -> None:
     """Record in the ledger which commits were received from the remote, before the local branch gets them."""
     known = [commit for commit in (tips.local, tips.seen) if commit is not None and branch.store.has(commit)]
-    ledger = branch.ledger
-    new = [info.oid for info in branch.store.only_in(theirs, *known) if not ledger.is_made_here(info.oid)]
+    ledger, made = branch.ledger, unstored.objects if unstored is not None else {}
+    commits = (info.oid for info in branch.store.only_in(theirs, *known))
+    new = [commit for commit in commits if commit not in made and not ledger.is_made_here(commit)]
     ledger.record_received(terms.address or terms.name, terms.name, new)
 
 
@@ -538,7 +680,7 @@ def _finish_job(job: _Job) -> SyncOutcome:
     """Update the marker files of hooks, and return the outcome with the number of pending commits."""
     store, component = job.branch.store, job.branch.namespace.component
     try:
-        pending = count_commits(store, job.branch.tip(), store.tip(job.refs.seen))
+        pending = count_commits(store, job.branch.tip(), store.tip(job.refs.seen), job.in_lane)
     except BatonError as error:
         return replace(job.outcome, error=job.outcome.error or error)
     marks = HookMarkers(store.repository.common_dir)

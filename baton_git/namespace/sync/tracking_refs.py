@@ -2,6 +2,7 @@
 
 refs/baton-incoming/<remote>/<namespace>   the tip that was fetched last
 refs/baton-remotes/<remote>/<namespace>    the last known tip on the remote
+refs/baton-incoming/=lanes/<remote>/<namespace>/<lane>  a lane of the remote (see `lanes`), as it was seen last
 refs/baton-backup/<namespace>/<time>-<id>  the tip of the local branch before it was reset or deleted
 """
 
@@ -22,6 +23,9 @@ from baton_git.namespace.revision import CommitStamp
 
 INCOMING = "refs/baton-incoming/"
 REMOTES = "refs/baton-remotes/"
+LANES = "refs/baton-lanes/"
+"""The prefix of lanes on a remote: `refs/baton-lanes/<namespace>/<lane>`."""
+TRACKED_LANES = f"{INCOMING}=lanes/"  # `=` begins no encoded name of a remote
 
 _ADDRESS = re.compile(r"^[./~]|[:@\\]")
 
@@ -49,6 +53,21 @@ def tracking_refs_of(branch: Branch, remote: str) -> TrackingRefs:
 def git_tracking_ref(branch: Branch, remote: str) -> str | None:
     """Return the ref in which git keeps the tip of the remote's branch; None for a remote that is only an address."""
     return None if _ADDRESS.search(remote) else f"refs/remotes/{remote}/{branch.ref.removeprefix('refs/heads/')}"
+
+
+def lanes_of(branch: Branch) -> str:
+    """Return the prefix of the refs of a namespace's lanes on a remote."""
+    return f"{LANES}{branch.namespace.component}/"
+
+
+def track_lane(ref: str, remote: str) -> str:
+    """Return the private ref for a lane of a remote, or for a pattern of lanes."""
+    return f"{TRACKED_LANES}{encode_remote(remote)}/{ref.removeprefix(LANES)}"
+
+
+def list_tracked_lanes(branch: Branch, remote: str) -> dict[str, Oid]:
+    """Return the private refs of the namespace's lanes on a remote, with the tips that were seen last."""
+    return branch.store.refs(track_lane(lanes_of(branch), remote))
 
 
 def list_known_remotes(branch: Branch) -> list[str]:

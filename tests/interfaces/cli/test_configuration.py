@@ -95,6 +95,7 @@ def test_a_repository_cannot_declare_itself_safe(baton, git, top):
 @pytest.mark.parametrize(
     ("key", "value", "default"),
     [("baton.ttlDays", "0", "7 is used"), ("baton.autosync", "perhaps", "off is used"),
+     ("remote.origin.batonLanes", "perhaps", "off is used"),
      ("baton.refPrefix", "../evil/", "refs/heads/baton/ is used")],
 )  # fmt: skip
 def test_an_invalid_setting_stops_only_writes_and_is_reported(baton, git, top, key, value, default):

@@ -36,7 +36,8 @@ def mallory(bare: Path) -> Hostile:
 def fetch(one: Machine, budget: Budget = FEW, *, met: Any = frozenset({REF}), retry: bool = True) -> Rejected | None:
     """Fetch the branch of a remote that the user trusts; return why it is rejected."""
     remote = open_remote(one.store.repository, "origin", one.ws.environment)
-    done = fetch_and_check(one.store, remote, {REF: INCOMING}, seconds=30, budget=budget, met=met, retry=retry)
+    known = None if met is None else met.__contains__
+    done = fetch_and_check(one.store, remote, {REF: INCOMING}, seconds=30, budget=budget, met=known, retry=retry)
     return done.rejected.get(REF)
 
 

@@ -11,40 +11,15 @@ from typing import Any
 
 import pytest
 from machines import REF, SEEN, Clock, Machine, loop, machine
+from overtaking import AlwaysFaster, Turn, Watched, faster, merges, remote_tip, run
 
 from baton_git.core.errors import Busy, Unreachable, Unsettled
 from baton_git.core.names import Namespace, Oid
-from baton_git.git.remotes import PushOvertaken, open_remote
 from baton_git.namespace.provenance.bootstrap import ledger_of
 from baton_git.namespace.sync.policy import Terms
-from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
+from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 
 Pair = tuple[Machine, Machine]
-Turn = Callable[[], object]
-
-
-class Watched:
-    """A remote that calls the next of `before` before each push, and the next of `after` after it."""
-
-    def __init__(self, one: Machine, before: list[Turn] = [], after: list[Turn] = []) -> None:  # noqa: B006
-        self.remote = open_remote(one.store.repository, "origin", one.ws.environment)
-        self.before, self.after, self.name = list(before), list(after), "origin"
-
-    def fetch(self, wants: Any, **more: Any) -> Any:
-        return self.remote.fetch(wants, **more)
-
-    def push(self, moves: Any, *, seconds: float) -> Any:
-        if self.before:
-            self.before.pop(0)()
-        answers = self.remote.push(moves, seconds=seconds)
-        if self.after:
-            self.after.pop(0)()
-        return answers
-
-
-class AlwaysFaster(Watched):
-    def push(self, moves: Any, *, seconds: float) -> Any:
-        return {move.ref: PushOvertaken("somebody was faster") for move in moves}
 
 
 class Fails(Watched):
@@ -58,31 +33,6 @@ class Fails(Watched):
         if self.is_sent:
             self.remote.push(moves, seconds=seconds)
         raise Unreachable("the connection broke")
-
-
-def run(one: Machine, remote: Any, **more: Any) -> SyncOutcome:
-    stamp = one.ws.stamp("sync", one.clock())
-    [done] = synchronise([one.ws.branch], remote, "origin", Terms(), stamp, SyncOptions(**{"seconds": 30, **more}))
-    return done
-
-
-def merges(one: Machine, *commits: str) -> list[str]:
-    return one.git("rev-list", "--merges", *(commits or (REF,))).splitlines()
-
-
-def remote_tip(one: Machine) -> str:
-    return one.git("ls-remote", "origin", REF).split()[0]
-
-
-def faster(other: Machine, number: int, change: Callable[[Machine], object] | None = None) -> Turn:
-    """Return a function by which another machine writes something and pushes it."""
-
-    def turn() -> None:
-        other.sync()
-        (change or (lambda one: one.loop(f"OL-{one.name}-{number}")))(other)
-        other.sync()
-
-    return turn
 
 
 def test_a_sync_that_is_overtaken_again_and_again_leaves_one_merge(pair: Pair) -> None:

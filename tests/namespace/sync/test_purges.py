@@ -105,6 +105,23 @@ def test_what_was_made_here_still_counts_as_made_here_but_a_confirmation_ends(ba
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("is_branch_purged", [False, True])
+def test_a_lane_with_purged_commits_comes_back_neither_here_nor_there(baton, git, top, hub, is_branch_purged):
+    lane = "refs/baton-lanes/work/0123456789abcdef"
+    git(top, "push", "-q", "origin", f"baton/work:{lane}")
+    purge(top)
+    readd(git, top, hub)
+    git(top, "config", "remote.origin.batonLanes", "true")
+    if not is_branch_purged:
+        git(top, "push", "-q", "-f", "origin", "baton/work")
+        assert "commits that were purged here" in baton("sync").err
+        assert git(hub, "for-each-ref", lane)
+    baton("sync", "--settle", "ours", "--yes")
+    assert git(hub, "for-each-ref", lane) == ""
+    assert find_secret(git, top) == [] if is_branch_purged else True
+    assert list_items(baton)["FU-1"] == "the door code is REMOVED"
+
+
 def test_sync_says_that_the_history_was_rewritten_here_and_takes_nothing_back(baton, git, top, hub):
     purge(top)
     readd(git, top, hub)
