@@ -74,10 +74,11 @@ def refuse_losses(
 def find_protected(before: State, after: State, labels: Labels, settled: frozenset[Key]) -> Iterator[Loss]:
     """Yield the losses of records that a person confirmed.
 
-    The labels are only computed for records that lose something, so most writes need no history.
+    The records are only compared if any can be confirmed here, and the labels only computed for records that lose
+    something, so most writes need no history.
     """
-    losses, judge = list(find_losses(before, after, settled)), Judgement(labels)
-    for loss in losses if losses and labels.can_be_confirmed else ():
+    judge = Judgement(labels)
+    for loss in find_losses(before, after, settled) if labels.can_be_confirmed else ():
         is_confirmed = any(labels.of(loss.key, facet).kind == "confirmed" for facet in loss.facets)
         if is_confirmed and not (loss.act == _REMOVE and _is_superseded(before.entry(loss.key), judge)):
             yield loss
