@@ -29,7 +29,9 @@ def main() -> None:
     log_to_stderr()
     with socket.socket(fileno=0) as server, suppress(BatonError, ConnectionError):
         inbox = _Inbox(server)
-        [setup] = inbox.take(1)
+        setup = next(iter(inbox.take(1)), None)
+        if setup is None:  # the server has ended already
+            return
         site = Site(setup.options, may_create=setup.may_create, is_guarded=setup.is_guarded)
         due = _Due()
         site.store.tidied_by = due.set

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,6 +18,7 @@ from waiting import until
 
 from baton_git.core.names import Namespace
 from baton_git.git.store import Store
+from baton_git.interfaces.http.writer_processes import PROGRAM
 from baton_git.namespace.branch import Branch
 
 WRITE = "/v1/baton/write"
@@ -137,6 +141,15 @@ def test_large_documents_and_documents_for_the_same_namespace_are_both_written(b
     state = Branch(busy.site.store, Namespace("mixed")).read().state
     assert len(state.ids("follow_up") | state.ids("follow_up", archived=True)) == 100
     assert state.ids("open_loop") | state.ids("open_loop", archived=True) >= {f"OL-{n}" for n in range(6)}
+
+
+def test_a_process_without_a_server_ends_at_once(capfd):
+    ours, theirs = socket.socketpair()
+    ours.close()
+    with theirs:
+        done = subprocess.run([sys.executable, "-m", PROGRAM], stdin=theirs.fileno(), timeout=60)
+    assert done.returncode == 0
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_namespace_whose_ref_is_locked_does_not_hold_up_the_others(busy):
