@@ -328,7 +328,9 @@ class Branch:
         return self._refuse_missing(text)
 
     def _refuse_missing(self, text: str) -> NoReturn:
-        raise NotFound("revision", text, hint="to list the revisions: baton log")
+        is_incomplete = bool(self.store.boundary.of(self.ref))
+        rest = "; older ones are not here yet: baton sync fetches them" if is_incomplete else ""
+        raise NotFound("revision", text, hint=f"to list the revisions: baton log{rest}")
 
     def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:
         if match := _BACK.fullmatch(text):

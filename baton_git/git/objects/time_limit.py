@@ -39,4 +39,4 @@ class TimeLimit(threading.local):
         """Raise Rejected if the time limit has passed."""
         if time.monotonic() > self.end:
             hint = "allow it more time: baton sync --timeout SECONDS"
-            raise Rejected(f"{self.what} exceeds the time limit", hint=hint, for_now=True)
+            raise Rejected(f"{self.what} exceeds the time limit", hint=hint, for_now=True, is_for_sync=True)

@@ -128,7 +128,9 @@ def remote_error(name: str, text: str) -> RemoteError:
 def timeout_error(name: str, seconds: float) -> Unreachable:
     """Return the error for a remote that did not answer within `seconds`."""
     hint = "check the network and the server; if the server is only slow, allow more time"
-    return Unreachable(f"{name}: no answer within {round(seconds, 1):g} s", hint=hint, remote=name, seconds=seconds)
+    return Unreachable(
+        f"{name}: no answer within {round(seconds, 1):g} s", hint=hint, remote=name, seconds=seconds, is_slow=True
+    )
 
 
 def _core(line: str) -> str:

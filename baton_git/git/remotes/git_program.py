@@ -17,7 +17,7 @@ from baton_git.git.remotes.child_process import ChildResult
 from baton_git.git.remotes.error_messages import mask_logins, remote_error, timeout_error
 from baton_git.git.remotes.git_command import Progress, RemoteGit
 from baton_git.git.remotes.quarantine import SETTINGS, FetchLimits, Quarantine, SizeWatch
-from baton_git.git.remotes.remote import Push, PushAccepted, PushOutcome
+from baton_git.git.remotes.remote import Depth, Push, PushAccepted, PushOutcome
 from baton_git.git.remotes.ssh import SshSettings
 from baton_git.git.store import Repository, Store
 
@@ -33,6 +33,7 @@ _PUSH: Final = (
 )  # fmt: skip
 _MISSING = re.compile(r"^fatal: couldn't find remote ref (\S+)$", re.MULTILINE)
 _TOO_LARGE = re.compile(r"attempting to allocate (\d+) over limit (\d+)")
+_NO_DEPTH = re.compile(r"shallow|--deepen|--depth")
 _MOVED = re.compile(r"^ [ =*+t-] .* -> (\S+)", re.MULTILINE)
 _PUSHED = re.compile(r"^([ *=+!-])\t[^\t:]*:([^\t]+)\t(.*)$", re.MULTILINE)
 _REASON = re.compile(r"\[(?P<who>[a-z ]+)\](?: \((?P<why>.*)\))?$")
@@ -59,7 +60,13 @@ class GitProgram:
 
     @contextmanager
     def fetch(
-        self, wants: Mapping[str, str], *, seconds: float, limits: FetchLimits, everything: bool = False
+        self,
+        wants: Mapping[str, str],
+        *,
+        seconds: float,
+        limits: FetchLimits,
+        everything: bool = False,
+        depth: Depth | None = None,
     ) -> Iterator[Quarantine]:
         """See `Remote.fetch`."""
         refspecs.check(wants)
@@ -73,13 +80,16 @@ class GitProgram:
             seconds = max(0.0, deadline - time.monotonic())
         with quarantine(self._git, known, limits.environment, hide_objects=fetches_all) as git:
             objects = cast(Path, git.view) / "objects"
-            fetched = self._fetch_refs(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
+            before = _read_shallow(objects)
+            watch = SizeWatch(objects, limits.total_bytes)
+            fetched = self._fetch_refs(git, wants, seconds, watch, depth) if wants else {}
             with Store(Repository(objects.parent, objects.parent, None)) as temporary:
                 tips = {remote: tip for remote, local in fetched.items() if (tip := temporary.tip(local)) is not None}
             refs = {remote: fetched[remote] for remote in tips} | {remote: local for remote, (local, _) in same.items()}
             tips |= {remote: tip for remote, (_, tip) in same.items()}
             announced = frozenset((*known.values(), *(tip for _, tip in same.values())))
-            yield Quarantine(tips, refs, objects, announced, git, has_everything=fetches_all)
+            after = _read_shallow(objects)
+            yield Quarantine(tips, refs, objects, announced, git, fetches_all, after - before, after)
 
     @contextmanager
     def fetch_objects(self, oids: Sequence[Oid], *, seconds: float, limits: FetchLimits) -> Iterator[Path]:
@@ -129,12 +139,18 @@ class GitProgram:
         tips = {ref: parse_oid(name) for name, _, ref in lines}
         return {remote: tips[remote] for remote in refspecs.matches(wants, tips)}
 
-    def _fetch_refs(self, git: RemoteGit, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
+    def _fetch_refs(
+        self, git: RemoteGit, wants: Mapping[str, str], seconds: float, watch: SizeWatch, depth: Depth | None
+    ) -> dict[str, str]:
         """Fetch the refs that exist on the remote; return a mapping of remote ref to local ref."""
         deadline = time.monotonic() + seconds
         remaining = dict(wants)
         while remaining:
-            done = self._run(git, (*_FETCH, *self._verbosity()), _refspecs(remaining), seconds, deadline, watch)
+            options = (*_FETCH, *self._verbosity(), *([depth.option] if depth is not None else []))
+            done = self._run(git, options, _refspecs(remaining), seconds, deadline, watch)
+            if done.code != 0 and depth is not None and _NO_DEPTH.search(done.err):
+                depth = None  # the server or the transport (dumb HTTP) has no shallow fetch
+                continue
             missing = _MISSING.search(done.err)
             if done.code == 0:
                 return _fetched_refs(remaining, done.err)
@@ -204,6 +220,14 @@ def _check_size(name: str, printed: str) -> None:
             f"{name}: an object of {int(match[1]):,} bytes, the limit is {int(match[2]):,}",
             hint="nothing was fetched; ask the person who pushed it to remove that file",
         )
+
+
+def _read_shallow(objects: Path) -> frozenset[Oid]:
+    """Return the boundary commits in the temporary git directory with this object folder."""
+    try:
+        return frozenset(map(parse_oid, (objects.parent / "shallow").read_text(encoding="ascii").split()))
+    except FileNotFoundError:
+        return frozenset()
 
 
 def _known_tips(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:

@@ -84,6 +84,8 @@ class Quarantine:
         refs: the private local ref to move later, by remote ref.
         objects: the object directory with the new objects.
         known: local commits that were announced to the server, which did not send their histories.
+        boundary: the fetched commits whose parents were left out, because of a depth.
+        shallow: all commits whose parents are neither here nor in the repository.
         has_everything: whether the server sent all objects, also those that are in the repository.
     """
 
@@ -93,6 +95,12 @@ class Quarantine:
     known: frozenset[Oid]
     git: RemoteGit = field(repr=False)
     has_everything: bool = False
+    boundary: frozenset[Oid] = frozenset()
+    shallow: frozenset[Oid] = frozenset()
+
+    @property
+    def fetched_packs(self) -> list[Path]:
+        return sorted((self.objects / "pack").glob("pack-*.pack"))
 
     def packs(self, tips: Iterable[Oid], seconds: float) -> list[Path]:
         """Return packs (each with an index) with all objects reachable from `tips` but not from `known`.
@@ -106,7 +114,7 @@ class Quarantine:
         wanted = set(tips) - self.known
         if not wanted:
             return []
-        fetched = sorted((self.objects / "pack").glob("pack-*.pack"))
+        fetched = self.fetched_packs
         loose = any(len(folder.name) == 2 for folder in self.objects.iterdir())
         if fetched and not loose and wanted >= set(self.tips.values()) - self.known:
             return fetched

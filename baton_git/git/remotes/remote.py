@@ -12,6 +12,17 @@ from baton_git.git.remotes.quarantine import FetchLimits, Quarantine
 from baton_git.git.store import ObjectDraft
 
 
+class Depth(NamedTuple):
+    """A number of generations of commits: from the tip, or (`is_relative`) beyond the present boundary."""
+
+    generations: int
+    is_relative: bool = False
+
+    @property
+    def option(self) -> str:
+        return f"--{'deepen' if self.is_relative else 'depth'}={self.generations}"
+
+
 class Push(NamedTuple):
     """A request to move `ref` of the remote from `expected` (None: it must not exist) to `new` (None: delete it).
 
@@ -59,7 +70,13 @@ class Remote(Protocol):
     def name(self) -> str: ...
 
     def fetch(
-        self, wants: Mapping[str, str], *, seconds: float, limits: FetchLimits, everything: bool = False
+        self,
+        wants: Mapping[str, str],
+        *,
+        seconds: float,
+        limits: FetchLimits,
+        everything: bool = False,
+        depth: Depth | None = None,
     ) -> AbstractContextManager[Quarantine]:
         """Fetch branches into a quarantine, which is deleted at the end of the `with` block. No local ref changes.
 
@@ -67,6 +84,7 @@ class Remote(Protocol):
             wants: private local ref by full name of the remote ref; both may have one `*`. Refs that do not exist on
                 the remote are ignored.
             everything: also fetch objects that exist locally, because they may be damaged.
+            depth: how much of the history to fetch; None for all of it. A server that cannot limit it sends all.
 
         Raises:
             Unreachable: the remote did not respond, the connection broke, or more than `seconds` passed.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from itertools import islice
@@ -13,11 +13,10 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from baton_git.core.errors import BatonError, Busy, Corrupt, StoreError
+from baton_git.core.errors import BatonError, Busy, StoreError
 from baton_git.core.names import Oid
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.git.files import durable_files
-from baton_git.git.files.atomic_files import advise_access
 from baton_git.git.files.ref_locks import Ticket, hold_flock, local_name
 from baton_git.git.objects.headers import Header, read_headers
 from baton_git.git.objects.pack_adoption import adopt_pack
@@ -29,7 +28,7 @@ from baton_git.git.refs import reflog
 from baton_git.git.refs.kept_refs import KeptRefs, OpenKeptRef
 from baton_git.git.refs.reflog import ReflogEntry
 from baton_git.git.refs.refs import RefMove, Refs, Swap
-from baton_git.git.store import ancestry, history
+from baton_git.git.store import ancestry, boundary, history
 from baton_git.git.store.checkouts import find_checkout
 from baton_git.git.store.draft import ObjectDraft, open_view
 from baton_git.git.store.folder import Folder
@@ -62,10 +61,17 @@ class Store:
 
     `locks.wait` is the longest wait for a held `<ref>.lock`, `locks.stale_after` the age at which a lock without a
     known owner is removed, both in seconds. `more_objects` are additional object folders to read from, such as the
-    quarantine of a push. `objects` reads objects, `ref_files` reads and moves refs, and `housekeeping` merges packs.
+    quarantine of a push, and `boundary_there` is the boundary of the history with these objects. `objects` reads
+    objects, `ref_files` reads and moves refs, and `housekeeping` merges packs.
     """
 
-    def __init__(self, repository: Repository, *, more_objects: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        more_objects: Sequence[Path] = (),
+        boundary_there: boundary.Boundary | None = None,
+    ) -> None:
         form = repository.object_format
         self.repository = repository
         self.housekeeping = Housekeeping(repository, form)
@@ -80,6 +86,9 @@ class Store:
         outside of a request, because a merge takes 40 to 80 ms of CPU time."""
         self._lock = Lock()
         self._is_swept = False
+        self._boundary_there = boundary_there
+        self._boundary = boundary.Boundary()
+        self._boundary_read: boundary.Signature | None = None
         self._groups: WeakValueDictionary[str, CommitGroup[Any]] = WeakValueDictionary()
 
     def __enter__(self) -> Self:
@@ -101,6 +110,7 @@ class Store:
             Corrupt: the value is not an object id; the hint has the last good value and the command to restore it.
             StoreError: the ref cannot be read.
         """
+        self._notice_boundary()
         return self.ref_files.tip(ref)
 
     def refs(self, prefix: str) -> dict[str, Oid]:
@@ -120,7 +130,7 @@ class Store:
         return self.ref_files.folders(prefix)
 
     def commit(self, oid: Oid) -> CommitInfo:
-        """Return a commit. At the boundary of a shallow clone a commit has no parents, as in git.
+        """Return a commit. At the boundary of an incomplete history a commit has no parents, as in git.
 
         Raises:
             Corrupt: the object is missing, damaged, or not a commit.
@@ -130,7 +140,8 @@ class Store:
         if commit is None:
             data = self.objects.read(oid, COMMIT)
             commit = decode_commit(oid, data)
-            commit = commit._replace(parents=()) if oid in self._shallow else commit
+            if self.boundary.has(oid):
+                commit = commit._replace(parents=())
             self.memory.put(("commit", oid), commit, 2 * len(data))
         return commit
 
@@ -459,28 +470,44 @@ class Store:
         bare = self.repository.work_tree is None
         return reflog.is_logged(self.ref_files.log_file(ref), ref, self._log_setting, bare=bare)
 
-    @cached_property
-    def _shallow(self) -> frozenset[str]:
-        """The boundary commits of a shallow clone, whose parents were not fetched; read once.
+    @property
+    def boundary(self) -> boundary.Boundary:
+        """The boundary of the history: that of a shallow clone, and baton's own.
+
+        It is read again by `tip` if it has changed since.
 
         Raises:
             Corrupt: the `shallow` file is not text.
-            StoreError: the file cannot be read.
+            StoreError: a file cannot be read.
         """
-        file = self.repository.common_dir / "shallow"
-        try:
-            return frozenset(file.read_text(encoding="ascii").split())
-        except FileNotFoundError:
-            return frozenset()
-        except OSError as error:
-            raise StoreError(f"cannot read {file}: {error.strerror}", hint=advise_access(file, error)) from error
-        except ValueError as error:
-            raise Corrupt(str(file), "is not a list of commits", hint="run `git fsck`") from error
+        if self._boundary_there is not None:
+            return self._boundary_there
+        if self._boundary_read is None:
+            self._boundary_read = boundary.sign(self.repository.common_dir)
+            self._boundary = boundary.read(self.repository.common_dir)
+        return self._boundary
+
+    def _notice_boundary(self) -> None:
+        """Forget what was derived from the history if its boundary has changed."""
+        if self._boundary_read is not None and self._boundary_read != boundary.sign(self.repository.common_dir):
+            self._boundary_read = None
+            self.memory.forget(lambda _: True)
+
+    def change_boundary(
+        self, ref: str, *, missing: Collection[Oid] = (), unread: Collection[Oid] = (), gone: Collection[Oid] = ()
+    ) -> None:
+        """Add commits to the boundary of a branch and remove others; see `boundary.change`.
+
+        Raises:
+            Busy, WriteFailed: under the same conditions as `boundary.change`.
+        """
+        boundary.change(self.repository.common_dir, ref, missing=missing, unread=unread, gone=gone)
+        self._notice_boundary()
 
     @property
     def is_shallow(self) -> bool:
-        """Whether the repository is a shallow clone."""
-        return bool(self._shallow)
+        """Whether the repository is a shallow clone of the user's. Baton's own boundary does not count."""
+        return self.boundary.is_shallow
 
     @cached_property
     def _log_setting(self) -> str | None:

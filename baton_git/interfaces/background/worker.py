@@ -41,7 +41,10 @@ _POLL = 2.0
 """Seconds after which a waiting worker looks for new requests."""
 _NICE = 5
 
-TASKS: Mapping[str, str] = {"send": "baton_git.interfaces.background.sending"}
+TASKS: Mapping[str, str] = {
+    "receive": "baton_git.interfaces.background.missing_history",
+    "send": "baton_git.interfaces.background.sending",
+}
 """The module of each task, by its name."""
 LOG = "background.log"
 MAX_LOG_BYTES, MAX_LINE = 64 * 1024, 2000

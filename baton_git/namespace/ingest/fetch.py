@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Oid
-from baton_git.git.remotes import FetchLimits, Quarantine, Remote
+from baton_git.git.remotes import Depth, FetchLimits, Quarantine, Remote
 from baton_git.git.remotes.refspecs import matches
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import SYNC, Budget
@@ -49,6 +49,7 @@ def fetch_and_check(
     store: Store, remote: Remote, wants: Mapping[str, str], *, seconds: float, budget: Budget = SYNC,
     retry: bool = True, everything: bool = False, purged: Collection[Oid] = (),
     met: Callable[[str], bool] | None = None,
+    depth: Depth | None = None,
 ) -> FetchResult:  # fmt: skip
     """Fetch branches of a remote and accept those within the budget.
 
@@ -60,6 +61,7 @@ def fetch_and_check(
         purged: commits that must not come back; a tip that is one of them is not fetched at all.
         met: tells whether this machine met a ref of a trusted remote before; all others have what the remote had before
             that, which is no reason to refuse them. None if the remote is not trusted so far.
+        depth: how much of the history of a single branch to fetch; None for all of it.
 
     Raises:
         Rejected: the received data exceeded the limits before it could be assigned to a ref.
@@ -80,13 +82,18 @@ def fetch_and_check(
             return FetchResult({}, rejected, refused)
     limits = FetchLimits(budget.total_bytes, budget.object_bytes)
     try:
-        with remote.fetch(wants, seconds=deadline.seconds_left, limits=limits, everything=everything) as quarantine:
+        more = {} if depth is None else {"depth": depth}
+        with remote.fetch(
+            wants, seconds=deadline.seconds_left, limits=limits, everything=everything, **more
+        ) as quarantine:
             rejections = _check_quarantine(store, quarantine, budget, deadline, met)
             sound = {ref: tip for ref, tip in quarantine.tips.items() if ref not in rejections}
             refused |= _find_purged(store, quarantine, sound, purged)
             accepted = {ref: tip for ref, tip in sound.items() if ref not in refused}
             packs = quarantine.packs(accepted.values(), max(1.0, deadline.seconds_left))
             with store.adopt_packs(packs):
+                if quarantine.boundary and accepted:
+                    store.change_boundary(next(iter(accepted)), missing=quarantine.boundary)
                 for ref, tip in accepted.items():
                     store.move(quarantine.refs[ref], tip)
     except Rejected as error:
@@ -106,6 +113,51 @@ def _name_command(error: Rejected, budget: Budget) -> Rejected:
     return budget.refuse(str(error), "total_bytes", budget.total_bytes * 2)  # git was stopped: the size is unknown
 
 
+def fetch_older(
+    store: Store,
+    remote: Remote,
+    ref: str,
+    incoming: str,
+    record: Callable[[Collection[Oid]], None],
+    *,
+    seconds: float,
+    budget: Budget,
+    generations: int,
+) -> None:
+    """Fetch the next part of a history that ends at a boundary, and move the boundary back.
+
+    Args:
+        record: called with the new commits before they become visible.
+
+    Raises:
+        Rejected: the older commits do not pass the checks; nothing changed.
+        Unreachable, AccessDenied, RemoteError: under the same conditions as `Remote.fetch`.
+        Busy, StoreError: the packs or the boundary cannot be written.
+    """
+    deadline = IngestDeadline.after(seconds)
+    limits = FetchLimits(budget.total_bytes, budget.object_bytes)
+    depth = Depth(generations, is_relative=True)
+    with remote.fetch({ref: incoming}, seconds=seconds, limits=limits, depth=depth) as quarantine:
+        reached = [end for end in store.boundary.of(ref) if end not in quarantine.shallow]
+        with _extend(store, quarantine) as extended:
+            parents = sorted({parent for end in reached for parent in extended.commit(end).parents})
+            tips = {f"{ref} before {parent[:8]}": parent for parent in parents}
+            before = Before(first=tips.keys())
+            checks = deadline.at_most(budget.seconds)
+            for rejection in find_rejections(extended, quarantine.objects, tips, budget, checks, before).values():
+                raise rejection
+            new = dict.fromkeys(info.oid for parent in parents for info in extended.log(parent))
+        with store.adopt_packs(quarantine.fetched_packs):
+            record(new)
+            store.change_boundary(ref, missing=quarantine.boundary, gone=reached)
+
+
+def _extend(store: Store, quarantine: Quarantine) -> Store:
+    """Return a store that also reads the objects in a quarantine."""
+    there = store.boundary.within(quarantine.shallow)
+    return Store(store.repository, more_objects=(quarantine.objects,), boundary_there=there)
+
+
 def _find_purged(
     store: Store, quarantine: Quarantine, tips: Mapping[str, Oid], purged: Collection[Oid]
 ) -> dict[str, PurgedTip]:
@@ -113,7 +165,7 @@ def _find_purged(
     if not purged:
         return {}
     found = {}
-    with Store(store.repository, more_objects=(quarantine.objects,)) as extended:
+    with _extend(store, quarantine) as extended:
         for ref, tip in tips.items():
             history = [info.oid for info in extended.log(tip)]
             number = sum(commit in purged for commit in history)
@@ -151,7 +203,7 @@ def _check_quarantine(
     }
     first = set() if met is None else {ref for ref in quarantine.tips if not met(ref)}
     before = Before(accepted, first, store if quarantine.has_everything else None)
-    with Store(store.repository, more_objects=(quarantine.objects,)) as extended:
+    with _extend(store, quarantine) as extended:
         checks = deadline.at_most(budget.seconds)
         return find_rejections(extended, quarantine.objects, quarantine.tips, budget, checks, before)
 

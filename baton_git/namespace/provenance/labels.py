@@ -189,7 +189,7 @@ def load_marks(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
     cached: ProvenanceMarks | None = store.memory.get(("marks", commit))
     if cached is not None:
         return cached
-    snapshots = MarkSnapshots(store.repository.common_dir, history.namespace.component)
+    snapshots = MarkSnapshots(store.repository.common_dir, history.namespace.component, store.boundary.digest)
 
     def load_known(name: Oid) -> ProvenanceMarks | None:
         return store.memory.get(("marks", name)) or snapshots.load(name)

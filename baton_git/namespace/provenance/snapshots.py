@@ -1,5 +1,7 @@
 """Cache of provenance marks on disk: `<common dir>/baton/provenance/labels/<namespace>/<visited>-<commit>.json`.
 
+While a part of the history is missing, `labels` is `labels-at-<digest of the boundary>`, because marks depend on it.
+
 `<visited>` grows with each snapshot. Any file may be deleted. The distance between snapshots doubles with their age.
 Therefore a merge base is never much farther from the next older snapshot than from the tip.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +20,7 @@ from baton_git.git.files import durable_files
 from baton_git.namespace.provenance.marks import ProvenanceMarks, as_data, from_data
 
 _VERSION = 4
+_PARTIAL = "labels-at-"
 _MODE = 0o600
 
 
@@ -34,8 +38,11 @@ class _File(NamedTuple):
 class MarkSnapshots:
     """The snapshots of the marks of one namespace."""
 
-    def __init__(self, common_dir: Path, component: str) -> None:
-        self._folder = common_dir / "baton" / "provenance" / "labels" / component
+    def __init__(self, common_dir: Path, component: str, boundary: str = "") -> None:
+        top = common_dir / "baton" / "provenance"
+        for outdated in () if boundary else top.glob(f"{_PARTIAL}*"):
+            shutil.rmtree(outdated, ignore_errors=True)
+        self._folder = top / (f"{_PARTIAL}{boundary}" if boundary else "labels") / component
         self._files = {file.commit: file for file in self._list_files()}
 
     def load(self, commit: Oid) -> ProvenanceMarks | None:

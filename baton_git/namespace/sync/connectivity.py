@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from baton_git.core.errors import Corrupt
+from baton_git.core.kinds import ARCHIVE
 from baton_git.core.names import Oid
 from baton_git.git.store import Folder, Store
+
+MOST_READ: Final = 2_000
+"""Maximum number of files that are read. Of more files than these it is only checked that they exist; `baton doctor`
+reads them all."""
 
 
 def find_first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corrupt | None:
     """Return the error of the first missing or unreadable object of a commit's tree; None if it is complete.
 
     Args:
-        thorough: read every blob; otherwise only check that it exists.
+        thorough: read the files, the archive last; otherwise only check that they exist.
     """
     if tip is None:
         return None
     try:
-        for folder, name, oid in _files(store.folder(store.commit(tip).tree).stored()):
-            if thorough:
+        for number, (folder, name, oid) in enumerate(_files(store.folder(store.commit(tip).tree).stored())):
+            if thorough and number < MOST_READ:
                 folder.read(name)
             if not store.is_stored(oid):
                 return Corrupt(f"{folder.path}/{name}", f"object {oid} is missing")
@@ -29,7 +35,7 @@ def find_first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corru
 
 
 def _files(folder: Folder) -> Iterator[tuple[Folder, str, Oid]]:
-    for name, entry in folder.entries().items():
+    for name, entry in sorted(folder.entries().items(), key=lambda item: item[0] == ARCHIVE):
         if entry.is_folder:
             yield from _files(folder.folder(name))
         else:

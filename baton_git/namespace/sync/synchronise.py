@@ -9,16 +9,16 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
 from baton_git.core.diff import RecordChange
-from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
+from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, StoreError, Unreachable, Unsettled
 from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
-from baton_git.git.remotes import Push, PushAccepted, PushOutcome, PushOvertaken, PushRefused, Remote
+from baton_git.git.remotes import Depth, Push, PushAccepted, PushOutcome, PushOvertaken, PushRefused, Remote
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.file_modes import describe_merged_modes
@@ -54,6 +54,13 @@ from baton_git.namespace.sync.lanes import (
     store_folded,
     wanted_lanes,
 )
+from baton_git.namespace.sync.older_history import (
+    NEWEST,
+    begin_at_newest,
+    complete_history,
+    describe_boundary,
+    refuse_unrelated,
+)
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.removed_and_renamed import find_shared_ids, list_removed
 from baton_git.namespace.sync.tracking_refs import (
@@ -86,6 +93,7 @@ class SyncOutcome:
         renamed: the new ids of records whose id was taken, by old id.
         problems: unreadable records and changed immutable fields, described for people.
         notes: other messages for people.
+        is_incomplete: whether older history is not here yet.
         checked_out_at: a work tree that has the branch checked out; `git status` there shows the changes of the new
             commits as undone.
         changes: of a dry run, the changes that the sync would make here.
@@ -103,6 +111,7 @@ class SyncOutcome:
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     checked_out_at: str | None = None
+    is_incomplete: bool = False
     changes: tuple[RecordChange, ...] = ()
     error: BatonError | None = None
 
@@ -171,6 +180,7 @@ class SyncOptions:
         receive_only: push nothing.
         existing_only: push only to branches that the remote has.
         budget: the limits for fetched data.
+        completes: also fetch the older history that is missing here.
         retry: fetch commits again that were rejected before, and read every file of the newest local revision to find
             damage.
         attempts: maximum number of attempts if somebody else pushes first.
@@ -182,6 +192,7 @@ class SyncOptions:
     receive_only: bool = False
     existing_only: bool = False
     budget: Budget = SYNC
+    completes: bool = True
     retry: bool = True
     attempts: int = ATTEMPTS
 
@@ -251,20 +262,55 @@ class _Sync:
         """Return what the remote has; None if the time was up before, but earlier attempts were successful."""
         more = attempt == 0 and self.options.everything
         wants = _wants(self.jobs, self.name, more=more)
-        if self.terms.lanes:
+        depth = self._depth()
+        if self.terms.lanes and depth is None:
             wants |= wanted_lanes([job.branch for job in self.jobs], self.name, everything=more)
         try:
             fetched = fetch_and_check(
                 self.jobs[0].branch.store, self.remote, wants, seconds=_seconds_left(self.end),
                 budget=self.options.budget, retry=self.options.retry, everything=everything, purged=self.purged,
-                met=_find_met(self.jobs) if self.terms.policy == "auto" else None,
+                met=_find_met(self.jobs) if self.terms.policy == "auto" else None, depth=depth,
             )  # fmt: skip
         except Unreachable:
             if attempt == 0:
                 raise
             return None
+        if self._is_first_meeting:
+            [job] = self.jobs
+            tip = fetched.tips.get(job.branch.ref)
+            if tip is not None and job.branch.tip() is None and not job.branch.store.boundary.of(job.branch.ref):
+                begin_at_newest(job.branch, tip)
         is_cut = any(error.data.get("for_now") for error in fetched.rejected.values())
         return None if attempt and is_cut else fetched
+
+    @property
+    def _is_first_meeting(self) -> bool:
+        """Whether this sync is about one branch that this machine never saw on a remote that the user trusts."""
+        if self.terms.policy != "auto" or self.options.everything or self.options.dry_run or len(self.jobs) != 1:
+            return False
+        [job] = self.jobs
+        return job.branch.store.tip(job.refs.seen) is None
+
+    def _depth(self) -> Depth | None:
+        """Return how much of the history to fetch; None for what is missing of it."""
+        if not self._is_first_meeting or self.jobs[0].branch.store.repository.is_partial:
+            return None
+        branch = self.jobs[0].branch
+        with suppress(StoreError):  # an address is no part of a ref
+            if branch.store.tip(f"refs/remotes/{self.name}/{branch.ref.removeprefix('refs/heads/')}") is not None:
+                return None  # git has fetched the history
+        return NEWEST
+
+    def _complete(self, job: _Job) -> _Job:
+        """Fetch the older history that is missing, unless this sync must be quick; say what is left."""
+        left = describe_boundary(job.branch)
+        if left and self.options.completes:
+            left = complete_history(
+                job.branch, self.remote, job.refs.incoming, self.terms, self.options.budget, self.end
+            )
+        notes = (*job.outcome.notes, *([left] if left else []))
+        is_incomplete = bool(job.branch.store.boundary.of(job.branch.ref))
+        return job._replace(outcome=replace(job.outcome, notes=notes, is_incomplete=is_incomplete))
 
     def _limit_reads(self) -> AbstractContextManager[None]:
         """Limit the time for the local work, which may take a moment longer than the network traffic."""
@@ -339,7 +385,7 @@ class _Sync:
             else:
                 left = self.integrate(job)
                 jobs.append(left._replace(outcome=replace(left.outcome, error=left.outcome.error or busy)))
-        return [_finish_job(job) for job in jobs]
+        return [_finish_job(self._complete(job)) for job in jobs]
 
     def integrate(self, job: _Job, *, is_sent: bool = False) -> _Job:
         """Move the local branch to what was received or sent, if it is still behind. An error is put in the outcome."""
@@ -375,6 +421,7 @@ class _Sync:
             return job._replace(outcome=replace(job.outcome, error=rejected))
         try:
             theirs = fetched.tips.get(job.branch.ref)
+            self._check_related(job, theirs)
             job = self._fold_lanes(job, theirs)
             with job.expose():
                 newest = theirs if job.folded is None else job.folded.commit
@@ -392,9 +439,19 @@ class _Sync:
         if job.lanes is None or theirs is None:
             return job
         store, now = job.branch.store, self.stamp.seconds if self.options.receive_only else None
-        folded = None if job.skips_lanes else fold_lanes(store, theirs, job.lanes, job.branch.tip(), now=now)
+        skips = job.skips_lanes or store.boundary.of(job.branch.ref)  # lanes may begin in what is not here yet
+        folded = None if skips else fold_lanes(store, theirs, job.lanes, job.branch.tip(), now=now)
         notes = (*job.outcome.notes, *job.lanes.notes, *(folded.notes if folded is not None else ()))
         return job._replace(folded=folded, outcome=replace(job.outcome, notes=tuple(dict.fromkeys(notes))))
+
+    def _check_related(self, job: _Job, theirs: Oid | None) -> None:
+        """Raise Rejected if a merge needs older history that is not here; fetch it first if there is time."""
+        local = job.branch.tip()
+        if local is None or theirs is None or not job.branch.store.boundary.of(job.branch.ref):
+            return
+        if self.options.completes and not job.branch.store.merge_bases(local, theirs):
+            complete_history(job.branch, self.remote, job.refs.incoming, self.terms, self.options.budget, self.end)
+        refuse_unrelated(job.branch, local, theirs)
 
     def _carry_out(self, job: _Job, theirs: Oid | None) -> _Job:
         branch, store, terms, dry_run = job.branch, job.branch.store, self.terms, self.options.dry_run

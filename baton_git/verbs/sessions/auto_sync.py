@@ -16,6 +16,7 @@ from baton_git.namespace.remote_selection import (
 )
 from baton_git.namespace.sync.sharing_state import SharingState
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sharing.missing_history import receive_in_background
 from baton_git.verbs.sharing.sending import TASK, find_sending_remote, may_pass
 
 if TYPE_CHECKING:
@@ -77,9 +78,11 @@ def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only:
         from baton_git.namespace.sync.synchronise import SyncOptions
         from baton_git.verbs.sharing.sync import describe_sync, sync  # slow to load; many repositories have no remote
 
-        options = SyncOptions(seconds, receive_only=receive_only, budget=BOOT, retry=False)
+        options = SyncOptions(seconds, receive_only=receive_only, budget=BOOT, completes=False, retry=False)
         done = sync(ws, now, name, options)
         lines = [*describe_sync(done, waiting=not receive_only), *_list_other_namespaces(ws)]
+        if done.is_behind and receive_in_background(ws):
+            lines.append("what is missing here is fetched in the background")
         conflicts, is_left = done.conflicts, bool(done.offline) or any(map(_is_left, done.outcomes))
     except (BatonError, OSError) as error:
         hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""

@@ -40,6 +40,7 @@ class Synced:
 
     Attributes:
         offline: why the remote could not be reached; the next sync sends the pending commits.
+        is_slow: whether it did not answer in time, so that it may answer later.
         waiting: by namespace, a line about the commits that wait for a review.
         first: by namespace, a line about what its first push to this remote sent, or would send.
     """
@@ -49,6 +50,15 @@ class Synced:
     offline: str | None = None
     waiting: Mapping[str, str] = field(default_factory=dict)
     first: Mapping[str, str] = field(default_factory=dict)
+    is_slow: bool = False
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a sync with more time would receive more."""
+        return self.is_slow or any(
+            outcome.is_incomplete or (outcome.error is not None and outcome.error.data.get("is_for_sync", False))
+            for outcome in self.outcomes
+        )
 
     @property
     def errors(self) -> list[BatonError]:
@@ -158,7 +168,7 @@ def sync(
     except Unreachable as error:
         offline = [_make_offline_outcome(branch, name) for branch in branches]
         _remember(ws, now, name, [replace(outcome, error=error) for outcome in offline], options)
-        return Synced(mask_logins(name), tuple(offline), str(error))
+        return Synced(mask_logins(name), tuple(offline), str(error), is_slow=error.data.get("is_slow", False))
     except BatonError as error:
         failed = [SyncOutcome(str(branch.namespace), error=error) for branch in branches]
         _remember(ws, now, name, failed, options)

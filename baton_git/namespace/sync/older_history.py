@@ -1,0 +1,136 @@
+"""The newest part of a long history first: where it ends for now, and how the older part follows.
+
+When this machine first meets a branch that a trusted remote has, it takes the newest commits, so that a session starts
+with the whole state at once. The older commits follow in parts, each of which is checked and stored before the next one
+is fetched; a process that is killed loses only the part at hand. Until then every record at the boundary counts as
+received from the remote, which is the least that is known of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import Final
+
+from baton_git.core.errors import BatonError, Rejected
+from baton_git.core.names import Oid
+from baton_git.core.times import iso
+from baton_git.git.objects.values import decode_commit
+from baton_git.git.remotes import Depth, Remote
+from baton_git.git.store import Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.ingest.budget import Budget
+from baton_git.namespace.ingest.fetch import fetch_older
+from baton_git.namespace.provenance.labels import load_marks
+from baton_git.namespace.sync.policy import Terms
+
+NEWEST: Final = Depth(500)
+"""How much is taken at the first meeting."""
+_PART: Final = 5_000
+"""Generations of commits in one part of the older history."""
+_LEAST_SECONDS: Final = 0.5
+
+
+def describe_boundary(branch: Branch) -> str:
+    """Return a line about the part of the history that is not here yet; empty if all of it is."""
+    ends = [end for end in branch.store.boundary.of(branch.ref) if branch.store.is_stored(end)]
+    if not ends:
+        return ""
+    oldest = min(branch.load_entry(end).time for end in ends)
+    return (
+        f"the history before {iso(oldest)[:10]} is not here yet, so log, undo and recall reach no further "
+        "(baton sync fetches it)"
+    )
+
+
+def begin_at_newest(branch: Branch, tip: Oid) -> None:
+    """Let the history of a branch that git has fetched end at its newest commits, until the older ones are recorded."""
+    store = branch.store
+    ends = _find_generation(store, tip, NEWEST.generations)
+    if ends:
+        store.change_boundary(branch.ref, unread=ends)
+
+
+def _find_generation(store: Store, tip: Oid, number: int) -> set[Oid]:
+    """Return the commits with parents that are this many generations below the tip, as for `git fetch --depth`."""
+    level, seen = {tip}, {tip}
+    for _ in range(number - 1):
+        level = {parent for commit in level for parent in store.commit(commit).parents} - seen
+        seen |= level
+        if not level:
+            return set()
+    return {commit for commit in level if store.commit(commit).parents}
+
+
+def refuse_unrelated(branch: Branch, local: Oid, theirs: Oid) -> None:
+    """Check that a merge knows where two histories parted.
+
+    Raises:
+        Rejected: they meet in the part of the history that is not here yet.
+    """
+    store = branch.store
+    if store.boundary.of(branch.ref) and not store.merge_bases(local, theirs):
+        raise Rejected(
+            "the commits of the remote are here, but not yet the history in which they meet those of this machine",
+            hint="run baton sync, which fetches it",
+            for_now=True,
+            is_for_sync=True,
+        )
+
+
+def complete_history(branch: Branch, remote: Remote, incoming: str, terms: Terms, budget: Budget, end: float) -> str:
+    """Fetch and record the older history until it is complete or the time is up; return what is left to say about it.
+
+    Args:
+        incoming: the private ref of the remote branch.
+        end: monotonic time.
+    """
+    if not branch.store.boundary.of(branch.ref):
+        return ""
+    try:
+        while (left := end - time.monotonic()) > _LEAST_SECONDS and _complete_part(
+            branch, remote, incoming, terms, budget, left
+        ):
+            pass
+        if not branch.store.boundary.of(branch.ref) and (tip := branch.store.tip(branch.ref)) is not None:
+            load_marks(branch, tip)  # the next session's start would have to compute them
+    except BatonError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        return f"the older history is still missing: {error}{hint}"
+    return describe_boundary(branch)
+
+
+def _complete_part(branch: Branch, remote: Remote, incoming: str, terms: Terms, budget: Budget, seconds: float) -> bool:
+    """Move the boundary back by one part; return whether there was one."""
+    store = branch.store
+    ends = store.boundary.of(branch.ref)
+
+    def record(commits: Collection[Oid]) -> None:
+        ledger = branch.ledger
+        received = [commit for commit in commits if not ledger.is_made_here(commit)]
+        ledger.record_received(terms.address or terms.name, terms.name, received)
+
+    if not ends:
+        return False
+    here = [end for end in ends if end not in store.boundary.shallow]
+    if here:
+        whole = [end for end in here if _has_parents(store, end)]  # else a fetch was killed before any ref moved
+        record(_list_older(store, whole))
+        store.change_boundary(branch.ref, gone=here)
+    else:
+        fetch_older(store, remote, branch.ref, incoming, record, seconds=seconds, budget=budget, generations=_PART)
+    return True
+
+
+def _has_parents(store: Store, end: Oid) -> bool:
+    if not store.is_stored(end):
+        return False
+    return all(store.is_stored(parent) for parent in decode_commit(end, store.raw_commit(end)).parents)
+
+
+def _list_older(store: Store, ends: Collection[Oid]) -> Collection[Oid]:
+    """Return the commits behind a boundary that git has fetched."""
+    behind = store.boundary.without(ends)
+    with Store(store.repository, boundary_there=behind) as whole:
+        parents = {parent for end in ends for parent in whole.commit(end).parents}
+        return dict.fromkeys(info.oid for parent in sorted(parents) for info in whole.log(parent))

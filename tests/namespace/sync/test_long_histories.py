@@ -1,0 +1,315 @@
+"""The first fetch of a long history takes the newest commits, and the older ones follow in parts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import FILE, Hostile
+from machines import INCOMING, REF, Machine
+
+from baton_git.core.errors import NotFound, Rejected
+from baton_git.core.names import Namespace, Oid
+from baton_git.core.records.work_items import OpenLoop
+from baton_git.core.state import Key
+from baton_git.git.remotes import Depth
+from baton_git.git.store import Store
+from baton_git.namespace.provenance.labels import Labels, Vouching
+from baton_git.namespace.sync import older_history
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
+from baton_git.verbs.sharing.missing_history import TASK, receive_missing
+
+COMMITS = 30
+QUICK: dict[str, Any] = {"completes": False, "receive_only": True, "retry": False}
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(older_history, "NEWEST", Depth(5))
+    monkeypatch.setattr("baton_git.namespace.sync.synchronise.NEWEST", Depth(5))
+    monkeypatch.setattr(older_history, "_PART", 7)
+
+
+@pytest.fixture
+def full(ada: Machine) -> Machine:
+    """Return a machine whose long history is on the remote."""
+    for number in range(COMMITS):
+        ada.loop(f"OL-{number}")
+    ada.sync()
+    return ada
+
+
+@pytest.fixture(params=["fetched by baton", "fetched by git"])
+def late(request: pytest.FixtureRequest, full: Machine, bob: Machine) -> Machine:
+    """Return a machine that meets the remote for the first time."""
+    if request.param == "fetched by git":
+        bob.git("fetch", "-q", "origin")
+    return bob
+
+
+def ends(one: Machine) -> list[Oid]:
+    return one.store.boundary.of(REF)
+
+
+def count(one: Machine) -> int:
+    assert one.tip is not None
+    return len(list(one.store.log(one.tip)))
+
+
+def labels(one: Machine) -> set[tuple[str, str]]:
+    """Return who vouches for the loops."""
+    found = Labels(one.ws.branch, one.tip, Vouching())
+    kinds = {found.of(Key(OpenLoop.kind, loop.id)) for loop in one.state.records(OpenLoop)}
+    return {(label.kind, label.remote) for label in kinds}
+
+
+def snapshot(one: Machine) -> list[str]:
+    """Return what belongs to the user: HEAD, the index, the work tree, the branches and git's remote branches."""
+    refs = one.git("for-each-ref", "refs/heads/main", "refs/remotes", "refs/tags")
+    return [
+        refs,
+        (one.top / ".git/HEAD").read_text(),
+        one.git("status", "--porcelain"),
+        str((one.top / ".git/index").exists()),
+    ]
+
+
+def test_the_first_boot_tells_the_whole_state(late: Machine, full: Machine) -> None:
+    before = snapshot(late)
+    begun = begin_session(late.ws, late.clock(), StartOptions(check_seconds=0))
+    assert late.state.ids(OpenLoop.kind) == full.state.ids(OpenLoop.kind)
+    assert not begun.is_new
+    assert "OL-0" in begun.brief.text
+    assert [line for line in begun.news if "is not here yet" in line]
+    assert count(late) == 6  # and the start of the session
+    assert labels(late) == {("received", "origin")}
+    assert snapshot(late) == before
+    late.git("fsck", "--strict")
+
+
+def test_a_later_sync_brings_the_rest(late: Machine, full: Machine) -> None:
+    late.sync(**QUICK)
+    assert ends(late)
+    done = late.sync()
+    assert not done.is_incomplete
+    assert (count(late), ends(late), late.tip) == (count(full), [], full.tip)
+    assert not (late.top / ".git/shallow").exists()
+    assert not (late.top / ".git/baton/boundary").exists()
+    assert labels(late) == {("received", "origin")}
+    late.git("fsck", "--strict")
+    assert late.git("rev-list", "--count", REF) == str(count(full))
+    late.store.pack(everything=True)
+    late.git("gc", "-q", "--prune=now")
+    assert count(late) == count(full)
+
+
+def test_a_first_sync_is_complete(late: Machine, full: Machine) -> None:
+    done = late.sync()
+    assert (done.is_incomplete, count(late)) == (False, count(full))
+    assert done.received == 5
+
+
+def test_the_background_task_completes_the_history_and_sends_nothing(late: Machine, full: Machine) -> None:
+    asked: list[str] = []
+    late.ws = replace(
+        late.ws, background=late.ws.background._replace(request=lambda task: bool(asked.append(task)) or True)
+    )
+    begun = begin_session(late.ws, late.clock(), StartOptions(check_seconds=0))
+    assert asked == [TASK]
+    assert "what is missing here is fetched in the background" in begun.news
+    assert receive_missing([late.ws], late.clock()) == set()
+    assert not ends(late)
+    assert late.tip != full.tip
+    assert late.store.tip(INCOMING) == full.tip
+    full.sync()
+    assert full.state.ids(OpenLoop.kind) == late.state.ids(OpenLoop.kind)
+
+
+def test_changes_go_in_both_directions_before_the_history_is_complete(late: Machine, full: Machine) -> None:
+    late.sync(**QUICK)
+    late.loop("OL-late")
+    assert late.sync(completes=False).sent == 1
+    full.loop("OL-full")
+    full.sync()
+    late.loop("OL-both")
+    assert late.sync(completes=False).received == 2  # with the merge of ada's machine
+    assert ends(late)
+    assert {"OL-late", "OL-full", "OL-both"} <= late.state.ids(OpenLoop.kind)
+    full.sync()
+    assert late.tip == full.tip
+    late.sync()
+    assert count(late) == count(full)
+    assert dict(labels_of(late, "OL-late")) == {"agent": ""}
+
+
+def labels_of(one: Machine, id_: str) -> list[tuple[str, str]]:
+    label = Labels(one.ws.branch, one.tip, Vouching()).of(Key(OpenLoop.kind, id_))
+    return [(label.kind, label.remote)]
+
+
+def test_a_name_of_an_older_revision_is_refused_with_what_helps(late: Machine, full: Machine) -> None:
+    late.sync(**QUICK)
+    with pytest.raises(NotFound) as caught:
+        late.ws.branch.read("2")
+    assert "baton sync" in caught.value.hint
+    late.sync()
+    assert late.ws.branch.read("2").number == 2
+
+
+def test_a_namespace_that_began_here_is_merged_when_the_histories_meet(late: Machine, full: Machine) -> None:
+    late.loop("OL-own")
+    error = late.try_sync(**QUICK).error
+    if error is not None:  # git had not fetched the history
+        assert isinstance(error, Rejected)
+        assert "baton sync" in error.hint
+        assert late.state.ids(OpenLoop.kind) == {"OL-own"}
+    late.sync()
+    full.sync()
+    assert late.tip == full.tip
+    assert late.state.ids(OpenLoop.kind) == full.state.ids(OpenLoop.kind)
+
+
+def test_only_the_branch_that_is_met_ends_at_a_boundary(
+    late: Machine, full: Machine, make: Callable[..., Machine]
+) -> None:
+    other = replace(late, ws=replace(late.ws, branch=replace(late.ws.branch, namespace=Namespace("y"))))
+    other.loop("OL-y")
+    late.sync(**QUICK)
+    assert late.store.boundary.of(other.ws.branch.ref) == []
+    assert len(list(other.ws.branch.history())) == 2
+
+
+def test_an_open_store_notices_that_the_history_is_complete(late: Machine, full: Machine) -> None:
+    late.sync(**QUICK)
+    with Store(late.store.repository) as server:
+        tip = server.tip(REF)
+        assert tip is not None
+        assert len(list(server.log(tip))) == 5
+        late.sync()
+        assert server.tip(REF) == tip
+        assert len(list(server.log(tip))) == count(full)
+
+
+def test_a_shallow_clone_of_the_user_keeps_its_boundary(
+    full: Machine, tmp_path: Path, make: Callable[..., Machine]
+) -> None:
+    for number in range(3):
+        full.git("commit", "-q", "--allow-empty", "-m", str(number))
+    full.git("push", "-q", "origin", "main")
+    subprocess.run(
+        ["git", "clone", "-q", "--depth=1", f"file://{tmp_path}/origin.git", str(tmp_path / "carol")], check=True
+    )
+    carol = make("carol")
+    own = (carol.top / ".git/shallow").read_text()
+    carol.sync(**QUICK)
+    assert ends(carol)
+    assert carol.store.is_shallow
+    carol.sync()
+    assert (carol.top / ".git/shallow").read_text() == own
+    assert count(carol) == count(full)
+
+
+def test_a_remote_that_is_not_trusted_so_far_sends_its_whole_history(late: Machine, full: Machine) -> None:
+    late.set_policy("review")
+    late.sync(**QUICK)
+    assert not ends(late)
+
+
+def test_older_commits_pass_the_same_checks(full: Machine, bob: Machine, bare: Path) -> None:
+    """A bad commit below the boundary keeps the older history away, and not the newest state."""
+    mallory = Hostile(bare)
+    good = mallory.tip()
+    bad = mallory.commit(mallory.root((FILE, b"git~1", mallory.blob())), good)
+    tip = bad
+    for number in range(8):
+        tip = mallory.commit(mallory.root(), tip, message=f"{number}\n\nBaton-Op: add\nBaton-Revision: {number + 50}\n")
+    mallory.move_branch(tip)
+    done = bob.sync()
+    assert bob.tip == tip
+    [note] = [note for note in done.notes if "older history is still missing" in note]
+    assert f"commit {bad[:8]}, git~1" in note
+    assert ends(bob)
+    assert not bob.store.is_stored(Oid(bad))
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+STEPS = [
+    "baton_git.git.store.boundary._write_own",
+    "baton_git.git.store.boundary._write_shallow",
+    "baton_git.git.store.store.Store.change_boundary",
+    "baton_git.git.store.store.Store.move",
+    "baton_git.namespace.provenance.ledger.Ledger.record_received",
+    "baton_git.namespace.sync.older_history.load_marks",
+]
+
+
+@pytest.fixture
+def kill(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int, bool], None]:
+    def kill_at(step: str, call: int, before: bool) -> None:
+        owner, _, name = step.rpartition(".")
+        module: Any = owner if not owner.endswith((".Store", ".Ledger")) else None
+        target = _load(owner) if module is None else __import__(owner, fromlist=[name])
+        real, calls = getattr(target, name), [0]
+
+        def run(*args: Any, **more: Any) -> Any:
+            calls[0] += 1
+            if calls[0] == call and before:
+                raise Killed
+            result = real(*args, **more)
+            if calls[0] == call:
+                raise Killed
+            return result
+
+        monkeypatch.setattr(target, name, run)
+
+    return kill_at
+
+
+def _load(owner: str) -> Any:
+    module, _, name = owner.rpartition(".")
+    return getattr(__import__(module, fromlist=[name]), name)
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("call", [1, *(pytest.param(call, marks=pytest.mark.slow) for call in (2, 3))])
+def test_a_process_that_is_killed_at_any_step_leaves_a_history_that_completes(
+    late: Machine,
+    full: Machine,
+    make: Callable[..., Machine],
+    kill: Callable[[str, int, bool], None],
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    call: int,
+    before: bool,
+) -> None:
+    with monkeypatch.context():
+        kill(step, call, before)
+        with suppress(Killed):
+            late.sync()
+        monkeypatch.undo()
+    (late.top / ".git/shallow.lock").unlink(missing_ok=True)  # a real kill leaves it: see the next test
+    late.git("fsck", "--strict", "--connectivity-only")
+    again = make("bob")
+    again.sync()
+    assert (count(again), ends(again), again.tip) == (count(full), [], full.tip)
+    assert labels(again) == {("received", "origin")}
+    again.git("fsck", "--strict")
+
+
+def test_a_lock_that_a_killed_process_left_is_removed(late: Machine, full: Machine) -> None:
+    lock = late.top / ".git/shallow.lock"
+    lock.touch()
+    os.utime(lock, (1, 1))
+    late.sync(**QUICK)
+    assert not lock.exists()
+    assert ends(late)
