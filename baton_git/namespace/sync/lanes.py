@@ -150,13 +150,17 @@ def fold_tips(store: Store, plain: Oid, tips: Sequence[Oid]) -> Folded:
     return Folded(tip, draft, tuple(notes))
 
 
+def has_commit(store: Store, lanes: Lanes, tip: Oid) -> bool:
+    """Return whether a lane that waits has a commit."""
+    return any(store.is_ancestor(tip, other) for other in lanes.waiting.values())
+
+
 def plan_lane(store: Store, lanes: Lanes, plain: Oid | None, tip: Oid) -> Push | None:
     """Return the push of the local tip to our lane; None if the remote has the tip already.
 
     If another clone has the same lane, the tip gets a lane with another name.
     """
-    known = (*lanes.waiting.values(), *((plain,) if plain is not None else ()))
-    if any(store.is_ancestor(tip, other) for other in known):
+    if has_commit(store, lanes, tip) or (plain is not None and store.is_ancestor(tip, plain)):
         return None
     if lanes.own is None or lanes.name in lanes.merged or store.is_ancestor(lanes.own, tip):
         return Push(lanes.name, tip, lanes.own)
@@ -185,14 +189,14 @@ def store_folded(branch: Branch, folded: Folded, ref: str, stamp: CommitStamp) -
     branch.store.publish(folded.draft, ref, branch.store.tip(ref), folded.commit, stamp.reflog_entry())
 
 
-def goes_on(lanes: Lanes, plain: Oid | None) -> bool:
+def goes_on(lanes: Lanes, now: float) -> bool:
     """Return whether this machine goes on to push to the branch after its lane was accepted.
 
-    Of the machines whose lanes wait, the one that comes first by a number that changes with the branch does. So after a
-    burst of pushes the branch gets all commits, and nobody waits for that while others push.
+    Of the machines whose lanes wait, the one that comes first by a number that changes each minute does. So after a
+    burst of pushes the branch gets all commits, and of those that push meanwhile only one waits for that.
     """
 
     def rank(ref: str) -> str:
-        return sha256(f"{plain}\0{ref}".encode()).hexdigest()
+        return sha256(f"{now // 60:.0f}\0{ref}".encode()).hexdigest()
 
     return all(rank(lanes.name) <= rank(ref) for ref in lanes.waiting)

@@ -47,6 +47,7 @@ from baton_git.namespace.sync.lanes import (
     Lanes,
     fold_lanes,
     goes_on,
+    has_commit,
     name_lane,
     plan_lane,
     plan_removals,
@@ -79,6 +80,8 @@ _GRACE = 0.5
 """Additional seconds for local work after the time limit for network traffic."""
 ATTEMPTS = 30
 """Maximum number of attempts if somebody else pushes first."""
+_TRIES = 5
+"""Maximum number of attempts to push to the branch if our lane was accepted."""
 
 
 @dataclass(frozen=True)
@@ -325,21 +328,21 @@ class _Sync:
         answers = self.remote.push(moves, seconds=_seconds_left(self.end)) if moves else {}
         jobs, self.jobs = self.jobs, []
         for job in jobs:
-            answer, was_in_lane = answers.get(job.branch.ref), job.in_lane is not None
+            answer = answers.get(job.branch.ref)
             if isinstance(answer, PushOvertaken | PushRefused):
                 job = self._note_lane(job, answers)
             if isinstance(answer, PushRefused) and job.folded is not None:  # the fault may be that of a lane
                 self.jobs.append(job._replace(skips_lanes=True))
             elif not isinstance(answer, PushOvertaken):
                 self.finished.append(self._apply_answer(job, answer))
-            elif job.in_lane is None or (not was_in_lane and self._goes_on(job)):
+            elif job.in_lane is None or self._goes_on(job):
                 self.jobs.append(job)
             else:
                 self.finished.append(job._replace(push=None, incoming=None))
 
     def _goes_on(self, job: _Job) -> bool:
-        """Return whether this machine tries once more to push to the branch, although its lane was accepted."""
-        return job.lanes is not None and job.push is not None and goes_on(job.lanes, job.push.expected)
+        """Return whether this machine tries again to push to the branch, although its lane was accepted."""
+        return self.attempt < _TRIES and job.lanes is not None and goes_on(job.lanes, self.stamp.seconds)
 
     def _plan_lane(self, job: _Job, selected: Collection[Push]) -> tuple[Push, ...]:
         """Return the changes of lanes to push together with the branch."""
@@ -358,6 +361,9 @@ class _Sync:
     def _note_lane(self, job: _Job, answers: Mapping[str, PushOutcome]) -> _Job:
         """Note whether the remote accepted the lane although it did not accept the branch."""
         lane = next((move for move in job.lane_moves if move.new is not None), None)
+        own = job.branch.tip() if job.incoming is None else job.incoming.proposal.tip
+        if job.lanes is not None and own is not None and has_commit(job.branch.store, job.lanes, own):
+            return job._replace(in_lane=own)  # an earlier attempt or sync sent it
         if lane is None or lane.new is None or job.push is None:
             return job
         answer, outcome = answers[lane.ref], job.outcome

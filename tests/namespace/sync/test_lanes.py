@@ -35,7 +35,10 @@ def terms_of(one: Machine) -> Terms:
 class LosesBranch(Watched):
     """Another machine always pushes to the branch first; lanes are accepted."""
 
+    pushes = 0
+
     def push(self, moves: Any, *, seconds: float) -> Any:
+        self.pushes += 1
         lanes = [move for move in moves if move.ref.startswith(LANES)]
         lost = {move.ref: PushOvertaken("somebody was faster") for move in moves if move not in lanes}
         return {**lost, **(self.remote.push(lanes, seconds=seconds) if lanes else {})}
@@ -79,6 +82,16 @@ def test_a_machine_that_is_overtaken_sends_by_its_lane(pair: Pair) -> None:
     bob.sync()
     left = name_lane(ada.ws.branch, ada.ws.actor.machine)  # until she syncs again: she had pushed both at once
     assert list(lanes_on_remote(bob)) == [left]  # that of bob is gone, because the branch has its commits
+
+
+def test_what_a_lane_has_already_is_not_sent_again_and_again(pair: Pair) -> None:
+    bob = pair[1]
+    send_by_lane(bob, "OL-bob")
+    remote = LosesBranch(bob)
+    done = run(bob, remote, terms_of(bob))
+    assert (done.error, done.sent, done.pending) == (None, 0, 0)
+    assert remote.pushes <= 6
+    assert merges(bob) == []
 
 
 def test_nothing_changes_if_nobody_else_pushes(pair: Pair) -> None:
