@@ -31,7 +31,7 @@ pushes a minute (GitHub, "Repository limits"), and several machines share one.""
 JITTER: Final = 0.25
 """Share of a delay that is added at random, so that machines that pushed together do not do so again."""
 LONGEST_DELAY: Final = timedelta(hours=2)
-"""A later `not_before` was written before the clock was set back, and is ignored."""
+"""No delay after failures is longer."""
 _LOCK_SECONDS: Final = 2.0
 _MAX_ERROR: Final = 300
 """Characters that are kept of an error."""
@@ -48,7 +48,8 @@ class Sharing:
     def count_delay(self, now: datetime) -> float:
         """Return the seconds for which a background process must not send yet."""
         earliest = parse_time_or_none(self.not_before)
-        if earliest is None or earliest - now > LONGEST_DELAY:
+        longest = LONGEST_DELAY if self.failures else timedelta(seconds=PAUSE * (1 + JITTER))
+        if earliest is None or earliest - now > longest:  # written before the clock was set back
             return 0.0
         return max(0.0, (earliest - now).total_seconds())
 

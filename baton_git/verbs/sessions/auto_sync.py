@@ -97,13 +97,16 @@ def _is_left(outcome: SyncOutcome) -> bool:
 
 def _hand_over(ws: Workspace, now: datetime) -> list[str]:
     """Let a background process go on with sending; return a line about that."""
-    unsent = sum(unsent.commits for unsent in find_unsent_commits(ws) if unsent.is_automatic)
-    if not unsent:
-        return []
     with suppress(BatonError):  # without the delay, the background process only starts sooner
         state = SharingState(ws.branch.store.repository.common_dir)
         state.update(lambda sharing: sharing if sharing.count_delay(now) else sharing.delayed(now, HAND_OVER))
-    is_going_on = send_in_background(ws)
+    try:
+        unsent = sum(unsent.commits for unsent in find_unsent_commits(ws) if unsent.is_automatic)
+        is_going_on = send_in_background(ws)
+    except (BatonError, OSError) as error:
+        return [f"whether everything was sent is unknown: {error}"]
+    if not unsent:
+        return []
     how = "; sending goes on in the background" if is_going_on else " (baton sync sends them)"
     return [f"{count_noun(unsent, 'commit')} not sent yet{how}"]
 

@@ -110,6 +110,16 @@ def test_commits_of_others_are_merged_before_ours_are_sent(pair: Pair) -> None:
     assert ada.get("open_loop", "OL-3")
 
 
+def test_a_conflict_that_is_found_in_the_background_is_kept_for_the_next_session(pair: Pair) -> None:
+    ada, bob = pair
+    for machine in (ada, bob):
+        machine.change("open_loop", "OL-1", action=f"deployed by {machine.name}")
+    bob.run_sync()
+    assert send(ada) == set()
+    assert their_tip(ada) == ada.tip
+    assert ada.list_conflicting_fields() == [("OL-1", "action")]
+
+
 def test_commits_that_wait_for_a_review_stop_the_sending_until_it(pair: Pair) -> None:
     ada, bob = pair
     bob.loop("OL-3")
