@@ -506,23 +506,29 @@ class Branch:
         proposal, outcome = self._evaluate(tip, change)
         files = {**layout.encode(proposal.state.edits), **proposal.files}
         vouches = any(name == VOUCHES for name, _ in proposal.trailers)  # it says something even if it changes no file
-        if not outcome.changes and not files and not vouches:
+        if not outcome.changes and not files and not vouches and proposal.reform is None:
             return Prepared(WriteResult(tip, tip))
         draft = self.store.draft()
         parents, base_revision = self._parents(draft, tip, proposal, stamp)
         base_tree = tip.tree or draft.tree(None, layout.ROOT_FILES)
         tree = fan_out_grown(draft, draft.tree(base_tree, files), files)
+        if proposal.reform is not None:
+            tree = proposal.reform(draft, tree)
         if tree == tip.tree and proposal.side is None and not vouches:
             return Prepared(WriteResult(tip, tip))
         # files are written byte by byte, so what they do to records is read from the tree
         after = State(layout.TreeSource(draft.folder(tree))) if proposal.files else proposal.state
         guard.refuse_losses(self, tip, after, stamp.caller, proposal.settled)
         summary = diff.commit_subject(list(outcome.changes))
-        subject = f"{proposal.note}: {summary}" if proposal.note else summary
+        if proposal.reform is not None and not outcome.changes:
+            summary = ""
+        subject = ": ".join(filter(None, (proposal.note, summary)))
         commit = self.draft_commit(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         record_draft(self.ledger, draft)
         revision = Revision(self.namespace, proposal.state, commit, tree, base_revision + 1, stamp.now, stamp.op)
-        return Prepared(outcome._replace(revision=revision), draft, plain=not proposal.files)
+        return Prepared(
+            outcome._replace(revision=revision), draft, plain=not proposal.files and proposal.reform is None
+        )
 
     def _evaluate(self, tip: Revision, change: Change) -> tuple[ProposedState, WriteResult]:
         """Return the proposal of a change as it is stored, and the result of applying it.

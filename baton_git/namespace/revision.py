@@ -12,7 +12,7 @@ from baton_git.core import diff
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.redaction import Redaction
 from baton_git.core.state import Key, State
-from baton_git.git.store import Edit, ReflogEntry
+from baton_git.git.store import Edit, ObjectDraft, ReflogEntry
 from baton_git.namespace.caller import ChangeCaller
 
 
@@ -60,6 +60,10 @@ class Revision(NamedTuple):
     """The verb that made the commit; empty for a commit made by hand."""
 
 
+Reform = Callable[[ObjectDraft, Oid], Oid]
+"""Returns a tree with the same records as a tree, stored in another form."""
+
+
 class ProposedState(NamedTuple):
     """The state of the next revision, and details of its commit.
 
@@ -85,6 +89,7 @@ class ProposedState(NamedTuple):
     redactions: tuple[tuple[Key, Redaction], ...] = ()
     settled: frozenset[Key] = frozenset()
     keeps_paths: bool = False
+    reform: Reform | None = None
 
 
 Change = Callable[[Revision], State | ProposedState]

@@ -146,6 +146,7 @@ class Workspace:
         progress: called with the progress of long work.
         calls_tools: whether the verb is called as an MCP tool.
         background: starts background work.
+        folds_archive: whether archived records are moved into bundles (git config baton.foldArchive).
     """
 
     branch: Branch
@@ -162,6 +163,7 @@ class Workspace:
     progress: Progress = ignore_progress
     calls_tools: bool = False
     background: Background = NO_BACKGROUND
+    folds_archive: bool = True
 
     @property
     def session(self) -> str:

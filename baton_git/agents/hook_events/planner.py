@@ -91,7 +91,7 @@ class PlanStep(Enum):
     SAVE_CHECKPOINT = "make PAIF's periodic checkpoint, if it is due"
     LIMIT_BLOCKS = "apply `limit_blocks` to the workflows' reply"
     WRAP_SESSION = "end the session in the namespace"
-    SEND_LATER = "let a background process send the namespace to its remote"
+    WORK_LATER = "let a background process fold the archive and send the namespace to its remote"
     CHECKPOINT_AT_END = "make PAIF's last checkpoint"
 
 
@@ -188,7 +188,7 @@ def _plan_end(event: Payload, circumstances: Circumstances) -> list[Decision]:
     plan += [RunWorkflows("on_session_end", {"reason": reason}), PlanStep.WRAP_SESSION]
     if circumstances.checkpoints_at_end:
         plan.append(PlanStep.CHECKPOINT_AT_END)
-    return [*plan, Remember({"ended": reason}), PlanStep.SEND_LATER]
+    return [*plan, Remember({"ended": reason}), PlanStep.WORK_LATER]
 
 
 def _save(circumstances: Circumstances, trigger: Trigger, *, force: bool = False) -> list[Decision]:

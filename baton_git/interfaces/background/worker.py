@@ -43,6 +43,7 @@ _NICE = 5
 
 TASKS: Mapping[str, str] = {
     "receive": "baton_git.interfaces.background.missing_history",
+    "fold": "baton_git.interfaces.background.folding",
     "send": "baton_git.interfaces.background.sending",
 }
 """The module of each task, by its name."""

@@ -99,6 +99,7 @@ class Call:
             problems=settings.problems,
             shares_turns=settings.shares_turns,
             background=Background(lambda task: self._start_work(task, namespace), self._start_work),
+            folds_archive=settings.folds_archive,
         )
 
     def _start_work(self, task: str | None = None, namespace: Namespace | None = None) -> bool:

@@ -139,6 +139,14 @@ _SETTINGS = (
     _number("maxActiveDecisions", "maximum number of decisions in the brief"),
     _number("sessionsKept", "number of newest sessions that are not archived"),
     Setting(
+        "baton.foldArchive",
+        FLAG,
+        "true",
+        "whether archived records are moved into bundles when they are many; false while teammates use a version of "
+        "baton that does not know layout 2",
+        page="maintenance.md#the-archive",
+    ),
+    Setting(
         "baton.shareTurns",
         FLAG,
         "false",

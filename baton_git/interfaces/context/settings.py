@@ -337,6 +337,11 @@ class Settings:
         return self._read_flag("baton.recordSnapshots")
 
     @property
+    def folds_archive(self) -> bool:
+        """Whether archived records are moved into bundles (`baton.foldArchive`)."""
+        return self._read_flag("baton.foldArchive")
+
+    @property
     def allows_rewrite(self) -> bool:
         """Whether a push may rewrite or delete a branch of a namespace here (`baton.allowRewrite`)."""
         return self._read_flag("baton.allowRewrite")

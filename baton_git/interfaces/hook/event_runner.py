@@ -43,6 +43,7 @@ from baton_git.interfaces.hook.session_steps import save_last_checkpoint, save_p
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems.gobby.previous_sessions import list_handoffs, session_of
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
+from baton_git.verbs.sessions.archive_folding import fold_in_background
 from baton_git.verbs.sessions.auto_sync import send_in_background
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import BegunSession
@@ -263,7 +264,7 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
     ),
     PlanStep.LIMIT_BLOCKS: EventRunner.limit_blocks,
     PlanStep.WRAP_SESSION: lambda run: run.attempt(lambda: end_session(run.ws, run.now)),
-    PlanStep.SEND_LATER: lambda run: run.attempt(lambda: send_in_background(run.ws)),
+    PlanStep.WORK_LATER: lambda run: run.attempt(lambda: (fold_in_background(run.ws), send_in_background(run.ws))),
     PlanStep.CHECKPOINT_AT_END: lambda run: run.attempt(
         lambda: save_last_checkpoint(run.ws, run.now, run.settings, run.event)
     ),

@@ -19,18 +19,24 @@ _KIND = 0o170000
 _PLACES = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
 
 
-def find_unsafe_files(before: Folder, after: Folder, *, most: int | None = None) -> Iterator[tuple[str, str]]:
+def find_unsafe_files(
+    before: Folder, after: Folder, *, most: int | None = None, base: Folder | None = None
+) -> Iterator[tuple[str, str]]:
     """Yield path and reason of each added or changed file that is not allowed in a namespace.
 
     If more than `most` files changed, yield one entry with an empty path in place of theirs. Without `most`, the trees
     must have passed the limits of an ingest.
+
+    Args:
+        base: the tree that `after` was made from, if it was not `before`: while one machine began with layout 2, the
+            others go on in layout 1.
 
     Raises:
         Corrupt: a tree cannot be read.
     """
     if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
         yield layout.FORMAT_FILE, "was removed; without it this is not a branch of baton-git"
-    if before.version > after.version and layout.FORMAT_FILE in after.entries():
+    if (before if base is None else base).version > after.version and layout.FORMAT_FILE in after.entries():
         yield layout.FORMAT_FILE, f"was set back to layout {after.version}; records stored as in layout 2 would vanish"
     changes = _iterate_changes(before.stored(), after.stored(), "", 0)
     changed = list(islice(changes, None if most is None else most + 1))

@@ -251,7 +251,8 @@ class _Review:
 
     def _check(self, accepted: Collection[WaitingRecord]) -> None:
         """Raise NotAllowed if an accepted file is unsafe (`find_unsafe_files`)."""
-        faults = dict(find_unsafe_files(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
+        base, ours, theirs = (self.draft.folder(tree) for tree in (self.base, self.ours_tree, self.theirs_tree))
+        faults = dict(find_unsafe_files(ours, theirs, base=base))
         for item in accepted:
             for path in sorted(item.paths & faults.keys()):
                 raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {item.id}")

@@ -265,5 +265,7 @@ def _find_unsafe_file(store: Store, tips: BranchTips) -> str:
     """Return the path of a file that the remote branch must not change, and why; empty if there is none."""
     assert tips.theirs is not None
     trees = [store.commit(commit).tree if commit is not None else None for commit in (tips.local, tips.theirs)]
-    fault = next(find_unsafe_files(store.folder(trees[0]), store.folder(trees[1])), None)
+    bases = store.merge_bases(tips.local, tips.theirs)[:1] if tips.local is not None else []
+    base = next((store.folder(store.commit(commit).tree) for commit in bases), None)
+    fault = next(find_unsafe_files(store.folder(trees[0]), store.folder(trees[1]), base=base), None)
     return "" if fault is None else f"{fault[0]} {fault[1]}".strip()

@@ -1,7 +1,8 @@
 """Operations: the changes that somebody requested, one per command. They are what `undo`, `redo` and `log --ops` see.
 
-Merges and other automatic commits (those of `boot` and of the extraction of handoffs) are not operations. Neither are
-commits that only change session records, unless they set the context of a session, or are undos or redos themselves.
+Merges and other automatic commits (those of `boot`, of folds and of the extraction of handoffs) are not operations.
+Neither are commits that only change session records, unless they set the context of a session, or are undos or redos
+themselves.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from baton_git.core.errors import NotAllowed, NotFound
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
 from baton_git.namespace.commit_log import LogEntry, UndoneCommits
+from baton_git.namespace.folding import FOLD
 from baton_git.namespace.workspace import Workspace
 
 UNDO, REDO = "undo", "redo"
 """The verbs of commits that undo an operation, and that reapply an undone one."""
-AUTOMATIC = frozenset({"boot", "handoff-extract", "merge", "root"})
+AUTOMATIC = frozenset({"boot", FOLD, "handoff-extract", "merge", "root"})
 """The verbs of automatic commits."""
 WRAP = "wrap"
 """The verb of the commit that ends a session."""

@@ -21,6 +21,7 @@ from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.git.store import Edit
 from baton_git.namespace.commit_log import RESTORES, UNDOES, LogEntry, confirmation_trailers, find_undone
 from baton_git.namespace.extent import check_extent
+from baton_git.namespace.folding import find_reversed
 from baton_git.namespace.reverting import revert
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
@@ -304,6 +305,9 @@ def _plan_revert(ws: Workspace, entry: LogEntry) -> RollbackPlan:
             proposal = ProposedState(revert(ws.branch, tip.state, [entry]), note=note)
             if all(len(later.parents) == 1 for later in _list_later(ws, entry)):
                 proposal = _restore_bytes(ws, tip, proposal, before, after)
+        proposal = proposal._replace(
+            reform=find_reversed(*(ws.branch.store.folder(side.tree) for side in (before, after)))
+        )
         if entry.op in ENDING:
             proposal = proposal._replace(state=_restore_sessions(proposal.state, before.state, after.state))
         return proposal._replace(trailers=((UNDOES, entry.commit),))
@@ -388,7 +392,7 @@ def _record_of(path: str) -> Key | str:
 def _changes_anything(ws: Workspace, plan: RollbackPlan) -> bool:
     tip = ws.branch.read()
     proposal = _keep_immutable(tip, plan.change(tip))
-    return bool(proposal.files) or bool(diff.diff(tip.state, proposal.state))
+    return proposal.reform is not None or bool(proposal.files) or bool(diff.diff(tip.state, proposal.state))
 
 
 def _confirm_rules(tip: Revision, proposal: ProposedState, person: str | None, how: How) -> ProposedState:

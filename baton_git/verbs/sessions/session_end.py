@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Self
 
 from pydantic import Field, PrivateAttr
 
 from baton_git.core.brief import short_session
-from baton_git.core.errors import InvalidArgument
+from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.output import count_noun, shell_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.sessions import (
@@ -28,6 +29,7 @@ from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_end_hooks
+from baton_git.verbs.sessions.archive_folding import fold_in_background
 from baton_git.verbs.sessions.auto_sync import SyncNews, sync_at_end
 from baton_git.verbs.sessions.gone_sessions import mark_gone
 from baton_git.verbs.sessions.session_start import add_session
@@ -222,6 +224,8 @@ def wrap(ws: Workspace, now: datetime, verb_input: SessionEnd) -> WrapResult:
         ws, now, context=verb_input.context, summary=verb_input.summary, expected_revision=verb_input.expected_revision
     )
     hooks = run_end_hooks(ws, now, summary=verb_input.summary, context=verb_input.context)
+    with suppress(BatonError):  # a broken archive does not prevent the end of a session, and is reported elsewhere
+        fold_in_background(ws)
     synced = sync_at_end(ws, now) if verb_input.sync else SyncNews()
     conflicts = [conflict.id for conflict in list_open_conflicts(ws)]
     optional = {"checkpoint": hooks.checkpoint, "conflicts": conflicts}

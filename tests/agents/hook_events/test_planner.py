@@ -148,12 +148,12 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     "an end": (
         event(END, "clear"), INFORMED, {},
         [SaveFacts("session_end", force=True), RunWorkflows("on_session_end", {"reason": "clear"}), Step.WRAP_SESSION,
-         Remember({"ended": "clear"}), Step.SEND_LATER],
+         Remember({"ended": "clear"}), Step.WORK_LATER],
     ),
     "an end with PAIF's checkpoint": (
         event(END), INFORMED, {"checkpoints_at_end": True},
         [SaveFacts("session_end", force=True), RunWorkflows("on_session_end", {"reason": "other"}), Step.WRAP_SESSION,
-         Step.CHECKPOINT_AT_END, Remember({"ended": "other"}), Step.SEND_LATER],
+         Step.CHECKPOINT_AT_END, Remember({"ended": "other"}), Step.WORK_LATER],
     ),
     "without extraction a start saves nothing": (
         event(START, "compact"), INFORMED, {"saves_facts": False},

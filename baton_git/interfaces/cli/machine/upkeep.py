@@ -13,6 +13,8 @@ from baton_git.verbs.upkeep.packing import PackedStore
 
 def _render_packed(app: App, result: PackedStore) -> None:
     app.answer(result.as_data(), "")
+    if result.folded:
+        app.say("archived records were moved into bundles (baton log shows the fold)")
     app.say(
         f"{result.packs_before} packs → {result.packs_after}, {result.objects} objects, "
         f"{result.bytes_before:,} → {result.bytes_after:,} bytes"
