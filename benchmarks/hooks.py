@@ -1,17 +1,22 @@
-"""Time `git commit` alternately with and without baton's hooks, when no loop is due."""
+"""Time `git commit` with and without hooks, when no loop is due, and a push with and without a server's guard."""
 
 from __future__ import annotations
 
 import os
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from measuring import missed, report, time_alternately
 
 ROUNDS = 60
+PUSHES = 20
+GUARD_SECONDS = 0.15
+"""Goal for the processor time that the guard adds to a push on an idle machine."""
 ADDED_MS = 10.0
 FACTOR = 1.15
 
@@ -55,7 +60,37 @@ def main() -> int:
         report("git commit with hooks, nothing due, less 10 ms", (with_hooks - ADDED_MS / 1e3) / without, FACTOR)
         report("  what the hooks add", (with_hooks - without) * 1e3, ADDED_MS + (FACTOR - 1) * without * 1e3, " ms")
         report("git commit with another hook before ours, less 10 ms", (chained - ADDED_MS / 1e3) / without, FACTOR)
+        time_pushes(Path(place), run, baton)
     return 1 if missed else 0
+
+
+def time_pushes(place: Path, run: Callable[..., None], baton: Sequence[str]) -> None:
+    """Measure the processor time of pushes of one new record to bare repositories without and with the guard."""
+    client, servers = place / "client", [place / "open.git", place / "guarded.git"]
+    client.mkdir()
+    run(client, "git", "init", "-q")
+    run(client, *baton, "init")
+    for server in servers:
+        run(place, "git", "init", "-q", "--bare", str(server))
+    run(servers[1], *baton, "hooks", "install")
+    times: list[list[float]] = [[], []]
+    for number in range(PUSHES):
+        run(client, *baton, "followup", "add", f"Item {number}", "--reason", "measured")
+        for server, spent in zip(servers, times, strict=True):
+            before = read_processor_time()
+            run(client, "git", "push", "-q", str(server), "baton/client")
+            spent.append(read_processor_time() - before)
+    without, guarded = map(statistics.median, times)
+    print(
+        f"a push: {without * 1e3:.0f} ms of processor time, with the guard {guarded * 1e3:.0f} ms (median of {PUSHES})"
+    )
+    report("  what the guard adds to a push", guarded - without, GUARD_SECONDS, " s")
+
+
+def read_processor_time() -> float:
+    """Return the processor time of all programs that have ended, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
+from baton_git.namespace.remote_settings import RemoteSettings
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.sharing.sync import sync
 from baton_git.verbs.work_items.followups import add_follow_up

@@ -16,7 +16,8 @@ from measuring import fill, missed, now, report, time_prepared
 from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
+from baton_git.namespace.remote_settings import RemoteSettings
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.sharing.sync import sync
 from baton_git.verbs.work_items.followups import add_follow_up
 

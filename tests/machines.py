@@ -20,9 +20,10 @@ from baton_git.core.state import Key, State
 from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import Vouched
+from baton_git.namespace.remote_settings import RemoteSettings
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome
-from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 from baton_git.verbs.sharing.review import decide, load_review
 from baton_git.verbs.sharing.sync import Synced, sync

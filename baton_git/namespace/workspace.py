@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.checks.approvals import Approvals
@@ -23,19 +22,18 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
-from baton_git.git.store import CommitInfo, Store
+from baton_git.git.store import CommitInfo
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import ChangeCaller, Vouched
 from baton_git.namespace.commit_log import UNAUTHENTICATED, UNAUTHENTICATED_AUTHOR
-from baton_git.namespace.ingest.budget import STANDARD, Limits
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels, Vouching
+from baton_git.namespace.remote_settings import RemoteSettings
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import CommitStamp, ProposedState, Revision, WriteResult
 
 if TYPE_CHECKING:
     from baton_git.core.records.anchor import Anchor
-    from baton_git.git.signing import AllowedSigners
     from baton_git.git.source_files import SourceFiles
     from baton_git.namespace.aging import AnchorJudge, AnchorState
 
@@ -68,47 +66,6 @@ class Actor:
     def named_agent(self) -> str | None:
         """The agent, if the call names it; otherwise None."""
         return self.agent if self.is_agent_named else None
-
-
-class RemoteSettings(NamedTuple):
-    """The user's settings for remotes.
-
-    Attributes:
-        remote: the default remote for syncs (git config baton.remote).
-        automatic: whether sessions receive automatically (baton.autosync).
-        sends: whether they also send automatically.
-        remotes: the names of the configured remotes; None to look them up when needed.
-        ssh: core.sshCommand and ssh.variant, if `remotes` is given.
-        policies: by name of a remote, the value of its setting remote.<name>.batonPolicy.
-        signers: the keys whose signatures are accepted (baton.allowedSigners); None if not configured.
-        progress: called with the progress messages of git.
-        limits: the limits of fetches and pushes.
-        lanes: the remotes to which this machine also sends by lanes (remote.<name>.batonLanes).
-    """
-
-    remote: str | None = None
-    automatic: bool = True
-    remotes: tuple[str, ...] | None = None
-    ssh: tuple[str | None, str | None] = (None, None)
-    policies: Mapping[str, str] = MappingProxyType({})
-    signers: AllowedSigners | None = None
-    progress: Callable[[str], None] | None = None
-    limits: Limits = STANDARD
-    sends: bool = True
-    lanes: frozenset[str] = frozenset()
-
-    def signature_check(self, store: Store) -> Callable[[CommitInfo], bool] | None:
-        """Return a function that tells whether a commit in `store` is signed by an allowed key.
-
-        Returns:
-            None if no keys are configured.
-        """
-        signers = self.signers
-        if signers is None:
-            return None
-        from baton_git.git.signing import Signed  # rarely configured; importing it would slow down every start
-
-        return lambda info: isinstance(signers.verify(store.raw_commit(info.oid)), Signed)
 
 
 class Background(NamedTuple):

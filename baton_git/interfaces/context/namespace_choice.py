@@ -17,7 +17,7 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.last_tip import was_here
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.other_prefixes import find_other_prefix
-from baton_git.namespace.workspace import RemoteSettings
+from baton_git.namespace.remote_settings import RemoteSettings
 
 _HEADS = "refs/heads/"
 

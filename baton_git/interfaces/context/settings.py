@@ -19,15 +19,7 @@ from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
-from baton_git.interfaces.context.agent_session import find_hooked_session
 from baton_git.interfaces.context.git_config import WANTED, expand_home, read_config
-from baton_git.interfaces.context.host import find_host
-from baton_git.interfaces.context.namespace_choice import (
-    NamespaceChoice,
-    find_folder_outside,
-    find_namespace,
-    find_new_name,
-)
 from baton_git.interfaces.context.process import child_environment, outside_git
 from baton_git.interfaces.context.repository_choice import (
     check_owner,
@@ -39,13 +31,14 @@ from baton_git.interfaces.context.repository_choice import (
 )
 from baton_git.interfaces.context.repository_config import RepositoryConfig
 from baton_git.interfaces.context.setting_registry import CHECKED, FLAG, POLICY_KEYS, SETTINGS, Setting
-from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.budget import LIMIT_SETTINGS, Limits
-from baton_git.namespace.local_places import Host, LocalPlaces
-from baton_git.namespace.workspace import RemoteSettings
+from baton_git.namespace.remote_settings import RemoteSettings
 
 if TYPE_CHECKING:
     from baton_git.git.signing import AllowedSigners
+    from baton_git.interfaces.context.namespace_choice import NamespaceChoice
+    from baton_git.namespace.branch import Branch
+    from baton_git.namespace.local_places import Host, LocalPlaces
 
 Value = TypeVar("Value")
 
@@ -243,6 +236,9 @@ class Settings:
 
     @functools.cached_property
     def _choice(self) -> NamespaceChoice:
+        # slow to import; a server that checks a push chooses no namespace
+        from baton_git.interfaces.context.namespace_choice import NamespaceChoice, find_namespace, find_new_name
+
         if self.options.namespace is not None:
             return NamespaceChoice(Namespace(self._read_option("namespace") or ""), "option")
         chosen = NamespaceChoice(self._configured, "setting") if self._configured is not None else find_namespace(self)
@@ -255,6 +251,8 @@ class Settings:
 
         If there is none, the current folder.
         """
+        from baton_git.interfaces.context.namespace_choice import find_folder_outside
+
         return find_folder_outside(self)
 
     @property
@@ -280,6 +278,8 @@ class Settings:
     @functools.cached_property
     def host(self) -> Host:
         """What this machine is called, with the name that is stored (`baton.machine`)."""
+        from baton_git.interfaces.context.host import find_host
+
         return find_host(self.config.get("baton.machine"))
 
     @property
@@ -289,6 +289,8 @@ class Settings:
     @property
     def places(self) -> LocalPlaces:
         """The places of this machine that are stored in a short form."""
+        from baton_git.namespace.local_places import LocalPlaces
+
         return LocalPlaces(self.repository, self.host, self.folder)
 
     @property
@@ -298,6 +300,8 @@ class Settings:
     @property
     def hooked_session(self) -> str | None:
         """The session of the agent CLI that runs this process, if baton's hooks have seen it."""
+        from baton_git.interfaces.context.agent_session import find_hooked_session  # loads the table of agent CLIs
+
         return find_hooked_session(self.repository.common_dir)
 
     @property

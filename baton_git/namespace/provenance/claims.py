@@ -15,7 +15,6 @@ from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.commit_log import CONFIRMED, LogEntry, parse_entry
-from baton_git.namespace.merge_commit import is_automatic_merge, is_root
 
 Trusted = Callable[[CommitInfo], bool]
 """Tells whether a commit is signed by an allowed key."""
@@ -117,7 +116,11 @@ def _chooses_value(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
     if not alike(value(info.oid), claim.held.claimed):
         return False
     sides = [value(parent) for parent in info.parents]
-    return len(sides) == 2 and None not in sides and not alike(*sides) and is_automatic_merge(store, info)
+    if len(sides) != 2 or None in sides or alike(*sides):
+        return False
+    from baton_git.namespace.merge_commit import is_automatic_merge  # loads the merge, which few pushes need
+
+    return is_automatic_merge(store, info)
 
 
 def load_state(store: Store, commit: Oid | None) -> State:
@@ -169,5 +172,8 @@ def is_vouched_for(store: Store, info: CommitInfo, trusted: Trusted | None) -> b
 
     Roots and automatic merges need no signature, because every machine creates the same ones.
     """
-    signed = trusted is not None and trusted(info)
-    return signed or is_root(store, info) or is_automatic_merge(store, info)
+    if trusted is not None and trusted(info):
+        return True
+    from baton_git.namespace.merge_commit import is_automatic_merge, is_root  # as above
+
+    return is_root(store, info) or is_automatic_merge(store, info)

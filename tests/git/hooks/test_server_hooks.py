@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -153,6 +154,18 @@ def test_a_tag_in_place_of_a_commit_is_refused(git, top, server, push):
     git(top, "tag", "-a", "-m", "x", "t", "baton/work")
     git(server, "config", "receive.fsckObjects", "false")
     assert push("t:refs/heads/baton/t")[0] == 1
+
+
+def test_a_push_is_accepted_without_the_imports_of_the_command_line(git, top, server):
+    new = git(top, "rev-parse", "baton/work")
+    code = (
+        "import sys; from baton_git.interfaces.hook.push_check import accepts_push; "
+        "print(accepts_push(['--repo', sys.argv[1]]), {'click', 'baton_git.verbs'} & {*sys.modules})"
+    )
+    for old, expected in (("0" * 40, "True set()\n"), (git(top, "rev-parse", "HEAD"), "False set()\n")):
+        lines = f"{old} {new} {PREFIX}work\n"
+        argv = [sys.executable, "-c", code, str(top)]
+        assert subprocess.run(argv, input=lines, capture_output=True, text=True, check=True).stdout == expected
 
 
 def test_baton_is_not_called_for_other_branches(git, top, server, push, tmp_path):

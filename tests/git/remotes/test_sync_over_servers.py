@@ -14,7 +14,8 @@ from servers import Served, Server
 from baton_git.core.names import Namespace
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
+from baton_git.namespace.remote_settings import RemoteSettings
+from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.sharing.sync import Synced, sync
 from baton_git.verbs.work_items.loops import add_loop
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import click
@@ -26,8 +25,8 @@ from baton_git.git.store import Store
 from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.settings import CommonOptions, Settings
-from baton_git.namespace.ingest.budget import PUSHED
-from baton_git.namespace.ingest.server import check_ref_updates, format_refusal, parse_ref_updates
+from baton_git.interfaces.hook.push_check import find_push_refusals
+from baton_git.namespace.ingest.server import format_refusal
 from baton_git.verbs.verification.hooks import (
     BY_COMMITS,
     SECONDS,
@@ -95,19 +94,9 @@ def _push_namespaces(app: App, _: str, arguments: tuple[str, ...]) -> None:
 
 def _check_push(app: App, *_: Any) -> int | None:
     """Check a push, and print the reasons for refusing it; return the exit status."""
-    settings = app.settings
-    if settings.fault is not None:
-        raise settings.fault
-    folders = _find_object_folders()
-    with Store(settings.repository, more_objects=folders) as store:
-        pushed = parse_ref_updates(sys.stdin.read())
-        refusals = check_ref_updates(
-            store, settings.prefix, pushed,
-            trusted=settings.remote_settings.signature_check(store), may_rewrite=settings.allows_rewrite,
-            quarantine=next(iter(folders), None), budget=PUSHED.within(settings.remote_settings.limits),
-        )  # fmt: skip
-        refused = [f"baton: {flat(format_refusal(refusal))}" for refusal in islice(refusals, SHOWN)]
-        more = sum(1 for _ in refusals)
+    refusals = find_push_refusals(app.settings, sys.stdin.read())
+    refused = [f"baton: {flat(format_refusal(refusal))}" for refusal in islice(refusals, SHOWN)]
+    more = sum(1 for _ in refusals)
     app.say(*refused, *([f"baton: and {more} more"] if more else []))
     return FAILED if refused else None
 
@@ -116,13 +105,6 @@ _RUN: dict[str, Callable[[App, str, tuple[str, ...]], int | None]] = {
     "pre-push": _push_namespaces,
     "pre-receive": _check_push,
 }
-
-
-def _find_object_folders() -> list[Path]:
-    """Return git's object folders during a push that is not accepted yet: its quarantine first, then the alternates."""
-    named = [os.environ.get("GIT_OBJECT_DIRECTORY", "")]
-    named += os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split(os.pathsep)
-    return [Path(folder) for folder in named if folder]
 
 
 def _switch_namespace(app: App, namespace: Namespace) -> App:
