@@ -127,30 +127,46 @@ def group_of(branch: Branch) -> str:
     return f"records of {branch.ref}"
 
 
+_CUT = "-"
+"""The suffix of a stored commit that is at the boundary of the history."""
+
+
 class _Progress(NamedTuple):
     """The commits of a branch that are indexed: `newest` and all its ancestors, except for `left` and its ancestors.
 
-    While some are left, the group has no mark, so that an older program does not take its index for a complete one.
+    `cut` are commits at the boundary of the history: they are indexed, and their ancestors are when they are here.
+    While some are left or cut, the group has no mark, so that an older program does not take its index for a complete
+    one.
     """
 
     newest: str
     left: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, index: RecallIndex, group: str) -> _Progress:
         newest = index.mark(group)
         parts = [] if newest else index.mark(f"part of {group}").split()
-        return cls(parts[0], tuple(parts[1:])) if parts else cls(newest)
+        if not parts:
+            return cls(newest)
+        cut = tuple(part.removesuffix(_CUT) for part in parts[1:] if part.endswith(_CUT))
+        return cls(parts[0], tuple(part for part in parts[1:] if not part.endswith(_CUT)), cut)
 
     def save(self, index: RecallIndex, group: str) -> None:
-        index.set_mark(group, "" if self.left else self.newest)
-        index.set_mark(f"part of {group}", " ".join((self.newest, *self.left)) if self.left else "")
+        rest = (*self.left, *(f"{commit}{_CUT}" for commit in self.cut))
+        index.set_mark(group, "" if rest else self.newest)
+        index.set_mark(f"part of {group}", " ".join((self.newest, *rest)) if rest else "")
+
+    def continue_at(self, store: Store) -> _Progress:
+        """Return the progress in which the commits that are no longer at the boundary are left."""
+        here = tuple(commit for commit in self.cut if not store.boundary.has(Oid(commit)))
+        return self._replace(left=(*self.left, *here), cut=tuple(set(self.cut) - set(here)))
 
 
 def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None, work: _Work) -> bool:
     """Add the records of the commits that are not indexed. Return False if new commits are left."""
     group, store = group_of(branch), branch.store
-    done = _Progress.load(index, group)
+    done = _Progress.load(index, group).continue_at(store)
     if done.newest and (tip is None or not _follows(branch, Oid(done.newest), tip)):
         index.remove_group(group)
         done = _Progress("")
@@ -188,7 +204,7 @@ def _add_new(index: RecallIndex, branch: Branch, tip: Oid, done: _Progress, work
 def _add_older(index: RecallIndex, branch: Branch, done: _Progress, work: _Work) -> _Progress:
     """Add the records of the commits that are left, newest first."""
     newest = branch.store.folder(branch.store.commit(Oid(done.newest)).tree)
-    left, visited = set(done.left), set[str]()
+    left, cut, visited = set(done.left), set(done.cut), set[str]()
     try:
         for info in branch.store.log(*map(Oid, done.left)):
             if work.is_done:
@@ -198,12 +214,14 @@ def _add_older(index: RecallIndex, branch: Branch, done: _Progress, work: _Work)
                 break
             left.discard(info.oid)
             left.update(set(info.parents) - visited)
+            if branch.store.boundary.has(info.oid):
+                cut.add(info.oid)
     except Corrupt as error:
         index.unread = str(error)
         for commit in sorted(left - visited):  # all records of a commit whose parent cannot be read
             with suppress(Corrupt):
                 _add_commit(index, branch, branch.store.commit(Oid(commit)), work)
-    return done._replace(left=tuple(sorted(left)))
+    return done._replace(left=tuple(sorted(left)), cut=tuple(sorted(cut)))
 
 
 def _describe_left(index: RecallIndex, store: Store, done: _Progress) -> None:

@@ -423,6 +423,28 @@ def test_an_index_made_in_many_updates_equals_one_made_at_once(
             assert index.dump() == fresh.dump()
 
 
+def test_history_that_comes_later_is_indexed_then(ws: Workspace) -> None:
+    grow(ws)
+    common = ws.branch.store.repository.common_dir
+    tip = ws.branch.tip()
+    assert tip is not None
+    newest = [info.oid for info in ws.branch.store.log(tip)][:4]
+    (common / "shallow").write_text(f"{newest[-1]}\n")
+    with Store(ws.branch.store.repository) as store:
+        cut = replace(ws, branch=replace(ws.branch, store=store))
+        assert "step11" in ask(cut, "Measure the queue step11").text
+        assert "step3" not in ask(cut, "Measure the queue step3").text
+        assert not ask(cut, "Measure the queue step3").pending
+    (common / "shallow").unlink()
+    with Store(ws.branch.store.repository) as store:
+        whole = replace(ws, branch=replace(ws.branch, store=store))
+        assert "step3" in ask(whole, "Measure the queue step3").text
+    with RecallIndex.open(index_file(ws).parent) as index, RecallIndex.in_memory() as fresh:
+        update_index(fresh, ws.branch)
+        texts = [{row[:2] for row in one.dump()} for one in (index, fresh)]
+        assert texts[0] == texts[1]
+
+
 def test_an_older_program_completes_an_index_that_is_not_complete(ws: Workspace, short_updates: None) -> None:
     grow(ws)
     assert ask(ws, "Postgres").pending
