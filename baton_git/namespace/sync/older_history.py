@@ -26,8 +26,9 @@ from baton_git.namespace.sync.policy import Terms
 
 NEWEST: Final = Depth(500)
 """How much is taken at the first meeting."""
-_PART: Final = 5_000
+PART: Final = 5_000
 """Generations of commits in one part of the older history."""
+_MANY: Final = 20_000
 _LEAST_SECONDS: Final = 0.5
 
 
@@ -78,12 +79,23 @@ def refuse_unrelated(branch: Branch, local: Oid, theirs: Oid) -> None:
         )
 
 
-def complete_history(branch: Branch, remote: Remote, incoming: str, terms: Terms, budget: Budget, end: float) -> str:
+def complete_history(
+    branch: Branch,
+    remote: Remote,
+    incoming: str,
+    terms: Terms,
+    budget: Budget,
+    end: float,
+    *,
+    prepares: bool = False,
+) -> str:
     """Fetch and record the older history until it is complete or the time is up; return what is left to say about it.
 
     Args:
         incoming: the private ref of the remote branch.
         end: monotonic time.
+        prepares: then also compute who vouches for each record, which the next start of a session would have to do.
+            After many commits this is done in any case.
     """
     if not branch.store.boundary.of(branch.ref):
         return ""
@@ -92,8 +104,10 @@ def complete_history(branch: Branch, remote: Remote, incoming: str, terms: Terms
             branch, remote, incoming, terms, budget, left
         ):
             pass
-        if not branch.store.boundary.of(branch.ref) and (tip := branch.store.tip(branch.ref)) is not None:
-            load_marks(branch, tip)  # the next session's start would have to compute them
+        tip = branch.store.tip(branch.ref)
+        is_complete = tip is not None and not branch.store.boundary.of(branch.ref)
+        if tip is not None and is_complete and (prepares or branch.revision_at(tip).number > _MANY):
+            load_marks(branch, tip)
     except BatonError as error:
         hint = f" ({error.hint})" if error.hint else ""
         return f"the older history is still missing: {error}{hint}"
@@ -118,7 +132,7 @@ def _complete_part(branch: Branch, remote: Remote, incoming: str, terms: Terms, 
         record(_list_older(store, whole))
         store.change_boundary(branch.ref, gone=here)
     else:
-        fetch_older(store, remote, branch.ref, incoming, record, seconds=seconds, budget=budget, generations=_PART)
+        fetch_older(store, remote, branch.ref, incoming, record, seconds=seconds, budget=budget, generations=PART)
     return True
 
 

@@ -309,8 +309,9 @@ class _Sync:
         left = describe_boundary(job.branch)
         if left and self.options.completes:
             left = complete_history(
-                job.branch, self.remote, job.refs.incoming, self.terms, self.options.budget, self.end
-            )
+                job.branch, self.remote, job.refs.incoming, self.terms, self.options.budget, self.end,
+                prepares=not self.options.retry,
+            )  # fmt: skip
         notes = (*job.outcome.notes, *([left] if left else []))
         is_incomplete = bool(job.branch.store.boundary.of(job.branch.ref))
         return job._replace(outcome=replace(job.outcome, notes=notes, is_incomplete=is_incomplete))
