@@ -20,6 +20,9 @@ Oid = NewType("Oid", str)
 MAX_COMPONENT = 200
 """Maximum bytes of an encoded name: 255 for a file name, less room for `.toml`, `.lock` and the suffixes of git."""
 
+LANES = "refs/baton-lanes/"
+"""The prefix of lanes on a remote: `refs/baton-lanes/<namespace>/<lane>`."""
+
 FORMAT_FILE = "format.toml"
 """The file with the layout version, which each tree of a namespace has."""
 

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, Rejected
-from baton_git.core.names import Namespace, Oid, parse_oid
+from baton_git.core.names import LANES, Namespace, Oid, parse_oid
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import PUSHED, Budget
 from baton_git.namespace.ingest.checking import Before, find_rejections
 from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.rejections import Refusal, find_refusals
 from baton_git.namespace.provenance.claims import Trusted
-from baton_git.namespace.sync.tracking_refs import LANES
 
 NOTHING = Oid("")
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from baton_git.core.errors import BatonError
-from baton_git.core.names import Oid
+from baton_git.core.names import LANES, Oid
 from baton_git.core.output import one_line
 from baton_git.git.remotes import Push
 from baton_git.git.store import ObjectDraft, Store
@@ -26,7 +26,7 @@ from baton_git.namespace.merge_commit import create_merge_commit, sort_parents
 from baton_git.namespace.provenance.origins import record_draft
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.policy import Settle
-from baton_git.namespace.sync.tracking_refs import LANES, lanes_of, track_lane
+from baton_git.namespace.sync.tracking_refs import lanes_of, track_lane
 
 MAX_MERGED = 64
 """Maximum number of lanes that one sync merges; the next one merges the others."""

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from baton_git.core.errors import InvalidName
-from baton_git.core.names import Oid, decode, encode
+from baton_git.core.names import LANES, Oid, decode, encode
 from baton_git.core.times import iso
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
@@ -23,8 +23,6 @@ from baton_git.namespace.revision import CommitStamp
 
 INCOMING = "refs/baton-incoming/"
 REMOTES = "refs/baton-remotes/"
-LANES = "refs/baton-lanes/"
-"""The prefix of lanes on a remote: `refs/baton-lanes/<namespace>/<lane>`."""
 TRACKED_LANES = f"{INCOMING}=lanes/"  # `=` begins no encoded name of a remote
 
 _ADDRESS = re.compile(r"^[./~]|[:@\\]")

@@ -15,10 +15,10 @@ from machines import REF, SEEN, Machine, loop, sync_until_equal
 from overtaking import AlwaysFaster, Watched, faster, merges, remote_tip, run
 
 from baton_git.core.errors import Unsettled
-from baton_git.core.names import Oid
+from baton_git.core.names import LANES, Oid
 from baton_git.git.remotes import PushOvertaken
 from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates
-from baton_git.namespace.sync.lanes import LANES, fold_tips, name_lane
+from baton_git.namespace.sync.lanes import fold_tips, name_lane
 from baton_git.namespace.sync.outgoing import find_known_tips
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.remote_names import check_remote
