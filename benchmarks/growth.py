@@ -1,19 +1,24 @@
-"""Compare the 10,000th write and read with the 100th, and writes next to a full and an empty archive."""
+"""Compare the 10,000th write and read with the 100th, and writes next to many live or archived records with others."""
 
 from __future__ import annotations
 
 import statistics
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from documents import add_archived
 from measuring import fill, missed, now, report, workspace
 
 from baton_git.core.records.work_items import FollowUp
-from baton_git.core.state import State
-from baton_git.git.store import Store
+from baton_git.core.state import Key, State
+from baton_git.git.store import ReflogEntry, Store
+from baton_git.git.store.stored_moves import bundle
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.documents import read_document
+from baton_git.verbs.work_items.followups import add_follow_up, finish_follow_up
 
 WRITES = 10_000
 SAMPLE = 100
@@ -92,7 +97,86 @@ def measure_archive() -> None:
         )  # fmt: skip
 
 
+def measure_live() -> None:
+    """Compare a write next to 10,000 live records, in a folder that is fanned out, with one next to 30."""
+    with workspace() as small, workspace() as large:
+        ids = {id(ws): fill(ws, 30) for ws in (small, large)}
+        large.update("bench", now(), lambda v: add_live(v.state))
+        times: dict[int, list[float]] = {id(small): [], id(large): []}
+        objects = large.branch.store.repository.common_dir / "objects"
+        large.branch.store.pack(everything=True)
+        before = size(objects)
+        for number in range(60):
+            for ws in (small, large):
+                times[id(ws)].append(time_cpu(partial(change, ws, ids[id(ws)], number)))
+        report("a write next to 10,000 live records, processor time", ratio(times, large, small), 3)
+        report("  on disk before packing, a commit", (size(objects) - before) / 60 / 1000, 6, " kB")
+
+
+def measure_bundles() -> None:
+    """Compare adding and closing next to 10,000 archived records in bundles with the same next to none."""
+    with workspace() as empty, workspace() as full:
+        for ws in (empty, full):
+            fill(ws)
+        add_archived(full, 10_000)
+        started = time.process_time()
+        bundle_archive(full)
+        print(f"moving 10,000 archived records into bundles: {time.process_time() - started:.2f} s of processor time")
+        for name, work in (("adding", add), ("closing", close)):
+            times: dict[int, list[float]] = {id(empty): [], id(full): []}
+            for number in range(40):
+                for ws in (empty, full):
+                    times[id(ws)].append(work(ws, number))
+            report(f"{name} a record next to 10,000 bundled records", ratio(times, full, empty), 1.3)
+
+
+def add_live(state: State) -> State:
+    template = state.records(FollowUp)[0]
+    for number in range(10_000):
+        state = state.put(template.replace(id=f"FU-live{number}"))
+    return state
+
+
+def bundle_archive(ws: Workspace) -> None:
+    """Move all archived follow-ups into bundles, in a commit of its own."""
+    branch, revision = ws.branch, ws.branch.read()
+    assert revision.commit is not None
+    draft = branch.store.draft()
+    ids = revision.state.ids(FollowUp.kind, archived=True)
+    tree = bundle(draft, branch.store.commit(revision.commit).tree, [Key(FollowUp.kind, id_, True) for id_ in ids])
+    who = "Bench <bench@localhost>"
+    new = draft.commit(tree, [revision.commit], author=who, time=1, timezone=0, message="fold")
+    branch.store.publish(draft, branch.ref, revision.commit, new, ReflogEntry(who, 1, 0, "fold"), keep=True)
+
+
+def add(ws: Workspace, number: int) -> float:
+    """Return the processor time of adding a follow-up with a newly opened store, as a command does it."""
+    return time_reopened(ws, lambda one: add_follow_up(one, now(), item=f"Item number {number}", reason="later"))
+
+
+def close(ws: Workspace, number: int) -> float:
+    id_ = add_follow_up(ws, now(), item=f"Closing number {number}", reason="later").id
+    return time_reopened(ws, lambda one: finish_follow_up(one, now(), id=id_))
+
+
+def time_reopened(ws: Workspace, work: Callable[[Workspace], object]) -> float:
+    with Store(ws.branch.store.repository) as store:
+        return time_cpu(partial(work, Workspace(type(ws.branch)(store, ws.branch.namespace), ws.actor)))
+
+
+def time_cpu(work: Callable[[], object]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def ratio(times: dict[int, list[float]], one: Workspace, other: Workspace) -> float:
+    return statistics.median(times[id(one)]) / statistics.median(times[id(other)])
+
+
 if __name__ == "__main__":
+    measure_live()
+    measure_bundles()
     measure_archive()
     measure_growth()
     sys.exit(1 if missed else 0)

@@ -216,6 +216,25 @@ def check_names(implementation: Implementation) -> Iterator[tuple[str, str]]:
             yield f"component {component!r}", compare(True, answer.get("refused"))
 
 
+# --- layout 2
+
+
+def check_paths_of_layout_2(implementation: Implementation) -> Iterator[tuple[str, str]]:
+    for case in load(FORMATS / "layout2.json")["paths"]:
+        answer = implementation.ask("stored_path", path=case["path"])
+        yield case["path"], compare(case["stored"], answer.get("stored", answer))
+
+
+def check_bundles(implementation: Implementation) -> Iterator[tuple[str, str]]:
+    cases = load(FORMATS / "layout2.json")["bundles"]
+    for case in cases["valid"]:
+        answer = implementation.ask("split_bundle", digits=case["digits"], content=case["content"])
+        yield case["about"], compare(case["files"], answer.get("files", answer))
+    for case in cases["invalid"]:
+        answer = implementation.ask("split_bundle", digits=case["digits"], content=case["content"])
+        yield case["about"], compare(True, answer.get("refused"))
+
+
 # --- values
 
 
@@ -305,6 +324,8 @@ def write_file(path: str, content: Any) -> bytes:
 GROUPS = (
     Group("values", "canonical", check_values),
     Group("names", "encode_name", check_names),
+    Group("paths of layout 2", "stored_path", check_paths_of_layout_2),
+    Group("bundles", "split_bundle", check_bundles),
     Group("reading records", "read", check_reading),
     Group("writing records", "write", check_writing),
     Group("merging records", "merge_records", check_merging_records),

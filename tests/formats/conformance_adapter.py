@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from memory_folder import MemoryFolder
 
-from baton_git.core import kinds, layout, names, times
+from baton_git.core import kinds, layout, names, stored_form, times
 from baton_git.core.codecs import toml
 from baton_git.core.errors import InvalidDocument, InvalidName
 from baton_git.core.merge import apply, decide, merge_fields
@@ -139,10 +139,26 @@ def merge_commits(repository: str, first: str, second: str) -> Answer:
         return {"commit": merged.commit}
 
 
+def stored_path(path: str) -> Answer:
+    place = stored_form.find_place(path)
+    assert place is not None
+    stored = stored_form.find_fanned_path(place.kind, place.path)
+    return {"stored": path if stored is None else f"{path.split('/')[0]}/{stored}"}
+
+
+def split_bundle(digits: str, content: Any) -> Answer:
+    text = as_bytes(content)
+    bundle = stored_form.split_bundle(text, digits)
+    if bundle.faults:
+        return {"refused": True}
+    return {"files": {name: as_json(text[part.start : part.end]) for name, part in bundle.sections.items()}}
+
+
 REQUESTS: dict[str, Callable[..., Answer]] = {
     "read": read, "write": write, "encode_name": encode_name, "decode_name": decode_name,
     "canonical": canonical, "write_toml": write_toml, "parse_time": parse_time,
     "merge_records": merge_records, "merge_trees": merge_trees, "merge_commits": merge_commits,
+    "stored_path": stored_path, "split_bundle": split_bundle,
 }  # fmt: skip
 
 

@@ -112,11 +112,11 @@ def head(context: str) -> Files:
     return {"baton.toml": f'session_id = "s1"\ncontext = """\n{context}"""\n'}
 
 
-def archived_loop(id_: str, folder: str, at: str) -> Files:
+def archived_loop(id_: str, folder: str, at: str, reason: str = "done") -> Files:
     record = "".join(f"{line}\n" for line in next(iter(loop(id_).values())).splitlines())
     return {
         f"open_loops/{id_}.toml": None,
-        f"archive/open_loops/{folder}/{id_}.toml": f'at = "{at}"\nreason = "done"\nsession = "s1"\n\n[record]\n{record}',
+        f"archive/open_loops/{folder}/{id_}.toml": f'at = "{at}"\nreason = "{reason}"\nsession = "s1"\n\n[record]\n{record}',
     }
 
 

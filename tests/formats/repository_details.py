@@ -19,10 +19,11 @@ from golden_repositories import (
     with_mode,
 )
 
-from baton_git.core import layout
+from baton_git.core import layout, stored_form
 from baton_git.core.merge.applying import make_conflict
 from baton_git.core.merge.decisions import ContestedValue
 from baton_git.core.state import Key
+from baton_git.git.store.stored_edits import add_attributes
 
 NOTE = "# by hand\n"
 """A comment, which is lost when a record is written anew."""
@@ -30,6 +31,9 @@ FRAME = 'at = "2026-11-02"\nreason = "done"\n\n[record]\n'
 
 
 def list_details() -> Iterator[GoldenRepository]:
+    yield make_fanned_out()
+    yield make_bundled()
+    yield make_split_bundles()
     yield make_respelled()
     yield make_exact_bytes()
     yield make_number_types()
@@ -403,4 +407,64 @@ def make_trailer_details() -> GoldenRepository:
                 "second\nx\vBaton-Revision: 8\n Baton-Revision: 8\nbaton-revision: 8\nBaton-Revision:8\nBaton-Revision-2: 8\nBaton-Revision: 9\u2028\n",
             ),
         ),
+    )  # fmt: skip
+
+
+# --- layout 2
+
+SECOND_LAYOUT: Files = {
+    layout.FORMAT_FILE: stored_form.raise_version(layout.ROOT_FILES[layout.FORMAT_FILE]).decode(),
+    layout.ATTRIBUTES_FILE: add_attributes(layout.ROOT_FILES[layout.ATTRIBUTES_FILE]).decode(),
+}
+
+
+def fanned(files: Files) -> Files:
+    """Return the files with the live records in their places in fanned out folders."""
+    places = {path: stored_form.find_place(path) for path in files}
+    stored = {path: place and stored_form.find_fanned_path(place.kind, place.path) for path, place in places.items()}
+    return {f"{path.split('/')[0]}/{stored[path]}": text for path, text in files.items()}
+
+
+def closed_loop(id_: str, reason: str = "done") -> Files:
+    files = archived_loop(id_, layout.shard(id_), "2026-11-02T08:00:00Z", reason)
+    return {path: text for path, text in files.items() if text is not None}
+
+
+def bundled(digits: str, *ids: str) -> Files:
+    """Return the bundle of closed loops with these digits; the files of their own are removed."""
+    files = {f"{id_}.toml": next(iter(closed_loop(id_).values())).encode() for id_ in ids}
+    gone = {path: None for id_ in ids for path in closed_loop(id_)}
+    name = stored_form.name_bundle(digits)
+    return {f"archive/open_loops/=2026-11/{name}": stored_form.join_bundle(files).decode(), **gone}
+
+
+def make_fanned_out() -> GoldenRepository:
+    base = {**loop("OL-1"), **loop("OL-2"), **loop("OL-3")}
+    return sides(
+        "layout2-fanned-out", "one side fanned a folder out, the other changed, added and removed records in it",
+        base,
+        {**SECOND_LAYOUT, **dict.fromkeys(base), **fanned({**base, **loop("OL-1", "Deployed X")})},
+        {**loop("OL-1", "Deployed", status="verified"), **loop("OL-4"), "open_loops/OL-3.toml": None},
+    )  # fmt: skip
+
+
+def make_bundled() -> GoldenRepository:
+    ids = ("OL-1", "OL-2", "OL-3", "OL-4")
+    base = {path: text for id_ in ids for path, text in closed_loop(id_).items()}
+    return sides(
+        "layout2-bundled", "both sides moved archived records into bundles, and one changed another record",
+        base,
+        {**SECOND_LAYOUT, **bundled("", "OL-1", "OL-2"), **closed_loop("OL-4", "verified")},
+        {**SECOND_LAYOUT, **bundled("", "OL-2", "OL-3", "OL-4")},
+    )  # fmt: skip
+
+
+def make_split_bundles() -> GoldenRepository:
+    ids = [f"OL-{number}" for number in range(1, 9)]
+    base = {path: text for id_ in ids for path, text in closed_loop(id_).items()}
+    digits = stored_form.digits_of(ids[0])[0]
+    inside = [id_ for id_ in ids if stored_form.digits_of(id_).startswith(digits)]
+    return sides(
+        "layout2-split", "one side has a bundle of all records, the other one of those with one digit",
+        base, {**SECOND_LAYOUT, **bundled("", *ids[:5])}, {**SECOND_LAYOUT, **bundled(digits, *inside)},
     )  # fmt: skip

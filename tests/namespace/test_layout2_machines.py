@@ -15,6 +15,7 @@ from baton_git.core.names import Oid
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry
 from baton_git.git.store import stored_moves as forms
+from baton_git.namespace.file_merge import entry_at, iterate_files, text_at
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.namespace.sync.outgoing import read_outgoing
@@ -120,6 +121,30 @@ def test_provenance_and_outgoing_texts_do_not_change_with_the_form(pair: Pair) -
         one.text for one in sent.texts["other texts"]
     ]
     assert ada.state.entry(key) is not None
+
+
+def test_a_changed_or_removed_record_leaves_its_bundle(pair: Pair) -> None:
+    ada = pair[0]
+    keys = close(ada, "OL-a", "OL-b", "OL-c")
+    fold(ada, keys)
+    draft, paths = ada.store.draft(), [layout.path_of(key) for key in keys]
+    before = ada.store.commit(ada.tip).tree
+    after = draft.tree(before, {paths[0]: None, paths[1]: b"other\n"})
+    root = draft.folder(after)
+    assert (entry_at(root, paths[0]), text_at(root, paths[1])) == (None, b"other\n")
+    assert text_at(root, paths[2]) == text_at(draft.folder(before), paths[2])
+    [bundle] = [path for path, _ in iterate_files(root.stored()) if stored_form.find_bundle_digits(path) is not None]
+    text = text_at(root.stored(), bundle)
+    assert text.startswith(b"=== OL-c.toml\n")
+    assert b"=== OL-a" not in text
+    assert b"=== OL-b" not in text
+
+
+@for_each("end", [b"more = '''\n=== OL-9.toml\n'''\n", b"# no line break"])
+def test_a_file_that_a_bundle_could_not_hold_stays_as_it_is(end: bytes, pair: Pair) -> None:
+    draft, key = pair[0].store.draft(), Key("open_loop", NAME, archived=True)
+    tree = draft.tree(None, {**layout.ROOT_FILES, layout.path_of(key): BODY + end})
+    assert forms.bundle(draft, tree, [key]) == tree
 
 
 class Person:
@@ -249,6 +274,16 @@ def test_a_remote_cannot_set_the_layout_back(pair: Pair) -> None:
     assert "was set back to layout 1" in faults["format.toml"]
     plain = draft.stored_tree(None, {**layout.ROOT_FILES, path: loop("OL-1")})
     assert "folder of records" in dict(find_unsafe_files(draft.folder(None), draft.folder(plain)))[path]
+
+
+def test_an_edit_never_restores_version_1(pair: Pair) -> None:
+    draft = pair[0].store.draft()
+    plain = draft.tree(None, layout.ROOT_FILES)
+    second = draft.stored_tree(plain, {"format.toml": b"version = 2\n"})
+    for edit in (layout.ROOT_FILES["format.toml"], draft.folder(plain).entries()["format.toml"]):
+        assert draft.folder(draft.tree(second, {"format.toml": edit})).version == 2
+    attributes = draft.folder(draft.tree(second, {".gitattributes": b"*.toml merge=baton\n"})).read(".gitattributes")
+    assert attributes == b"*.toml merge=baton\nhandover/=*/=*/*.txt text eol=lf merge=baton\n"
 
 
 # --- the merge driver
