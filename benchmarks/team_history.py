@@ -52,6 +52,8 @@ NEVER = 1 / 200
 LIFETIME = 1.0
 """Mean time from the working day after the opening of an item to its end, in working days."""
 MOST_DECISIONS, MOST_PATTERNS = 200, 100
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "1000000000", "MALLOC_MMAP_THRESHOLD_": "1000000000"}
+"""Settings of glibc: without them, git returns memory to the system and asks for it again 40 % of its time."""
 FOLDERS = {
     "session": "sessions",
     "handoff": "handoffs",
@@ -232,13 +234,15 @@ class Team:
         )
         yield "decision-add", f"{id_} added", {("active_decision", id_): Item(text, time)}
         ages = sorted((item.time, name) for name, item in self.live.items() if name[0] == "active_decision")
-        if len(ages) > MOST_DECISIONS and self._is_free(ages[0][1]):
-            closed = self.live[ages[0][1]]._replace(closing=(time, session, "no longer needed"))
-            yield "forget", f"{ages[0][1][1]} archived (no longer needed)", {ages[0][1]: closed}
+        free = [name for _, name in ages if name not in self.taken]
+        if len(ages) > MOST_DECISIONS and free:
+            self.taken.add(free[0])
+            closed = self.live[free[0]]._replace(closing=(time, session, "no longer needed"))
+            yield "forget", f"{free[0][1]} archived (no longer needed)", {free[0]: closed}
 
     def _see_pattern(self, session: str, time: str) -> tuple[str, str, dict[Name, Item]]:
-        names = sorted(name for name in self.live if name[0] == "pattern" and self._is_free(name))
-        if len(names) < MOST_PATTERNS:
+        names = sorted(name for name in self.live if name[0] == "pattern" and name not in self.taken)
+        if len(names) < MOST_PATTERNS / 2 or len(self.names("pattern")) < MOST_PATTERNS:
             id_, count, first, what = self.new_id("PAT-"), 1, time, self.words(8)
         else:
             name = self.random.choice(names)
@@ -248,8 +252,8 @@ class Team:
         proposed = f'proposed_rule = "Rule this out before acting: {what}"\n' if count >= 3 else ""
         text = (
             f'id = "{id_}"\nwhat = "{what}"\nfirst_seen = "{first}"\nlast_seen = "{time}"\ncount = {count}\n'
-            f'threshold = 3\n{proposed}status = "{status}"\nsource_tier = "llm_derived"\n\n'
-            f'[[recent_occurrences]]\nsession = "{session}"\ncontext = "{self.words(6)}"\n'
+            f'recent_occurrences = [\n  {{ session = "{session}", context = "{self.words(3)}" }},\n]\n'
+            f'threshold = 3\n{proposed}status = "{status}"\nsource_tier = "llm_derived"\n'
         )
         self.taken.add(("pattern", id_))
         subject = f"{id_} added" if count == 1 else f"{id_} seen again ({count}×)"
@@ -257,12 +261,6 @@ class Team:
 
     taken: set[Name] = field(default_factory=set)
     """Items that a session at work changes; no other one touches them."""
-
-    def _is_free(self, name: Name) -> bool:
-        if name in self.taken:
-            return False
-        self.taken.add(name)
-        return True
 
     def _handoff(self, machine: str, began: str, time: str, goal: str) -> str:
         files = [f"{'/'.join(self.random.choices(WORDS, k=2))}.py" for _ in range(6)]
@@ -457,9 +455,11 @@ def importing(bare: Path) -> Iterator[Stream]:
     """Yield the input of `git fast-import` in a bare repository; its refs have moved at the end."""
     reading, writing = os.pipe()
     argv = ["git", f"--git-dir={bare}", "-c", "core.compression=1", "-c", "fastimport.unpackLimit=0", "fast-import"]
+    environment = {**os.environ, **KEEP_MEMORY}
     process = subprocess.Popen(
-        [*argv, "--quiet", "--force", f"--cat-blob-fd={writing}"], stdin=subprocess.PIPE, pass_fds=(writing,)
-    )
+        [*argv, "--quiet", "--force", f"--cat-blob-fd={writing}"],
+        stdin=subprocess.PIPE, pass_fds=(writing,), env=environment,
+    )  # fmt: skip
     os.close(writing)
     assert process.stdin is not None
     with os.fdopen(reading, "rb") as answers, process, process.stdin as given:

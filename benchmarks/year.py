@@ -15,7 +15,7 @@ Processor time is that of the command and its children, including the remote's `
 
     .venv/bin/python benchmarks/year.py                              # 250 agents, 240 working days (half an hour)
     .venv/bin/python benchmarks/year.py --agents 10 --days 30 --months 3
-    .venv/bin/python benchmarks/year.py --into year.json --pictures docs/pictures
+    .venv/bin/python benchmarks/year.py --pictures docs/pictures --page docs/team.md
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,8 +44,11 @@ from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import ChangeCaller
+from baton_git.namespace.folding import fold
+from baton_git.namespace.last_tip import accept_tip
 from baton_git.namespace.provenance.labels import Vouching
 from baton_git.namespace.revision import CommitStamp
+from baton_git.namespace.workspace import Actor, Workspace
 
 NAME = "team"
 REF = f"refs/heads/baton/{NAME}"
@@ -51,6 +56,8 @@ CHECKED = 40
 """How many merges and files of each month are compared with what baton makes."""
 SLOWEST_BOOT = 8.0
 """Seconds that a boot may take: 3 for the sync and 5 for everything else."""
+BEGIN, END = "<!-- figures of benchmarks/year.py -->", "<!-- end of the figures -->"
+"""The marks around the table in a page of the documentation."""
 WHOLE_HISTORY = (1, 3, 6, 9, 12)
 """The months at whose ends a new machine fetches the whole history, too."""
 SECTIONS = {"open_loop": "open loops?", "follow_up": "follow-ups?", "active_decision": "decisions(?: in force)?"}
@@ -132,6 +139,27 @@ def git(bare: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
+def wait_for_background(place: Path) -> float:
+    """Wait until the processes that commands left in the background of a folder have ended; return the seconds waited.
+
+    A session start leaves one that fetches older history, the end of one leaves one that sends.
+    """
+    began = time.perf_counter()
+    while any(is_at(process, str(place)) for process in Path("/proc").glob("[0-9]*")):
+        time.sleep(0.2)
+    return time.perf_counter() - began
+
+
+def is_at(process: Path, place: str) -> bool:
+    """Return whether a process, by its folder in `/proc`, works in a folder or has it in its command line."""
+    try:
+        return (
+            str((process / "cwd").readlink()).startswith(place) or place.encode() in (process / "cmdline").read_bytes()
+        )
+    except OSError:
+        return False
+
+
 # --- the brief
 
 
@@ -167,22 +195,30 @@ class Remote:
     """The bare repository of the team."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.store = Store(Repository.create_bare(path))
+        self.path, is_new = path, not path.exists()
+        self.folds = 0
+        self.store = Store(Repository.create_bare(path) if is_new else Repository.open(path))
         self.branch = Branch(self.store, Namespace(NAME))
-        author = "Ada <ada@example.org>"
-        self.branch.create(
-            CommitStamp("init", datetime(2025, 1, 1, tzinfo=UTC), author, ChangeCaller(None, Vouching()))
-        )
+        if is_new:
+            caller = ChangeCaller(None, Vouching())
+            self.branch.create(CommitStamp("init", datetime(2025, 1, 1, tzinfo=UTC), "Ada <ada@example.org>", caller))
 
     def reopen(self) -> None:
-        """Forget what was read: another program has added packs."""
+        """Forget what was read: another program has added packs. This machine knows the new tip already, since a walk
+        over all commits in between would have to show that it follows the old one."""
         self.store.close()
         self.store = Store(Repository.open(self.path))
         self.branch = Branch(self.store, Namespace(NAME))
+        tip = self.store.tip(REF)
+        assert tip is not None
+        accept_tip(self.store, REF, tip)
 
-    def fold(self) -> None:
-        """Fold what the policy of baton says is to be folded now."""
+    def fold(self, now: datetime) -> None:
+        """Fold what baton's policy says is to be folded now, as a machine does after its last session of the day."""
+        folds = (
+            fold(Workspace(self.branch, Actor("Ada 1 <ada1@example.org>", machine="machine-000001")), now) is not None
+        )
+        self.folds += folds
 
     def maintain(self) -> None:
         """Repack as hosts do: only small packs are merged, and the commit graph is written."""
@@ -226,10 +262,15 @@ def measure_month(remote: Remote, team: Team, month: int, clock: datetime, *, wh
             "first boot": timed(boot), "gaps": gaps, "news": told["news"], "brief bytes": len(told["brief"].encode()),
             "fetched bytes": desk.bytes,
         }  # fmt: skip
-        if whole:
-            figures["whole history"] = timed(desk.baton("sync"))
-            figures["whole bytes"] = desk.bytes
-        figures |= measure_day(desk, place, copy, clock)
+        try:
+            figures["background seconds"] = round(wait_for_background(place), 1)
+            if whole:
+                figures["whole history"] = timed(desk.baton("sync"))
+                figures["whole bytes"] = desk.bytes
+            figures |= measure_day(desk, place, copy, clock)
+        except RuntimeError as error:
+            gaps.append(str(error))
+        wait_for_background(place)
     return figures
 
 
@@ -258,29 +299,41 @@ def timed(run: Run) -> dict[str, float]:
 # --- the year
 
 
+@dataclass
+class Year:
+    """What a run must remember to go on later: the team, how many days have passed, and the figures of its months."""
+
+    team: Team
+    last_evening: datetime
+    day: int = 0
+    months: list[dict[str, Any]] = field(default_factory=list)
+
+
 def live_a_year(arguments: argparse.Namespace, place: Path) -> list[dict[str, Any]]:
     """Generate the year, and return the figures of its months."""
-    remote, team = Remote(place / "team.git"), Team(arguments.agents, arguments.sessions)
-    last_evening = datetime.now(UTC).replace(microsecond=0)
-    months: list[dict[str, Any]] = []
+    remote, kept = Remote(place / "team.git"), place / "progress.pickle"
+    year = Year(Team(arguments.agents, arguments.sessions), datetime.now(UTC).replace(microsecond=0))
+    if kept.exists():
+        year = pickle.loads(kept.read_bytes())
     each = arguments.days / arguments.months
-    for day in range(arguments.days):
-        evening = last_evening - timedelta(days=(arguments.days - 1 - day) * 365 / 240)
-        team.work_a_day(remote.path, REF, day, evening - timedelta(hours=8))
+    for day in range(year.day, arguments.until or arguments.days):
+        evening = year.last_evening - timedelta(days=(arguments.days - 1 - day) * 365 / 240)
+        year.team.work_a_day(remote.path, REF, day, evening - timedelta(hours=8))
+        year.day = day + 1
         remote.reopen()
-        remote.fold()
-        if (day + 1) // each > len(months):
-            month = len(months) + 1
-            check_records(remote.store, team, CHECKED)
+        remote.fold(evening)
+        if (day + 1) // each > len(year.months):
+            month, began = len(year.months) + 1, processor_time()
+            check_records(remote.store, year.team, CHECKED)
             check_merges(remote.branch, CHECKED)
-            began = processor_time()
             remote.maintain()
             whole = month in WHOLE_HISTORY and not arguments.newest_only
-            figures = measure_month(remote, team, month, evening, whole=whole)
-            months.append({"processor minutes": round(processor_time() / 60, 1), **figures})
+            figures = measure_month(remote, year.team, month, evening, whole=whole)
+            year.months.append({"processor minutes": round(processor_time() / 60, 1), **figures})
             print_month(figures, processor_time() - began)
+            kept.write_bytes(pickle.dumps(year))
     git(remote.path, "-c", "gc.auto=0", "fsck", "--connectivity-only", REF) if arguments.fsck else None
-    return months
+    return year.months
 
 
 def print_month(figures: dict[str, Any], seconds: float) -> None:
@@ -323,6 +376,33 @@ def draw(months: list[dict[str, Any]], folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
+def fill_page(months: list[dict[str, Any]], arguments: argparse.Namespace, page: Path) -> None:
+    """Replace the table between the marks of a page of the documentation."""
+    head = "month|sessions|commits|files|remote, MB|first boot|fetched, MB|one commit in|boot|a write|end of a session"
+    names = ("sync", "boot", "write", "wrap", "whole history")
+    whole = sum(not one["gaps"] for one in months)
+    about = (
+        f"{arguments.agents} agents, {arguments.days} working days, {months[-1]['merges']:,} merges. The times are "
+        f"processor time of the command and of git on both sides. The brief of the first boot was whole at the end of "
+        f"{whole} of {len(months)} months."
+    )
+    lines = [
+        about,
+        "",
+        f"| {head.replace('|', ' | ')} | whole history |",
+        "|---" * 12 + "|",
+    ]
+    for one in months:
+        times = [f"{one[name]['cpu']:.2f} s" if name in one else "" for name in names]
+        cells = [f"{one[name]:,}" for name in ("month", "sessions", "commits", "files")]
+        cells += [f"{one['bytes'] / 1e6:,.0f}", f"{one['first boot']['cpu']:.2f} s"]
+        cells.append(f"{one['fetched bytes'] / 1e6:,.1f}")
+        lines.append(f"| {' | '.join([*cells, *times])} |")
+    text = "\n".join(lines)
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--agents", type=int, default=250)
@@ -333,7 +413,11 @@ def main() -> int:
     parser.add_argument("--fsck", action="store_true", help="check all objects at the end")
     parser.add_argument("--into", type=Path, help="write the figures as JSON")
     parser.add_argument("--pictures", type=Path, help="draw the charts into this folder")
-    parser.add_argument("--place", type=Path, help="work in this folder; it must be empty and stays")
+    parser.add_argument("--page", type=Path, help="write the figures into the table of this page")
+    parser.add_argument(
+        "--place", type=Path, help="work in this folder, which stays; a run that was ended goes on there"
+    )
+    parser.add_argument("--until", type=int, help="end after this day; a later run with the same --place goes on")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="baton-year-") as text:
         months = live_a_year(arguments, arguments.place or Path(text))
@@ -341,6 +425,8 @@ def main() -> int:
         arguments.into.write_text(json.dumps(months, indent=1) + "\n", encoding="utf-8")
     if arguments.pictures:
         draw(months, arguments.pictures)
+    if arguments.page:
+        fill_page(months, arguments, arguments.page)
     print(f"{processor_time() / 60:.1f} minutes of processor time")
     return 1 if any(one["gaps"] for one in months) else 0
 
