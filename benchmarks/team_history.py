@@ -353,6 +353,7 @@ class _Day:
             self.team.commits += 1
         if base is self.tip:
             merged, new = final, own
+            self.stream.move(self.ref, own)
         else:
             merged = {name: self._merge(session.before[name], item, name) for name, item in final.items()}
             new = self._commit_merge(own, merged, session)
@@ -411,6 +412,9 @@ class Stream:
         self.given.write(f"get-mark {tip.name}\n".encode())
         self.given.flush()
         return self.answers.readline().decode().strip()
+
+    def move(self, ref: str, tip: Tip) -> None:
+        self.given.write(f"reset {ref}\nfrom {tip.name}\n\n".encode())
 
     def commit(
         self, ref: str, parent: Tip, step: Step, trailers: str, author: str, other: Tip | None = None

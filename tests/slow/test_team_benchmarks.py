@@ -1,0 +1,44 @@
+"""What `benchmarks/year.py` and `benchmarks/machines.py` promise of a team, for a small one."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def benchmark_named(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """Import a script of `benchmarks/`."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == BENCHMARKS:
+            del sys.modules[name]
+
+
+def test_a_new_machine_is_told_everything_at_the_end_of_every_month(benchmark_named: Any, tmp_path: Path) -> None:
+    """And the generated files and merges are those that baton makes (else `live_a_year` fails)."""
+    year = benchmark_named("year")
+    arguments = argparse.Namespace(agents=10, sessions=4, days=30, months=3, newest_only=False, fsck=True, until=None)
+    months = year.live_a_year(arguments, tmp_path)
+    assert [one["month"] for one in months] == [1, 2, 3]
+    assert [one["gaps"] for one in months] == [[], [], []]
+    assert months[-1]["merges"] > 300
+
+
+def test_sessions_that_end_together_make_no_conflicts_and_lose_nothing(benchmark_named: Any) -> None:
+    machines = benchmark_named("machines")
+    arguments = argparse.Namespace(machines=4, rounds=2, transport="http", delay=0, guard=False)
+    result = machines.measure("session", arguments)
+    assert result.writes == 8
+    assert (result.conflicts, result.lost, result.equal, result.failed) == (0, 0, True, [])
