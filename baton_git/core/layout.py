@@ -11,7 +11,7 @@ All other files are foreign: baton changes them only in a merge of two histories
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -289,14 +289,30 @@ class TreeSource:
         decoded again only if decoding its file might not return the same record.
         """
         known = self._loaded.copy() if len(self._loaded) <= MOST_CARRIED else {}
-        ids = self._ids.copy()
+        new_or_gone = list[Key]()
         for key, entry in edits.items():
             if entry is None or self.load(key) is None:
-                ids.pop((key.kind, key.archived), None)
+                new_or_gone.append(key)
             known.pop(key, None)
             if entry is None or _round_trips(key, entry):
                 known[key] = entry
-        return TreeSource(root, self.memory, self.saved, {}, known, ids)
+        return TreeSource(root, self.memory, self.saved, {}, known, self._follow_ids(new_or_gone, edits))
+
+    def _follow_ids(
+        self, keys: Sequence[Key], edits: Mapping[Key, Entry | None]
+    ) -> dict[tuple[str, bool], Collection[str]]:
+        """Return the lists of ids after edits that add or remove the records at `keys`.
+
+        Lists of live ids are carried on: to list 10,000 again takes 100 ms, thirty times as long as a write.
+        """
+        lists = self._ids.copy()
+        for kind, archived in {(key.kind, key.archived) for key in keys} & lists.keys():
+            changed = [key for key in keys if key.kind == kind and key.archived == archived]
+            before = lists.pop((kind, archived))
+            if not archived and kind not in SINGLETONS and all(key_at(path_of(key)) == key for key in changed):
+                gone = {key.id for key in changed if edits[key] is None}
+                lists[kind, archived] = ({*before} - gone).union(key.id for key in changed if edits[key] is not None)
+        return lists
 
     def _folder(self, path: str) -> TreeFolder:
         if not path:

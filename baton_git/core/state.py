@@ -195,10 +195,9 @@ class State:
             Ambiguous: several ids start with `text`.
             Corrupt: the record's file cannot be read.
         """
-        ids = self.ids(model.kind)
-        if text in ids:
-            return self.get(model, text)
-        kind = name_kind(model.kind)
+        if text and self.entry(Key(model.kind, text)) is not None:
+            return self.get(model, text)  # without a list of all ids, which takes 100 ms for 10,000
+        ids, kind = self.ids(model.kind), name_kind(model.kind)
         if text and self.entry(Key(model.kind, text, archived=True)) is not None:
             raise NotFound(f"live {kind}", text, hint=f"it is in the archive: baton show {text}")
         near = complete_id(ids, text, kind)

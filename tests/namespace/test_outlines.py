@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,20 @@ def test_a_plain_id_is_its_own_file_name(text: str) -> None:
     if is_plain_id(text):
         assert RecordId(text).component == text
         assert RecordId.from_component(text).text == text
+
+
+def test_writes_carry_on_the_list_of_ids(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    ws.branch.read().state.ids("follow_up")
+    with monkeypatch.context() as patched:
+        patched.setattr(layout.TreeSource, "_list_ids", None)  # any call of it would fail
+        ws.edit(
+            "done", NOW, FollowUp, "FU-2", lambda state, item: state.archive(item, at="2026", reason="r", session=None)
+        )
+        new = [FollowUp(id=id_, item="i", first_seen="2026-01-01") for id_ in ("FU-new", "con", "a/b c", "FU-3x")]
+        for item in new[:3]:
+            ws.update("add", NOW, partial(lambda item, tip: tip.state.add(item), item))
+        ws.update("edit", NOW, lambda tip: tip.state.remove(Key("follow_up", "FU-3")).add(new[3]))
+        ids = ws.branch.read().state.ids("follow_up")
+    assert {"FU-2", "FU-3"}.isdisjoint(ids)
+    assert {"FU-new", "con", "a/b c", "FU-3x"} <= ids
+    assert all(state.ids("follow_up") == ids for state in reopened(ws))
