@@ -121,7 +121,12 @@ def shown_head(state: State) -> Head:
 
 
 def set_context(
-    state: State, session: Session, text: str | None, now: datetime, replaced: Iterable[WorkContext]
+    state: State,
+    session: Session,
+    text: str | None,
+    now: datetime,
+    replaced: Iterable[WorkContext],
+    known: Session | None,
 ) -> State:
     """Return the state with the context of a session, which replaces earlier ones.
 
@@ -129,14 +134,33 @@ def set_context(
 
     Args:
         text: None removes the context of the document.
-        replaced: the contexts that the session had read. Its own previous context is replaced in any case.
+        replaced: the contexts of others that the session had read.
+        known: the record of the session as its writer knows it. The context there is replaced, and one that was set
+            since, under the same id on another machine, stays in the new text.
     """
+    text = _keep_unread(session, known, text)
     others = [context for context in list_contexts(state) if context.is_in_head or context.session != session.id]
     own = parse_time_or_none(session.context_at) or EARLIEST
     newest = max(own, *(context.time for context in others), EARLIEST)
     set_at = shift(newest, _TICK) if now <= newest <= shift(now, _SKEW) else now
     state = replace_contexts(state, [context for context in replaced if context in others])
     return state.put(_with_context(session, ContextFields(text, iso_exact(set_at))))
+
+
+def _keep_unread(session: Session, known: Session | None, text: str | None) -> str | None:
+    """Return the new text of a session's context, after what its writer does not know of the current one."""
+    read = (known.context or "") if known is not None else ""
+    unread = session.context or "" if session.has_current_context else ""
+    if unread == read:
+        return text
+    if read and unread.startswith(f"{read}\n"):  # as a merge of two machines joins them
+        unread = unread.removeprefix(read).lstrip("\n")
+    elif read and unread.endswith(f"\n{read}"):
+        unread = unread.removesuffix(read)
+    unread = unread.rstrip()
+    if not text:
+        return unread or None
+    return text if unread in text else f"{unread}\n\n{text}"
 
 
 def replace_contexts(state: State, contexts: Iterable[WorkContext]) -> State:

@@ -391,3 +391,61 @@ def test_an_undo_beside_a_replacement_makes_no_conflict_and_no_half_context(ws, 
     assert conflicts(other) == []
     assert texts(other.ws) == (["of b"] if undone == "a" else ["of a"])
     assert other.ws.branch.read().state.entry(Key("session", "a")) is not None
+
+
+# --- one session on two machines
+
+
+def _one_session_on_two_machines(ws: Workspace) -> tuple[Machine, Machine]:
+    """Return two machines on which one session has set its first context, by a wrap and by a document; both synced."""
+    one, other = _group(ws, 0)[:2]
+    boot(one.ws, "a")
+    boot(other.ws, "a", 1)
+    wrap(one.ws, "a", "of one", 2)
+    write_document(acting(other.ws, "a"), later(minutes=3), document("a", context="of the other"))
+    for machine in (one, other, one):
+        machine.sync(later(minutes=4))
+    assert texts(one.ws) == texts(other.ws)
+    return one, other
+
+
+def test_a_wrap_keeps_what_its_session_said_on_another_machine_until_it_has_read_that(ws):
+    for machine in _one_session_on_two_machines(ws):
+        wrap(machine.ws, "a", "new", 5)
+        assert (texts(machine.ws), conflicts(machine)) == (["of one\n\nnew"], [])
+        wrap(machine.ws, "a", "third", 6)
+        assert texts(machine.ws) == ["third"]
+
+
+def test_a_document_keeps_what_its_session_said_on_another_machine_until_it_has_read_that(ws):
+    machine = _one_session_on_two_machines(ws)[1]
+    for text in ("new", "third"):  # the merged documents do not show that their writer has read the other text
+        write_document(acting(machine.ws, "a"), later(minutes=5), document("a", context=text))
+        assert (texts(machine.ws), conflicts(machine)) == ([f"of one\n\n{text}"], [])
+    read = {**current(machine.ws), "context": "of one, and more"}
+    write_document(acting(machine.ws, "a"), later(minutes=6), read)
+    assert texts(machine.ws) == ["of one, and more"]
+    boot(machine.ws, "a", 7)
+    write_document(acting(machine.ws, "a"), later(minutes=8), document("a", context="all new"))
+    assert texts(machine.ws) == ["all new"]
+
+
+def test_a_session_that_goes_back_to_its_earlier_context_replaces_that_alone(ws):
+    boot(ws, "a")
+    wrap(ws, "a", "one", 1)
+    wrap(ws, "a", "two", 2)
+    undo_revision(acting(ws, "a"), later(minutes=3), "~0")
+    assert texts(ws) == ["one"]
+    wrap(ws, "a", "three", 4)
+    assert texts(ws) == ["three"]
+
+
+def test_the_document_that_is_merged_has_the_context_of_its_writer(ws):
+    write_document(ws, NOW, document("a", context="first"))
+    write_document(ws, NOW, document("b", context="of b"))
+    write_document(ws, NOW, document("b", context="of b again"))
+    add_loop(acting(ws, "c"), later(minutes=1), action="x", expect="y")
+    written = write_document(ws, later(minutes=2), document("b", context="the last of b")).written
+    as_meant = ws.branch.store.commit(written.revision.commit).parents[1]
+    assert [context.text for context in list_contexts(ws.branch.revision_at(as_meant).state)] == ["the last of b"]
+    assert texts(ws) == ["the last of b"]

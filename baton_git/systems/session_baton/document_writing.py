@@ -203,6 +203,9 @@ def _propose(
     state, settled, more_held = _protect(ws, tip, _take_writer_fields(apply(tip.state, decisions), known))
     state = _propose_held(state, [*held, *more_held])
     side = mine if seen is base.state else apply_document(base.state, known, at=at)
+    if new_context is not None:
+        writer = _find_writer(ws, now, side, document)
+        side = _set_context(side, writer, now, new_context._replace(known=writer))
     recorded = _record_writer(ws, now, state, document, op, base.number + 1, new_context)
     proposal = ProposedState(recorded, side=(base, side), redactions=tuple(redactions), settled=settled)
     return proposal, [*held, *more_held], decisions
@@ -219,10 +222,12 @@ def _reuse_records(state: State, document: BatonDocument) -> BatonDocument:
 
 
 class NewContext(NamedTuple):
-    """The context of a document that its writer changed, and the one that the writer had read."""
+    """The context of a document that its writer changed, and what the writer knew: the context that it had read, and
+    the record of its session."""
 
     text: str | None
     read: tuple[WorkContext, ...]
+    known: Session | None
 
 
 def _split_context(base: State, tip: State, document: BatonDocument) -> tuple[BatonDocument, NewContext | None]:
@@ -238,7 +243,8 @@ def _split_context(base: State, tip: State, document: BatonDocument) -> tuple[Ba
     if is_first or not (text or shown) or (not is_changed and read[0].is_in_head):
         return document, None
     head = drop_context(document.head) if text else document.head
-    return document._replace(head=head), NewContext(text or None, tuple(read)) if is_changed else None
+    new = NewContext(text or None, tuple(read), find_session(base, document.session)) if is_changed else None
+    return document._replace(head=head), new
 
 
 def _protect(ws: Workspace, tip: Revision, state: State) -> tuple[State, frozenset[Key], list[HeldClaim]]:
@@ -312,18 +318,28 @@ def _record_writer(
 ) -> State:  # fmt: skip
     """Record the document's session in the state, with the revision of its document and the context that it set."""
     at = {} if op == IMPORT else {"wrote_document": revision}
-    session = find_session(state, document.session)
-    if session is not None and op == IMPORT and new_context is None:
+    if op == IMPORT and new_context is None and find_session(state, document.session) is not None:
         return state
-    if session is None:
-        optional = {"parent": document.parent, "agent": ws.actor.agent, "machine": ws.actor.machine}
-        data = {"id": document.session, "started": iso(now), "status": "active"}
-        session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
-    session = session.replace(**at)
+    session = _find_writer(ws, now, state, document).replace(**at)
     if new_context is not None:
-        state = set_context(state, session, new_context.text, now, new_context.read)
+        state = _set_context(state, session, now, new_context)
         session = state.get(Session, session.id)
     return record_session(state, session, now, ws.policy)
+
+
+def _find_writer(ws: Workspace, now: datetime, state: State, document: BatonDocument) -> Session:
+    """Return the record of the document's session, or a new one."""
+    session = find_session(state, document.session)
+    if session is not None:
+        return session
+    optional = {"parent": document.parent, "agent": ws.actor.agent, "machine": ws.actor.machine}
+    data = {"id": document.session, "started": iso(now), "status": "active"}
+    return Session.model_validate(data | {name: value for name, value in optional.items() if value})
+
+
+def _set_context(state: State, session: Session, now: datetime, new: NewContext) -> State:
+    state = state.remove(Key(Session.kind, session.id, archived=True))
+    return set_context(state, session, new.text, now, new.read, new.known)
 
 
 def _find_start(ws: Workspace, tip: Revision, document: BatonDocument, op: str, source: str) -> WriteStart:

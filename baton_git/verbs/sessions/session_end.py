@@ -106,11 +106,12 @@ def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, r
         state = add_session(ws, now, state, None)
         session = state.get(Session, ws.session)
     if session is None:
-        known = {"session_id": ws.session} if state.head.session_id else {}
-        head = state.head.replace(context=context, updated_at=iso(now), **known)
+        writer_fields = {"session_id": ws.session} if state.head.session_id else {}
+        head = state.head.replace(context=context, updated_at=iso(now), **writer_fields)
         return replace_contexts(state, contexts).put(head, HEAD)
     read = contexts if replaces_all else _list_read(ws, tip, session.id)
-    state = set_context(state, session, context, now, read)
+    known = session if replaces_all else _find_known(ws, tip, session)
+    state = set_context(state, session, context, now, read, known)
     state = record_session(state, state.get(Session, session.id), now, ws.policy)
     if state.entry(HEAD) is None or state.head.context.strip():
         return state  # if it is somebody else's context, the session and the time of the head belong to it
@@ -134,11 +135,31 @@ def _list_read(ws: Workspace, tip: Revision, session_id: str) -> list[WorkContex
     return [context for context in current if not began < context.time <= told]
 
 
+def _find_known(ws: Workspace, tip: Revision, session: Session) -> Session | None:
+    """Return the session's record as of the last commit in which the session read or set its context."""
+    if session.context_at is None or tip.commit is None:
+        return None
+    seen = find_last_seen(ws.branch, tip.commit, session.id)
+    for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
+        if commit is None:
+            continue
+        known, entry = find_session(ws.branch.revision_at(commit).state, session.id), ws.branch.load_entry(commit)
+        if entry.op in _READS_ALL:
+            return known
+        before = find_session(ws.branch.revision_at(entry.parents[0]).state, session.id)
+        if known is not None and (before is None or before.context_at != known.context_at):
+            return known  # an undo, for example
+    return None
+
+
+_READS_ALL = ("boot", "wrap", "write")
+
+
 def _find_last_read(ws: Workspace, tip: Revision, session: str) -> Revision | None:
     """Return the newest revision at which the session read all contexts: its last boot, wrap or document."""
     seen = find_last_seen(ws.branch, tip.commit, session) if tip.commit else None
     for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
-        if commit is not None and ws.branch.load_entry(commit).op in ("boot", "wrap", "write"):
+        if commit is not None and ws.branch.load_entry(commit).op in _READS_ALL:
             return ws.branch.revision_at(commit)
     return None
 
