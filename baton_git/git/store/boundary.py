@@ -104,7 +104,7 @@ def _own_file(common_dir: Path) -> Path:
 def _read_lines(file: Path) -> list[str]:
     try:
         return file.read_text(encoding="ascii").split("\n")[:-1]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # whoever writes below `baton` says what is in the way
         return []
     except OSError as error:
         raise StoreError(f"cannot read {file}: {error.strerror}", hint=advise_access(file, error)) from error

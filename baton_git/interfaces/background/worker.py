@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
+from baton_git.core.times import to_local
 from baton_git.interfaces.background.detached import leave_caller
 from baton_git.interfaces.background.requests import Requests, resume_work
 
@@ -152,7 +153,7 @@ def main(lock: int, common_dir: Path) -> None:
     tasks = {
         task: partial(cast("Callable[[str], BackgroundTask]", import_module), module) for task, module in TASKS.items()
     }
-    left = work(common_dir, tasks, lambda: datetime.now().astimezone())
+    left = work(common_dir, tasks, lambda: to_local(datetime.now(UTC)))
     os.close(lock)
     requests = Requests(common_dir)
     if any(set(requests.find_new(task)) - set(left.get(task, ())) for task in TASKS):  # made while the lock was held

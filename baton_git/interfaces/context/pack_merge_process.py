@@ -80,6 +80,8 @@ class PackMergeProcess:
             raise OSError("the process hangs, or has ended")
         self._since = None
         if answer == _LEAVING:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(STOP_SECONDS)
             self._dismiss()
         return False
 

@@ -26,7 +26,7 @@ LOOP = {"id": "OL-1", "action": "did it", "expected_outcome": "it works", "creat
 
 
 def programs() -> list[psutil.Process]:
-    mine = psutil.Process().children()
+    mine = (one for one in psutil.Process().children() if one.status() != psutil.STATUS_ZOMBIE)
     return [one for one in mine if any(word.endswith("writer_program") for word in one.cmdline())]
 
 

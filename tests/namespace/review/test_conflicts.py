@@ -20,7 +20,6 @@ from baton_git.core.errors import (
     NotFound,
 )
 from baton_git.git.store import Repository, Store
-from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sharing.conflict_blame import find_writers
 from baton_git.verbs.sharing.conflict_resolution import Side, find_current_value, resolve
 from baton_git.verbs.work_items.loops import close_loop
@@ -62,11 +61,13 @@ def test_a_resolution_is_synced_to_the_other_machine(contested: Pair, side: Any)
 
 
 def test_an_empty_id_names_no_conflict(pair: Pair) -> None:
-    end_session(pair[0].ws, pair[0].clock(), context="at first")
+    def write_head(one: Machine, text: str) -> None:
+        one.ws.update("write", one.clock(), lambda tip: tip.state.put(tip.state.head.replace(context=text)))
+
+    write_head(pair[0], "at first")
     sync_until_equal(*pair)
     for one in pair:
-        nobody = replace(one.ws, actor=replace(one.ws.actor, session=None))
-        end_session(nobody, one.clock(), context=f"where {one.ws.actor.machine} stands")
+        write_head(one, f"where {one.ws.actor.machine} stands")
     sync_until_equal(*pair)
     [conflict] = pair[0].conflicts()
     assert (conflict.record_kind, conflict.record_id) == ("head", "")
