@@ -41,8 +41,9 @@ def baton(folder: Path, *words: str, kill_after: float | None = None) -> tuple[i
 
 
 def on_remote(bare: Path) -> set[str]:
-    refs = git(bare, "for-each-ref", "--format=%(refname)", BRANCH, "refs/baton-lanes/team/").split()
-    return {Path(path).stem for ref in refs for path in git(bare, "ls-tree", "-r", "--name-only", ref).split()}
+    """Return the ids of all records. Lanes are listed before the branch, and may be deleted as soon as it has them."""
+    commits = git(bare, "for-each-ref", "--format=%(objectname)", "refs/baton-lanes/team/", BRANCH).split()
+    return {Path(path).stem for commit in commits for path in git(bare, "ls-tree", "-r", "--name-only", commit).split()}
 
 
 def test_accepted_writes_are_on_the_remote_and_all_clones_become_equal(tmp_path: Path) -> None:
