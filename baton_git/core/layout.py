@@ -451,8 +451,9 @@ def differing_paths(ours: TreeFolder, theirs: TreeFolder | None, prefix: str = "
             return
     if prefix.count("/") > MAX_FOLDERS:
         raise Corrupt(prefix[:60] + "…", f"folders are nested deeper than {MAX_FOLDERS}", hint="remove that folder")
-    mine = ours.entries()
-    other_entries = theirs.entries() if theirs is not None else {}
+    # The items of a view are listed at once; looking up each of 100,000 bundled records by name would take 20 seconds.
+    mine = dict(ours.entries().items())
+    other_entries = dict(theirs.entries().items()) if theirs is not None else {}
     for name in {**mine, **other_entries}:
         left, right = mine.get(name), other_entries.get(name)
         if left is None or right is None or left.oid != right.oid or left.mode != right.mode:

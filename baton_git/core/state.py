@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from baton_git.core.errors import Ambiguous, Corrupt, FieldHint, NotAllowed, NotFound
-from baton_git.core.kinds import KINDS, name_kind, name_typed_plural
+from baton_git.core.kinds import ALL_KINDS, KINDS, name_kind, name_typed_plural
 from baton_git.core.names import derive_id
 from baton_git.core.outlines import has_outlines, make_outline
 from baton_git.core.records.archive import Archived
@@ -248,6 +248,12 @@ class State:
         """Return the keys whose entries may differ in `other`; entries at all other keys are equal."""
         stored = () if self.source is other.source else self.source.differing(other.source)
         return {*stored, *self.edits, *other.edits}
+
+    def differing_live(self, other: State) -> set[Key]:
+        """Return the keys of `differing` outside the archive. The archive is not read if this state is empty."""
+        if isinstance(self.source, EmptySource) and not self.edits:
+            return {Key(kind, id_) for kind in ALL_KINDS for id_ in other.ids(kind)}
+        return {key for key in self.differing(other) if not key.archived}
 
     def may_differ(self, other: State, key: Key) -> bool:
         """Return whether `key` is one of the keys that `differing` returns; takes the same time for a state of any

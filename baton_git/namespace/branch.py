@@ -453,7 +453,7 @@ class Branch:
         marks = HookMarkers(self.store.repository.common_dir)
         if marks.synced.has(self.namespace.component):
             marks.unsent.set(self.namespace.component)
-        loops = (after.entry(key) for key in before.differing(after) if key.kind == OpenLoop.kind and not key.archived)
+        loops = (after.entry(key) for key in before.differing_live(after) if key.kind == OpenLoop.kind)
         if any(isinstance(loop, OpenLoop) and waits_for_code(loop) for loop in loops):
             marks.due.set(self.namespace.component)
 

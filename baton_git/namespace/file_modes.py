@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from baton_git.core import layout
+from baton_git.core.kinds import ARCHIVE
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import FILE_MODE
 from baton_git.git.store import Folder, Store, TreeEntry
@@ -62,12 +63,22 @@ def describe_merged_modes(store: Store, ours: Oid | None, theirs: Oid, after: Oi
 
 
 def _list_changed_modes(base: Folder, side: Folder) -> Iterator[tuple[str, int]]:
-    """Yield the record files whose mode a side changed, and those that it added with another mode than 100644."""
-    for path in layout.differing_paths(base, side):
+    """Yield the record files whose mode a side changed, and those that it added with another mode than 100644.
+
+    The archive of a new branch may have 100,000 records, and is not read: baton doctor reads it.
+    """
+    for path in layout.differing_paths(base, side) if base.entries() else _list_live(side):
         if layout.key_at(path) is not None:
             old, new = _read_mode(entry_at(base, path)), _read_mode(entry_at(side, path))
             if new != old:
                 yield path, new
+
+
+def _list_live(root: Folder) -> Iterator[str]:
+    """Yield the paths of the files outside the archive."""
+    for name, entry in root.entries().items():
+        if entry.is_folder and name != ARCHIVE:
+            yield from layout.differing_paths(root.folder(name), None, f"{name}/")
 
 
 def _read_mode(entry: TreeEntry | None) -> int:

@@ -188,3 +188,18 @@ def test_get_requires_the_exact_id() -> None:
         state.get(FollowUp, "FU-1")
     assert caught.value.hint == "to list the records of this kind: baton list follow-ups"
     assert state.records(Pattern) == []
+
+
+class UnreadArchive(EmptySource):
+    """A source with one live record, whose archive must not be read."""
+
+    def ids(self, kind: str, *, archived: bool = False) -> tuple[str, ...]:
+        assert not archived
+        return ("OL-1",) if kind == "open_loop" else ()
+
+    def differing(self, other: object) -> tuple[Key, ...]:
+        raise AssertionError("differing reads the archive")
+
+
+def test_what_a_new_branch_has_outside_the_archive_is_listed_without_reading_the_archive() -> None:
+    assert State().differing_live(State(UnreadArchive())) == {Key("open_loop", "OL-1")}

@@ -16,7 +16,7 @@ from baton_git.core.state import Key, State
 from baton_git.git.store import ObjectDraft, Repository, Store
 from baton_git.git.store import stored_moves as forms
 from baton_git.git.store.stored_edits import view_of
-from baton_git.git.store.stored_views import ArchiveView, find_stored
+from baton_git.git.store.stored_views import ArchiveView, ViewFolder, find_stored
 from baton_git.namespace.file_merge import iterate_files, text_at
 from baton_git.namespace.merge_commit import merge_trees
 
@@ -127,6 +127,16 @@ def run(draft: ObjectDraft, tree: Oid, steps: Iterable[Step], *, only_edits: boo
 @pytest.fixture(autouse=True)
 def small_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_form, "BUNDLE_BYTES", 250)
+
+
+@settings(max_examples=30)
+@given(steps=STEPS)
+def test_files_are_found_in_the_listing_as_without_it(store: Store, steps: list[Step]) -> None:
+    draft = store.draft()
+    folder = draft.folder(run(draft, draft.tree(None, FULL), steps)).folder("archive").folder("open_loops")
+    view = folder.view if isinstance(folder, ViewFolder) else None
+    for path in [*layout.paths_below(folder), "0a/OL-0.toml", "0a"] if view is not None else []:
+        assert view is None or view.find_listed(path) == view.find(path)
 
 
 @settings(max_examples=60)

@@ -21,6 +21,8 @@ from baton_git.git.store.folder import Folder, ObjectReader
 _REGULAR = 0o100000
 _KIND = 0o170000
 _BUNDLED_MODE = 0o100644
+_MANY = 2_000
+"""Number of files from which it is faster to list a folder than to look each file up."""
 
 
 def find_stored(folder: Folder, path: str) -> TreeEntry | None:
@@ -141,8 +143,15 @@ class View:
         if self._differing[0] != other.oid:
             stored = set(differing_paths(self.stored, other.stored))
             paths = {path for stored_path in stored for path in self.restore_paths(stored_path, other)}
-            self._differing = other.oid, frozenset(path for path in paths if self.find(path) != other.find(path))
+            mine, others = (view.find if len(paths) < _MANY else view.find_listed for view in (self, other))
+            self._differing = other.oid, frozenset(path for path in paths if mine(path) != others(path))
         return self._differing[1]
+
+    def find_listed(self, path: str) -> TreeEntry | None:
+        """Return the file at a path of layout 1 like `find`, but list all files first."""
+        head, _, name = path.rpartition("/")
+        entry = self.entries_below(f"{head}/" if head else "").get(name)
+        return None if entry is None or entry.is_folder else entry
 
 
 class FanView(View):

@@ -12,7 +12,7 @@ def find_new_unreadable(before: State, after: State, *, archived: bool = True) -
         archived: whether to read the archive, too.
     """
     unreadable = []
-    for key in sorted(key for key in before.differing(after) if archived or not key.archived):
+    for key in sorted(before.differing(after) if archived else before.differing_live(after)):
         entry = after.entry(key)
         if isinstance(entry, Unreadable) and before.entry(key) != entry:
             unreadable.append(entry)

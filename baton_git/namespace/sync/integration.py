@@ -200,7 +200,7 @@ def _find_problems(before: State, after: State, *, archived: bool = True) -> Ite
     """Describe the records that became unreadable and the immutable fields that changed."""
     unreadable = find_new_unreadable(before, after, archived=archived)
     yield from (f"{record.path}: cannot be read: {record.why}" for record in unreadable)
-    for key in sorted(key for key in before.differing(after) if archived or not key.archived):
+    for key in sorted(before.differing(after) if archived else before.differing_live(after)):
         for breach in immutable_fields.find_breaches(key, before.entry(key), after.entry(key)):
             yield f"{key.display_name}: {breach.field} {immutable_fields.WHY}, but was changed"
 
