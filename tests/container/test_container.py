@@ -209,7 +209,7 @@ def test_the_commands_of_compose_create_the_remote_and_sync_with_it(baton, git, 
     url = sync["environment"]["BATON_REMOTE_URL"]
     address = re.fullmatch(r"\$\{BATON_REMOTE_URL:-(.*)\}", url)[1].replace("/remote", folder)
     (script,) = sync["command"]
-    line = re.search(r"do (baton [^;]*); sleep", script)[1].replace('"$$BATON_REMOTE_URL"', address)
+    line = re.search(r"do\s+(baton [^;]*); sleep", script)[1].replace('"$$BATON_REMOTE_URL"', address)
     pushes = tmp_path / "pushes"
     hook = Path(address) / "hooks" / "post-receive"
     hook.write_text(f"#!/bin/sh\necho push >>{shlex.quote(str(pushes))}\n")
