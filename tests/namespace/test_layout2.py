@@ -13,7 +13,7 @@ from baton_git.core import layout, stored_form
 from baton_git.core.kinds import CLOSED, KINDS
 from baton_git.core.names import Oid
 from baton_git.core.state import Key, State
-from baton_git.git.store import ObjectDraft, Repository, Store
+from baton_git.git.store import ObjectDraft, Repository, Store, stored_views
 from baton_git.git.store import stored_moves as forms
 from baton_git.git.store.stored_edits import view_of
 from baton_git.git.store.stored_views import ArchiveView, ViewFolder, find_stored
@@ -134,9 +134,26 @@ def small_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files_are_found_in_the_listing_as_without_it(store: Store, steps: list[Step]) -> None:
     draft = store.draft()
     folder = draft.folder(run(draft, draft.tree(None, FULL), steps)).folder("archive").folder("open_loops")
-    view = folder.view if isinstance(folder, ViewFolder) else None
-    for path in [*layout.paths_below(folder), "0a/OL-0.toml", "0a"] if view is not None else []:
-        assert view is None or view.find_listed(path) == view.find(path)
+    if isinstance(folder, ViewFolder):
+        files = folder.view.list_files()
+        assert {path: folder.view.find(path) for path in files} == files
+        assert set(layout.paths_below(folder)) == files.keys()
+
+
+@settings(max_examples=30)
+@given(steps=STEPS, others=STEPS)
+def test_the_files_that_differ_are_the_same_however_many_they_are(
+    store: Store, steps: list[Step], others: list[Step]
+) -> None:
+    draft = store.draft()
+    trees = [run(draft, draft.tree(None, FULL), some) for some in (steps, others)]
+    found = []
+    for least in (0, 10_000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(stored_views, "LISTED_FROM", least)
+            old, new = (draft.folder(tree) for tree in trees)
+            found.append(sorted(layout.differing_paths(old, new)))
+    assert found[0] == found[1]
 
 
 @settings(max_examples=60)

@@ -21,7 +21,7 @@ from baton_git.git.store.folder import Folder, ObjectReader
 _REGULAR = 0o100000
 _KIND = 0o170000
 _BUNDLED_MODE = 0o100644
-_MANY = 2_000
+LISTED_FROM = 2_000
 """Number of files from which it is faster to list a folder than to look each file up."""
 
 
@@ -142,16 +142,25 @@ class View:
         """Return the paths of the files that differ from those of another view. Equal stored folders are not opened."""
         if self._differing[0] != other.oid:
             stored = set(differing_paths(self.stored, other.stored))
-            paths = {path for stored_path in stored for path in self.restore_paths(stored_path, other)}
-            mine, others = (view.find if len(paths) < _MANY else view.find_listed for view in (self, other))
-            self._differing = other.oid, frozenset(path for path in paths if mine(path) != others(path))
+            differing = self._list_many if len(stored) >= LISTED_FROM else self._look_up
+            self._differing = other.oid, frozenset(differing(stored, other))
         return self._differing[1]
 
-    def find_listed(self, path: str) -> TreeEntry | None:
-        """Return the file at a path of layout 1 like `find`, but list all files first."""
-        head, _, name = path.rpartition("/")
-        entry = self.entries_below(f"{head}/" if head else "").get(name)
-        return None if entry is None or entry.is_folder else entry
+    def _look_up(self, stored: Iterable[str], other: View) -> Iterator[str]:
+        paths = {path for stored_path in stored for path in self.restore_paths(stored_path, other)}
+        return (path for path in paths if self.find(path) != other.find(path))
+
+    def _list_many(self, _: Iterable[str], other: View) -> Iterator[str]:
+        """Compare all files: after a fold of 100,000 records, looking each of them up took 15 seconds."""
+        mine, others = self.list_files(), other.list_files()
+        return (path for path in mine.keys() | others.keys() if mine.get(path) != others.get(path))
+
+    def list_files(self) -> Mapping[str, TreeEntry]:
+        """Return every file by its path in layout 1."""
+        files: dict[str, TreeEntry] = {}
+        for path, entry in self.iterate_files():
+            files.setdefault(path, entry)
+        return files
 
 
 class FanView(View):
@@ -306,13 +315,16 @@ class ArchiveView(View):
     def iterate_files(self) -> Iterator[tuple[str, TreeEntry]]:
         bundles = []
         for path, entry in _iterate_files(self.stored, ""):
-            if path.startswith("=") and self.is_bundle(path):
-                bundles.append(path)
+            if path.startswith("="):
+                bundles.append((path, entry))
             else:
                 yield path, entry
-        for path in bundles:
-            for name, entry in self.read_bundle(path).items():
-                yield _archived_path(name), entry
+        for path, entry in bundles:  # each is opened once: the memory does not hold 4,096 of them
+            if not self.is_bundle(path):
+                yield path, entry
+                continue
+            for name, part in self.read_bundle(path).items():
+                yield _archived_path(name), part
 
 
 def _archived_path(name: str) -> str:
