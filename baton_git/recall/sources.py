@@ -39,6 +39,9 @@ MOST_AT_ONCE = 3_000
 """Maximum number of commits and files that one update of an index on the disk reads: the first recall in a namespace
 of 10,000 commits took 30 times as long as in a small one."""
 
+MOST_SECONDS = 0.5
+"""Processor time after which such an update begins no further older commit: one may bring 100,000 files."""
+
 
 class _Work:
     """What an update may still do.
@@ -46,15 +49,21 @@ class _Work:
     Attributes:
         end: the end of its time, by the monotonic clock.
         left: the number of commits and files that it may still read.
+        until: the processor time of this thread from which no older commit is begun.
     """
 
     def __init__(self, seconds: float | None, left: float) -> None:
         self.end = time.monotonic() + (math.inf if seconds is None else seconds)
         self.left = left
+        self.until = time.thread_time() + (math.inf if left == math.inf else MOST_SECONDS)
 
     @property
     def is_done(self) -> bool:
         return self.left <= 0 or time.monotonic() > self.end
+
+    @property
+    def is_long(self) -> bool:
+        return time.thread_time() > self.until
 
 
 def update_index(index: RecallIndex, branch: Branch, seconds: float | None = None) -> bool:
@@ -207,7 +216,7 @@ def _add_older(index: RecallIndex, branch: Branch, done: _Progress, work: _Work)
     left, cut, visited = set(done.left), set(done.cut), set[str]()
     try:
         for info in branch.store.log(*map(Oid, done.left)):
-            if work.is_done:
+            if work.is_done or (visited and work.is_long):
                 break
             visited.add(info.oid)
             if not _add_commit(index, branch, info, work, newest):

@@ -402,6 +402,19 @@ def test_further_questions_index_the_rest_and_then_nothing_is_pending(ws: Worksp
         assert index.dump() == fresh.dump()
 
 
+def test_an_update_that_takes_long_begins_no_further_older_commit(
+    ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_SECONDS", 0.0)
+    grow(ws, 2)
+    rounds = 0
+    while ask(ws, "Oracle vendor").pending:
+        rounds += 1
+        assert rounds < 30
+    assert rounds > 4
+    assert ask(ws, "Oracle vendor").text
+
+
 @pytest.mark.usefixtures("short_updates")
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=actions)
