@@ -12,13 +12,17 @@ from pathlib import Path
 from documents import add_archived
 from measuring import fill, missed, now, report, workspace
 
-from baton_git.core.records.work_items import FollowUp
-from baton_git.core.state import Key, State
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import ReflogEntry, Store
 from baton_git.git.store.stored_moves import bundle
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.documents import read_document
-from baton_git.verbs.work_items.followups import add_follow_up, finish_follow_up
+from baton_git.verbs.sessions.session_end import wrap
+from baton_git.verbs.work_items.decisions import add_decision
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.work_items.loops import add_loop, close_loop
+from baton_git.verbs.work_items.patterns import record_pattern
 
 WRITES = 10_000
 SAMPLE = 100
@@ -113,6 +117,53 @@ def measure_live() -> None:
         report("  on disk before packing, a commit", (size(objects) - before) / 60 / 1000, 6, " kB")
 
 
+VERBS: dict[str, Callable[[Workspace, int], object]] = {
+    "followup add": lambda ws, n: add_follow_up(ws, now(), item=f"Write part {n}", reason="later"),
+    "followup defer": lambda ws, n: defer_follow_up(ws, now(), id=f"X-live{n}"),
+    "followup done": lambda ws, n: finish_follow_up(ws, now(), id=f"X-live{n}"),
+    "loop add": lambda ws, n: add_loop(ws, now(), action=f"Deployed {n}", expect="health is 200"),
+    "loop close": lambda ws, n: close_loop(ws, now(), id=f"X-live{n}"),
+    "pattern record": lambda ws, n: record_pattern(ws, now(), what=f"New kind of fault {n}"),
+    "decision add": lambda ws, n: add_decision(ws, now(), what=f"Use tool number {n}", why="it is good"),
+    "wrap": lambda ws, n: wrap(ws, now(), context=f"done {n}"),
+}
+
+
+def measure_verbs() -> None:
+    """Compare each everyday write beside 10,000 live records of each kind with the same beside 30."""
+    with workspace() as small, workspace() as large:
+        for ws, count in ((small, 30), (large, 10_000)):
+            put_each_kind(ws, count)
+        for name, work in VERBS.items():
+            times: dict[int, list[float]] = {id(small): [], id(large): []}
+            for number in range(11):
+                for ws in (small, large):
+                    took = time_cpu(partial(work, ws, number))
+                    if number:  # the first one lists the records, and makes their outlines
+                        times[id(ws)].append(took)
+            report(f"{name} beside 10,000 live records of each kind", ratio(times, large, small), 3)
+
+
+def put_each_kind(ws: Workspace, count: int) -> None:
+    made = (
+        (FollowUp, add_follow_up(ws, now(), item="Refactor the export", reason="later").id, "item"),
+        (OpenLoop, add_loop(ws, now(), action="Deployed the export", expect="health is ok").id, "action"),
+        (ActiveDecision, add_decision(ws, now(), what="Use the new format", why="others read it").id, "what"),
+        (Pattern, record_pattern(ws, now(), what="The build fails without the cache").id, "what"),
+    )
+
+    def add_each(state: State) -> State:
+        edits: dict[Key, Entry | None] = {}
+        for model, id_, about in made:
+            template = state.get(model, id_)
+            for number in range(count):
+                text = f"{getattr(template, about)} number {number} for {number % 53}"
+                edits[Key(model.kind, f"X-live{number}")] = template.replace(id=f"X-live{number}", **{about: text})
+        return State(state.source, edits)
+
+    ws.update("bench", now(), lambda v: add_each(v.state))
+
+
 def measure_bundles() -> None:
     """Compare adding and closing next to 10,000 archived records in bundles with the same next to none."""
     with workspace() as empty, workspace() as full:
@@ -176,6 +227,7 @@ def ratio(times: dict[int, list[float]], one: Workspace, other: Workspace) -> fl
 
 if __name__ == "__main__":
     measure_live()
+    measure_verbs()
     measure_bundles()
     measure_archive()
     measure_growth()

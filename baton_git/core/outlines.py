@@ -6,7 +6,9 @@ An outline follows from the record's file alone, so it can be kept by the file's
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from baton_git.core.names import Oid
@@ -14,10 +16,21 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, OpenLoop, Pattern
 
-FORMAT = 1
+FORMAT = 2
 """Version of the fields of the outlines."""
 MANY = 500
 """Number of live records of a kind from which their outlines are kept; fewer are decoded in a few milliseconds."""
+_ENDS = string.whitespace + ".!…。"
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text without regard to case, spacing, and final periods and exclamation marks."""
+    return text.casefold().rstrip(_ENDS).split()
+
+
+def digest_words(text: str) -> str:
+    """Return a short text that is equal for texts with the same `split_words`, and different for nearly all others."""
+    return sha256(" ".join(split_words(text)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class LoopOutline(NamedTuple):
@@ -37,6 +50,8 @@ class FollowUpOutline(NamedTuple):
     date: str
     priority: str
     defer_count: int
+    words: str
+    """The digest of its text (`digest_words`)."""
 
 
 class PatternOutline(NamedTuple):
@@ -45,6 +60,8 @@ class PatternOutline(NamedTuple):
     status: str
     seen: int
     threshold: int
+    words: str
+    """The digest of its text (`digest_words`)."""
 
 
 class ConflictOutline(NamedTuple):
@@ -58,11 +75,12 @@ def _outline_loop(loop: OpenLoop) -> LoopOutline:
 
 
 def _outline_follow_up(item: FollowUp) -> FollowUpOutline:
-    return FollowUpOutline(item.id, item.first_seen, item.priority, item.defer_count)
+    return FollowUpOutline(item.id, item.first_seen, item.priority, item.defer_count, digest_words(item.item))
 
 
 def _outline_pattern(pattern: Pattern) -> PatternOutline:
-    return PatternOutline(pattern.id, pattern.first_seen, pattern.status, pattern.count, pattern.threshold)
+    words = digest_words(pattern.what)
+    return PatternOutline(pattern.id, pattern.first_seen, pattern.status, pattern.count, pattern.threshold, words)
 
 
 def _outline_conflict(conflict: Conflict) -> ConflictOutline:

@@ -165,6 +165,9 @@ class State:
     def _outlines(self, model: type[Model]) -> Iterator[Any]:
         """Yield the outlines of the live readable records of a kind, unordered."""
         known = self.source.outlines(model.kind)
+        if len(known) == len(self.source.ids(model.kind)) and not any(key.kind == model.kind for key in self.edits):
+            yield from known.values()
+            return
         for id_ in self.ids(model.kind):
             key = Key(model.kind, id_)
             outline = known.get(id_) if key not in self.edits else None

@@ -18,6 +18,7 @@ from baton_git.core import layout
 from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.lifecycle import Policy, settle_state
 from baton_git.core.names import Namespace, RecordId, is_plain_id
+from baton_git.core.outlines import split_words
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Key, State, Unreadable
@@ -26,6 +27,7 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.outline_files import OutlineFiles
 from baton_git.namespace.revision import ProposedState
 from baton_git.namespace.workspace import Actor, Workspace
+from baton_git.verbs.work_items.similar_records import find_same
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -182,3 +184,35 @@ def test_writes_carry_on_the_list_of_ids(ws: Workspace, monkeypatch: pytest.Monk
     assert {"FU-2", "FU-3"}.isdisjoint(ids)
     assert {"FU-new", "con", "a/b c", "FU-3x"} <= ids
     assert all(state.ids("follow_up") == ids for state in reopened(ws))
+
+
+TEXTS = st.text("aB .!\u2026", max_size=4)
+
+
+@laws
+@given(st.lists(TEXTS.filter(str.strip), max_size=6), TEXTS)
+def test_the_record_with_the_same_text_is_that_of_an_exhaustive_search(texts: list[str], text: str) -> None:
+    state = State()
+    for number, item in enumerate(texts):
+        state = state.put(FollowUp(id=f"FU-{number}", item=item, first_seen=f"2026-01-0{9 - number}"))
+    equal = [f"FU-{number}" for number, item in enumerate(texts) if split_words(item) == split_words(text)]
+    same = find_same(state, FollowUp, text)
+    assert (same.id if same else None) == next(iter(equal), None)
+
+
+def test_the_next_write_finds_the_same_text_by_the_outlines_of_the_last(
+    ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ws.branch.read().state.select(Pattern, lambda _: False) == []
+    with monkeypatch.context() as patched:
+        patched.setattr(layout.TreeSource, "_find_outlines", None)  # any call of it would fail
+        first = Pattern(id="PAT-x", what="Assumed Docker", first_seen="2026-01-01", last_seen="2026-01-01", count=1)
+        ws.update("add", NOW, lambda tip: tip.state.add(first))
+        state = ws.branch.read().state
+        assert find_same(state, Pattern, "assumed  docker.") == first
+        ws.update("edit", NOW, lambda tip: tip.state.put(first.replace(what="Guessed")))
+        state = ws.branch.read().state
+        assert find_same(state, Pattern, "assumed docker") is None
+        assert find_same(state, Pattern, "guessed!") is not None
+        ws.update("edit", NOW, lambda tip: tip.state.remove(Key("pattern", "PAT-x")))
+        assert find_same(ws.branch.read().state, Pattern, "guessed") is None

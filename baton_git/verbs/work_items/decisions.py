@@ -163,7 +163,7 @@ def add_decision(ws: Workspace, now: datetime, verb_input: NewDecision) -> Added
         return replaced._replace(trailers=tuple(confirmed))
 
     written = ws.update("decision-add", now, change)
-    similar = describe_similar("decision merge", decision, written.before.state)
+    similar = describe_similar("decision merge", decision, ws.branch.read().state)
     return Added.of(written, id=decision.id, **similar)
 
 

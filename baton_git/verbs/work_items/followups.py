@@ -21,7 +21,6 @@ from baton_git.verbs.work_items.authorship import authorship_of
 from baton_git.verbs.work_items.new_ids import NewId
 from baton_git.verbs.work_items.references import find_reference
 from baton_git.verbs.work_items.similar_records import (
-    MAX_COMPARED,
     Added,
     MergeInto,
     describe_similar,
@@ -106,13 +105,13 @@ def add_follow_up(ws: Workspace, now: datetime, verb_input: NewFollowUp) -> Adde
     known = _find_known(written.before.state, verb_input)
     if known is not None:
         return Added.of(written, id=known.id, exists=True)
-    similar = describe_similar("followup merge", record, written.before.state)
+    similar = describe_similar("followup merge", record, ws.branch.read().state)
     return Added.of(written, id=record.id, **similar)
 
 
 def _find_known(state: State, verb_input: NewFollowUp) -> FollowUp | None:
     """Return the live follow-up with the same text; None if the input names an id."""
-    return find_same(state, FollowUp, verb_input.item, MAX_COMPARED) if verb_input.id is None else None
+    return find_same(state, FollowUp, verb_input.item) if verb_input.id is None else None
 
 
 @verb(

@@ -131,15 +131,18 @@ def record_pattern(ws: Workspace, now: datetime, verb_input: NewOccurrence) -> A
         return ProposedState(tip.state.add(made), trailers=author.trailers)
 
     written = ws.update("pattern-record", now, change)
-    known = _find_pattern(written.before.state, verb_input.what, verb_input.id)
-    if known is not None:
+    key = Key(Pattern.kind, fresh)
+    before, made = written.before.state, written.revision.state.entry(key)
+    if not isinstance(made, Pattern) or before.entry(key) is not None:
+        known = _find_pattern(before, verb_input.what, verb_input.id)
+        assert known is not None  # `change` counted it
         return Added.of(written, id=known.id)
-    made = written.revision.state.get(Pattern, fresh)
-    return Added.of(written, id=fresh, **describe_similar("pattern merge", made, written.before.state))
+    return Added.of(written, id=fresh, **describe_similar("pattern merge", made, ws.branch.read().state))
 
 
 def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | None:
-    named = [name for name in (id_, words_or_id) if name in state.ids(Pattern.kind)]
+    ids = state.ids(Pattern.kind)
+    named = [name for name in (id_, words_or_id) if name in ids]
     entries = (state.entry(Key(Pattern.kind, name)) for name in named)
     known = next((entry for entry in entries if isinstance(entry, Pattern)), None)
     return known or (find_same(state, Pattern, words_or_id) if id_ is None else None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import string
 from datetime import datetime
+from functools import lru_cache
+from heapq import nsmallest
 from itertools import islice
 from typing import Any, ClassVar, TypeVar
 
@@ -14,6 +15,7 @@ from baton_git.core.errors import InvalidArgument, NotAllowed
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import propose_when_due
 from baton_git.core.merge.combining import combine_values
+from baton_git.core.outlines import digest_words, split_words
 from baton_git.core.records.base import Record, merge_rule
 from baton_git.core.records.confirmable import covered_fields
 from baton_git.core.records.merge_rules import Counter, Earliest, Latest, MergeRule, Recent, Union
@@ -32,10 +34,11 @@ Mergeable = TypeVar("Mergeable", ActiveDecision, FollowUp, Pattern)
 
 MAX_SIMILAR = 3
 MAX_COMPARED = 300
+MAX_KEPT = 2_000
+"""Maximum length in characters of a text whose terms are kept in memory."""
 SHARE = 0.7
 """Minimum share of common words for two texts to count as similar; inflected forms of a word count as equal."""
 _NEGATIONS = re.compile(r"\b(?:not|no|never|without|cannot|stop|avoid|\w+n't)\b", re.IGNORECASE)
-_ENDS = string.whitespace + ".!…。"
 _JOINED: tuple[type[MergeRule], ...] = (Union, Earliest, Latest, Recent)
 
 
@@ -70,42 +73,47 @@ class MergeInto(Input):
 def describe_similar(command: str, record: Record, state: State) -> dict[str, Any]:
     """Return the fields of `Added` for a new record; empty if no live record of its kind is similar.
 
-    At most `MAX_COMPARED` live records are compared, which bounds the time of adding a record.
+    At most `MAX_COMPARED` live records are compared, which bounds the time of adding a record. Pass the newest state:
+    what is read of it is kept for the next write.
     """
     about = KINDS[record.kind].about
     text = str(getattr(record, about))
-    ids = sorted(state.ids(record.kind) - {record.id})[:MAX_COMPARED]
+    ids = nsmallest(MAX_COMPARED, state.ids(record.kind) - {record.id})
     entries = (state.entry(Key(record.kind, id_)) for id_ in ids)
     likes = (entry.id for entry in entries if isinstance(entry, Record) and are_similar(text, getattr(entry, about)))
     similar = list(islice(likes, MAX_SIMILAR))
     return {"similar": similar, "merge_command": f"baton {command} {record.id} {similar[0]}"} if similar else {}
 
 
-def find_same(state: State, model: type[Similar], text: str, most: int | None = None) -> Similar | None:
+def find_same(state: State, model: type[Similar], text: str) -> Similar | None:
     """Return the live record with this text, ignoring case, spacing, and final periods and exclamation marks.
 
-    Args:
-        most: maximum number of records to compare, in the order of their ids; None: all.
+    Only records whose outline has the same digest are decoded; of several, the one with the first id is returned.
     """
     about = KINDS[model.kind].about
-    words = _split_words(redact_text(text)[0])  # records are stored redacted
-    entries = (state.entry(Key(model.kind, id_)) for id_ in islice(sorted(state.ids(model.kind)), most))
-    records = (entry for entry in entries if isinstance(entry, model))
-    return next((record for record in records if _split_words(str(getattr(record, about))) == words), None)
-
-
-def _split_words(text: str) -> list[str]:
-    return text.casefold().rstrip(_ENDS).split()
+    redacted = redact_text(text)[0]  # records are stored redacted
+    words, digest = split_words(redacted), digest_words(redacted)
+    likely = state.select(model, lambda outline: outline.words == digest)
+    same = (record for record in likely if split_words(str(getattr(record, about))) == words)
+    return min(same, key=lambda record: record.id, default=None)
 
 
 def are_similar(first: str, second: str) -> bool:
     """Return whether two texts have nearly the same words in any order, the same numbers, and as many negations."""
-    if len(_NEGATIONS.findall(first)) != len(_NEGATIONS.findall(second)):
+    (negations, left), (other_negations, right) = (
+        _read_terms(text) if len(text) <= MAX_KEPT else _read_terms.__wrapped__(text) for text in (first, second)
+    )
+    if negations != other_negations:
         return False
-    left, right = (set(extract_terms(text)) or set(text.casefold().split()) for text in (first, second))
     if any(term[:1].isdigit() for term in left ^ right):
         return False
     return len(left & right) >= SHARE * len(left | right)
+
+
+@lru_cache(maxsize=4 * MAX_COMPARED)
+def _read_terms(text: str) -> tuple[int, frozenset[str]]:
+    """Return the number of negations of a text, and its terms. A server compares with the same texts at each write."""
+    return len(_NEGATIONS.findall(text)), frozenset(extract_terms(text) or text.casefold().split())
 
 
 def merge_records(ws: Workspace, now: datetime, op: str, model: type[Mergeable], verb_input: MergeInto) -> Changed:
