@@ -26,6 +26,8 @@ from baton_git.namespace.sync.policy import Terms
 
 NEWEST: Final = Depth(500)
 """How much is taken at the first meeting."""
+MOST_NEWEST: Final = 2_000
+"""Maximum number of commits in the newest part of a history that git has fetched; one more generation may exceed it."""
 PART: Final = 5_000
 """Generations of commits in one part of the older history."""
 _MANY: Final = 20_000
@@ -47,15 +49,21 @@ def describe_boundary(branch: Branch) -> str:
 def begin_at_newest(branch: Branch, tip: Oid) -> None:
     """Let the history of a branch that git has fetched end at its newest commits, until the older ones are recorded."""
     store = branch.store
-    ends = _find_generation(store, tip, NEWEST.generations)
+    ends = _find_end(store, tip)
     if ends:
         store.change_boundary(branch.ref, unread=ends)
 
 
-def _find_generation(store: Store, tip: Oid, number: int) -> set[Oid]:
-    """Return the commits with parents that are this many generations below the tip, as for `git fetch --depth`."""
+def _find_end(store: Store, tip: Oid) -> set[Oid]:
+    """Return the commits with parents at which the newest part of the history ends, as for `git fetch --depth`.
+
+    It has `NEWEST` generations, or fewer if they have more than `MOST_NEWEST` commits: the 500 newest generations of
+    250 agents have 40,000 commits, and reading those took a start two minutes.
+    """
     level, seen = {tip}, {tip}
-    for _ in range(number - 1):
+    for _ in range(NEWEST.generations - 1):
+        if len(seen) > MOST_NEWEST:
+            break
         level = {parent for commit in level for parent in store.commit(commit).parents} - seen
         seen |= level
         if not level:
