@@ -16,6 +16,9 @@ from baton_git.namespace.ingest.tree_names import find_name_fault
 
 _REGULAR = 0o100000
 _KIND = 0o170000
+_MOST_BUNDLES = 1_000
+"""Maximum number of changed bundles that are read. The 15,000 of a large team took a first start 3 s. A fault of the
+others does no harm: readers leave out that part of the bundle, and `baton validate` reports it."""
 _PLACES = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
 
 
@@ -43,9 +46,14 @@ def find_unsafe_files(
     if most is not None and len(changed) > most:
         yield "", f"more than {most:,} files changed"
         return
-    stored = after.stored()
+    stored, bundles = after.stored(), 0
     for path, why in changed:
-        why = why or _placement_fault(stored, path, after.version)
+        digits = stored_form.find_bundle_digits(path) if after.version == 2 else None
+        if not why and digits is not None:
+            bundles += 1
+            why = _find_bundle_fault(stored, path, digits) if bundles <= _MOST_BUNDLES else ""
+        elif not why:
+            why = _placement_fault(path, after.version)
         if why:
             yield path, why
 
@@ -117,16 +125,12 @@ def _kind_fault(entry: TreeEntry) -> str:
     return "" if entry.mode & _KIND == _REGULAR else "is a link or a submodule"
 
 
-def _placement_fault(stored: Folder, path: str, version: int) -> str:
+def _placement_fault(path: str, version: int) -> str:
     """Return what is wrong with the place of a file: it is in a folder of records, but no record can have this path."""
     if path.split("/")[0] not in _PLACES or layout.key_at(path) is not None:
         return ""
-    if version == 2:
-        digits = stored_form.find_bundle_digits(path)
-        if digits is not None:
-            return _find_bundle_fault(stored, path, digits)
-        if layout.key_at(stored_form.restore_path(path)) is not None:
-            return ""
+    if version == 2 and layout.key_at(stored_form.restore_path(path)) is not None:
+        return ""
     return "is in a folder of records, but its path is not that of a record"
 
 

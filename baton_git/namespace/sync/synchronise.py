@@ -78,6 +78,8 @@ SECONDS = 60.0
 """Time limit of a sync that the user requested, in seconds."""
 _GRACE = 0.5
 """Additional seconds for local work after the time limit for network traffic."""
+_FIRST_GRACE = 4.0
+"""The same for a branch that is not here yet; otherwise a start would begin the namespace anew, with an empty brief."""
 ATTEMPTS = 30
 """Maximum number of attempts if somebody else pushes first."""
 _TRIES = 5
@@ -318,7 +320,8 @@ class _Sync:
 
     def _limit_reads(self) -> AbstractContextManager[None]:
         """Limit the time for the local work, which may take a moment longer than the network traffic."""
-        end = max(self.end, time.monotonic()) + _GRACE
+        is_first = any(self.store.tip(job.branch.ref) is None for job in self.jobs)
+        end = max(self.end, time.monotonic()) + (_FIRST_GRACE if is_first else _GRACE)
         return self.store.limit_reads(end, f"merging the commits of {self.remote.name}")
 
     def _push(self) -> None:

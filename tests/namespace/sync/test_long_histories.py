@@ -114,6 +114,18 @@ def test_a_later_sync_brings_the_rest(late: Machine, full: Machine) -> None:
     assert count(late) == count(full)
 
 
+def test_a_wide_history_ends_at_a_number_of_commits(
+    full: Machine, bob: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(older_history, "MOST_NEWEST", 1)
+    bob.git("fetch", "-q", "origin")
+    begin_session(bob.ws, bob.clock(), StartOptions(check_seconds=0))
+    assert count(bob) == 3  # two commits and the start of the session
+    assert bob.state.ids(OpenLoop.kind) == full.state.ids(OpenLoop.kind)
+    bob.sync()
+    assert count(bob) == count(full) + 1
+
+
 def test_a_first_sync_is_complete(late: Machine, full: Machine) -> None:
     done = late.sync()
     assert (done.is_incomplete, count(late)) == (False, count(full))
