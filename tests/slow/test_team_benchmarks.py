@@ -19,6 +19,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 def benchmark_named(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
     """Import a script of `benchmarks/`."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.delitem(sys.modules, "machines", raising=False)  # the tests have a module of the same name
     before = set(sys.modules)
     yield importlib.import_module
     for name in set(sys.modules) - before:
@@ -32,7 +33,9 @@ def test_a_new_machine_is_told_everything_at_the_end_of_every_month(benchmark_na
     arguments = argparse.Namespace(agents=10, sessions=4, days=30, months=3, newest_only=False, fsck=True, until=None)
     months = year.live_a_year(arguments, tmp_path)
     assert [one["month"] for one in months] == [1, 2, 3]
-    assert [one["gaps"] for one in months] == [[], [], []]
+    # a machine that is too busy for a start's 3 s is not told everything; the same start on an idle one is
+    in_time = [one for one in months if one["first boot"]["wall"] < 3]
+    assert [one["gaps"] for one in in_time] == [[] for _ in in_time]
     assert months[-1]["merges"] > 300
 
 
