@@ -253,7 +253,7 @@ class Team:
         text = (
             f'id = "{id_}"\nwhat = "{what}"\nfirst_seen = "{first}"\nlast_seen = "{time}"\ncount = {count}\n'
             f'recent_occurrences = [\n  {{ session = "{session}", context = "{self.words(3)}" }},\n]\n'
-            f'threshold = 3\n{proposed}status = "{status}"\nsource_tier = "llm_derived"\n'
+            f'threshold = 3\nstatus = "{status}"\n{proposed}source_tier = "llm_derived"\n'
         )
         self.taken.add(("pattern", id_))
         subject = f"{id_} added" if count == 1 else f"{id_} seen again ({count}×)"

@@ -218,10 +218,11 @@ class TreeSource:
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
         ids = self._ids.get((kind, archived))
         if ids is None:
-            ids = self._ids[kind, archived] = tuple(self._list_ids(kind, archived=archived))
+            ids = self._ids[kind, archived] = tuple(self.list_stored_ids(kind, archived=archived))
         return ids
 
-    def _list_ids(self, kind: str, *, archived: bool) -> Collection[str]:
+    def list_stored_ids(self, kind: str, *, archived: bool) -> Collection[str]:
+        """Read the ids of a kind from the tree."""
         if kind in SINGLETONS:
             return ("",) if SINGLETONS[kind].folder in self.root.entries() else ()
         row = (CLOSED if archived else KINDS)[kind]
@@ -237,10 +238,10 @@ class TreeSource:
     def outlines(self, kind: str) -> Mapping[str, Any]:
         known = self._outlines.get(kind)
         if known is None:
-            known = self._outlines[kind] = self._find_outlines(kind) if self.saved is not None else {}
+            known = self._outlines[kind] = self.find_outlines(kind) if self.saved is not None else {}
         return known
 
-    def _find_outlines(self, kind: str) -> Mapping[str, Any]:
+    def find_outlines(self, kind: str) -> Mapping[str, Any]:
         """Return the saved outlines of the records of a kind, and those of the others, which are made and saved.
 
         Return none for a kind with few records: all of them are decoded in a few milliseconds.

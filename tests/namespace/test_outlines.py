@@ -172,7 +172,7 @@ def test_a_plain_id_is_its_own_file_name(text: str) -> None:
 def test_writes_carry_on_the_list_of_ids(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     ws.branch.read().state.ids("follow_up")
     with monkeypatch.context() as patched:
-        patched.setattr(layout.TreeSource, "_list_ids", None)  # any call of it would fail
+        patched.setattr(layout.TreeSource, "list_stored_ids", None)  # any call of it would fail
         ws.edit(
             "done", NOW, FollowUp, "FU-2", lambda state, item: state.archive(item, at="2026", reason="r", session=None)
         )
@@ -205,7 +205,7 @@ def test_the_next_write_finds_the_same_text_by_the_outlines_of_the_last(
 ) -> None:
     assert ws.branch.read().state.select(Pattern, lambda _: False) == []
     with monkeypatch.context() as patched:
-        patched.setattr(layout.TreeSource, "_find_outlines", None)  # any call of it would fail
+        patched.setattr(layout.TreeSource, "find_outlines", None)  # any call of it would fail
         first = Pattern(id="PAT-x", what="Assumed Docker", first_seen="2026-01-01", last_seen="2026-01-01", count=1)
         ws.update("add", NOW, lambda tip: tip.state.add(first))
         state = ws.branch.read().state

@@ -24,8 +24,10 @@ from baton_git.namespace.ingest.fetch import fetch_older
 from baton_git.namespace.provenance.labels import load_marks
 from baton_git.namespace.sync.policy import Terms
 
-NEWEST: Final = Depth(500)
-"""How much is taken at the first meeting."""
+NEWEST: Final = Depth(100)
+"""How much is fetched at the first meeting: of 250 agents, 100 generations have 8,000 commits."""
+GENERATIONS: Final = 500
+"""How many generations are taken at the first meeting if git has fetched them."""
 MOST_NEWEST: Final = 2_000
 """Maximum number of commits in the newest part of a history that git has fetched; one more generation may exceed it."""
 PART: Final = 5_000
@@ -57,11 +59,11 @@ def begin_at_newest(branch: Branch, tip: Oid) -> None:
 def _find_end(store: Store, tip: Oid) -> set[Oid]:
     """Return the commits with parents at which the newest part of the history ends, as for `git fetch --depth`.
 
-    It has `NEWEST` generations, or fewer if they have more than `MOST_NEWEST` commits: the 500 newest generations of
-    250 agents have 40,000 commits, and reading those took a start two minutes.
+    It has `GENERATIONS` generations, or fewer if they have more than `MOST_NEWEST` commits: those of 250 agents have
+    40,000 commits, and reading them took a start two minutes.
     """
     level, seen = {tip}, {tip}
-    for _ in range(NEWEST.generations - 1):
+    for _ in range(GENERATIONS - 1):
         if len(seen) > MOST_NEWEST:
             break
         level = {parent for commit in level for parent in store.commit(commit).parents} - seen

@@ -21,7 +21,7 @@ from baton_git.namespace.sync import older_history
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(older_history, "NEWEST", Depth(5))
+    monkeypatch.setattr(older_history, "GENERATIONS", 5)
     monkeypatch.setattr("baton_git.namespace.sync.synchronise.NEWEST", Depth(5))
     monkeypatch.setattr(older_history, "PART", 7)
 
