@@ -82,9 +82,8 @@ def fetch_and_check(
             return FetchResult({}, rejected, refused)
     limits = FetchLimits(budget.total_bytes, budget.object_bytes)
     try:
-        more = {} if depth is None else {"depth": depth}
         with remote.fetch(
-            wants, seconds=deadline.seconds_left, limits=limits, everything=everything, **more
+            wants, seconds=deadline.seconds_left, limits=limits, everything=everything, depth=depth
         ) as quarantine:
             rejections = _check_quarantine(store, quarantine, budget, deadline, met)
             sound = {ref: tip for ref, tip in quarantine.tips.items() if ref not in rejections}
@@ -146,7 +145,7 @@ def fetch_older(
             checks = deadline.at_most(budget.seconds)
             for rejection in find_rejections(extended, quarantine.objects, tips, budget, checks, before).values():
                 raise rejection
-            new = dict.fromkeys(info.oid for parent in parents for info in extended.log(parent))
+            new = [info.oid for info in extended.log(*parents)] if parents else []
         with store.adopt_packs(quarantine.fetched_packs):
             record(new)
             store.change_boundary(ref, missing=quarantine.boundary, gone=reached)

@@ -157,4 +157,4 @@ def _list_older(store: Store, ends: Collection[Oid]) -> Collection[Oid]:
     behind = store.boundary.without(ends)
     with Store(store.repository, boundary_there=behind) as whole:
         parents = {parent for end in ends for parent in whole.commit(end).parents}
-        return dict.fromkeys(info.oid for parent in sorted(parents) for info in whole.log(parent))
+        return [info.oid for info in whole.log(*parents)] if parents else []
