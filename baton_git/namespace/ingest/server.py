@@ -99,7 +99,7 @@ def _check_update(
 ) -> Iterator[Refusal]:
     old, new, ref = update
     if ref.startswith(LANES) and not prefix.startswith(LANES):
-        yield from _check_lane(store, prefix, update, trusted, may_rewrite)
+        yield from _check_lane(store, prefix, update, trusted, may_rewrite, budget)
         return
     try:
         namespace = Namespace.from_component(ref.removeprefix(prefix))
@@ -118,7 +118,7 @@ def _check_update(
 
 
 def _check_lane(
-    store: Store, prefix: str, update: RefUpdate, trusted: Trusted | None, may_rewrite: bool
+    store: Store, prefix: str, update: RefUpdate, trusted: Trusted | None, may_rewrite: bool, budget: Budget
 ) -> Iterator[Refusal]:
     """Check a lane like the push to its branch that it stands for."""
     old, new, ref = update
@@ -136,7 +136,7 @@ def _check_lane(
         yield Refusal(new or NOTHING, "", "", f"the push would remove commits of {ref} that {prefix}{component} lacks")
     elif new is not None:
         base = next(iter(store.merge_bases(branch, new)), None) if branch is not None else None
-        yield from find_refusals(store, namespace, base, new, trusted=trusted)
+        yield from find_refusals(store, namespace, base, new, trusted=trusted, budget=budget)
 
 
 def format_refusal(refusal: Refusal) -> str:

@@ -17,6 +17,7 @@ from overtaking import AlwaysFaster, Watched, faster, merges, remote_tip, run
 from baton_git.core.errors import Unsettled
 from baton_git.core.names import LANES, Oid
 from baton_git.git.remotes import PushOvertaken
+from baton_git.namespace.ingest.budget import PUSHED, Budget
 from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates
 from baton_git.namespace.sync.lanes import fold_tips, name_lane
 from baton_git.namespace.sync.outgoing import find_known_tips
@@ -331,8 +332,9 @@ def test_the_order_in_which_lanes_are_listed_does_not_matter(pair: Pair, tips: l
 # --- on a server
 
 
-def refusals(bare: Machine, ref: str, old: Oid | None, new: Oid | None) -> list[str]:
-    return [one.why for one in check_ref_updates(bare.store, "refs/heads/baton/", [RefUpdate(old, new, ref)])]
+def refusals(bare: Machine, ref: str, old: Oid | None, new: Oid | None, budget: Budget = PUSHED) -> list[str]:
+    update = RefUpdate(old, new, ref)
+    return [one.why for one in check_ref_updates(bare.store, "refs/heads/baton/", [update], budget=budget)]
 
 
 def test_a_server_checks_lanes_like_the_branch(pair: Pair) -> None:
@@ -343,6 +345,7 @@ def test_a_server_checks_lanes_like_the_branch(pair: Pair) -> None:
     ada.git("update-ref", REF, str(base))
     ada.store.kept_refs.set(REF, base)
     assert refusals(ada, lane, None, good) == []
+    assert "files changed" in refusals(ada, lane, None, good, replace(PUSHED, changed=0))[0]
     assert refusals(ada, lane, good, bad) != []
     assert "would remove commits" in refusals(ada, lane, good, None)[0]
     assert "would remove commits" in refusals(ada, lane, good, base)[0]
