@@ -22,6 +22,7 @@ from folder_copies import FolderCopy
 from hypothesis import settings
 from world import begin, workspace
 
+from baton_git.git.remotes import Depth
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli import baton as command
 from baton_git.interfaces.cli.error_handler import run
@@ -279,3 +280,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(
             "left out: the agents group (the agents' real command lines, from npm); run it with: pytest -m agents"
         )
+
+
+@pytest.fixture
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a first meeting take 5 generations of a history, and each further part 7."""
+    monkeypatch.setattr("baton_git.namespace.sync.older_history.GENERATIONS", 5)
+    monkeypatch.setattr("baton_git.namespace.sync.synchronise.NEWEST", Depth(5))
+    monkeypatch.setattr("baton_git.namespace.sync.older_history.PART", 7)

@@ -15,15 +15,7 @@ import pytest
 from machines import NOW, REF, Clock, Machine, machine
 from servers import smart_http
 
-from baton_git.git.remotes import Depth
-from baton_git.namespace.sync import older_history
-
-
-@pytest.fixture(autouse=True)
-def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(older_history, "GENERATIONS", 5)
-    monkeypatch.setattr("baton_git.namespace.sync.synchronise.NEWEST", Depth(5))
-    monkeypatch.setattr(older_history, "PART", 7)
+pytestmark = pytest.mark.usefixtures("short_parts")
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from baton_git.core.errors import NotFound, Rejected
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import Key
-from baton_git.git.remotes import Depth
 from baton_git.git.store import Store
 from baton_git.namespace.provenance.labels import Labels, Vouching
 from baton_git.namespace.sync import older_history
@@ -29,11 +28,7 @@ COMMITS = 30
 QUICK: dict[str, Any] = {"completes": False, "receive_only": True, "retry": False}
 
 
-@pytest.fixture(autouse=True)
-def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(older_history, "GENERATIONS", 5)
-    monkeypatch.setattr("baton_git.namespace.sync.synchronise.NEWEST", Depth(5))
-    monkeypatch.setattr(older_history, "PART", 7)
+pytestmark = pytest.mark.usefixtures("short_parts")
 
 
 @pytest.fixture
