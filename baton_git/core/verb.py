@@ -212,10 +212,12 @@ class Verb(NamedTuple, Generic[I, R]):
     def check_namespace(self, ws: Any) -> None:
         """Check that the namespace exists or may be created, if the verb needs it.
 
+        A verb that begins a session asks the remote for the namespace first, and checks it then.
+
         Raises:
             NotFound: the namespace does not exist and may not be created.
         """
-        if not (self.standalone or self.anywhere):
+        if not (self.standalone or self.anywhere or self.session == "begins"):
             ws.branch.check_exists(to_write=self.effect != READS)
 
     def parse(self, data: Mapping[str, Any], names: Callable[[str], str] = str, now: datetime | None = None) -> I:

@@ -78,6 +78,17 @@ REVERT_DEPTH = 500
 """Maximum number of older revisions that are searched for the one that a hand-made commit restores."""
 
 
+def draft_root(draft: ObjectDraft) -> Oid:
+    """Add the root commit to a draft, and return its id: every namespace begins with this commit."""
+    tree = draft.tree(None, layout.ROOT_FILES)
+    return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
+
+
+def is_root(store: Store, commit: Oid) -> bool:
+    """Return whether a commit is the one with which every namespace begins."""
+    return commit == draft_root(store.draft())
+
+
 @dataclass(frozen=True)
 class Branch:
     """The branch of one namespace in one store."""
@@ -182,6 +193,20 @@ class Branch:
         if self._is_gone:
             return False
         return self._is_misplaced or find_fetched(self.store, self.prefix, self.namespace) is not None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was written to the namespace here yet: it does not exist, or is as `create` made it."""
+        with suppress(BranchMoved, Corrupt):
+            tip = self.tip()
+            return tip is None or is_root(self.store, tip)
+        return False
+
+    @property
+    def may_be_fetched(self) -> bool:
+        """Whether the namespace does not exist here, and was neither deleted nor renamed here, nor is it below another
+        prefix."""
+        return not self.exists and not self._is_gone and not self._is_misplaced
 
     @property
     def _is_gone(self) -> bool:
@@ -472,13 +497,9 @@ class Branch:
             return self.read()
         GoneNamespaces(self.store.repository.common_dir).clear(self.namespace)
         draft = self.store.draft()
-        root = self._root(draft)
+        root = draft_root(draft)
         self.store.publish(draft, self.ref, None, root, stamp.reflog_entry("init"), keep=True)
         return self.read()
-
-    def _root(self, draft: ObjectDraft) -> Oid:
-        tree = draft.tree(None, layout.ROOT_FILES)
-        return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
 
     def predict_revision(self, work: Prepared) -> Revision:
         """Return the revision that reading the branch will give once `work` is published.
@@ -552,7 +573,7 @@ class Branch:
         self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
     ) -> tuple[tuple[Oid, ...], int]:
         """Return the parents of the next commit, and the largest of their revision numbers."""
-        first = tip.commit or self._root(draft)
+        first = tip.commit or draft_root(draft)
         if proposal.side is None:
             return (first,), tip.number
         base, state = proposal.side

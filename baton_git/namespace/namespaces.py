@@ -65,6 +65,8 @@ def make_missing_error(store: Store, prefix: str, namespace: Namespace, *, is_na
         hint = "nothing was written to it yet; to begin: baton boot"
     else:
         hint = _describe_others(store, prefix, namespace, is_named=is_named) + create
+        if store.repository.config().keys("remote") and not store.refs("refs/remotes/"):
+            hint += " (which asks the remote for it first)"
     return NotFound("namespace", str(namespace), hint=hint)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from baton_git.checks.approvals.remotes import without_login
-from baton_git.core.errors import NotFound
+from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.natural_times import relative_time
 from baton_git.core.output import count_noun
 from baton_git.core.times import from_seconds, iso
@@ -69,16 +70,50 @@ def select_automatic_remote(ws: Workspace) -> str | None:
     """Return the remote for automatic sync; None if there is none, or automatic sync is off.
 
     Unless baton.remote names it, the remote must already have the branch: automatic sync never creates a branch on a
-    remote that was not configured for baton. This does not apply if the namespace does not exist here yet: then there
-    is nothing to push, and only a fetch shows whether the remote has the branch.
+    remote that was not configured for baton. If it is not the remote that `select_remote` returns, it must be the only
+    one that has it. All this does not apply if the namespace does not exist here yet: then there is nothing to push,
+    and only a fetch shows whether the remote has the branch.
     """
     if not ws.remote_settings.automatic:
         return None
     if ws.remote_settings.remote:
         return ws.remote_settings.remote
     name = select_remote(ws)
-    is_known = name is None or find_seen(ws.branch, name)
-    return name if is_known or not ws.branch.exists else None
+    if name is not None and find_seen(ws.branch, name):
+        return name
+    names = list_remote_names(ws)
+    known = [other for other in names if find_seen(ws.branch, other)] if len(names) > 1 else []
+    if len(known) == 1:
+        return known[0]
+    return None if ws.branch.exists else name
+
+
+def select_unasked_remote(ws: Workspace, now: datetime) -> str | None:
+    """Return the remote that may have the namespace, although it was not synced so far; None if there is none.
+
+    To ask it sends nothing. A remote that lacked the namespace is asked again a day later, or if its address changed.
+    """
+    name = select_remote(ws) if ws.remote_settings.automatic else None
+    if name is None or not (ws.branch.exists or ws.branch.may_be_fetched):
+        return None
+    sharing = SharingState(ws.branch.store.repository.common_dir).read()
+    was_absent = sharing.was_absent(_key_of(ws, name), _read_address(ws, name), now)
+    return None if was_absent and not ws.branch.is_new else name
+
+
+def note_absent(ws: Workspace, name: str, now: datetime) -> None:
+    """Remember that a remote answered that it lacks the namespace. If that cannot be written, it is asked again."""
+    key, address = _key_of(ws, name), _read_address(ws, name)
+    with suppress(BatonError):
+        SharingState(ws.branch.store.repository.common_dir).update(lambda it: it.with_absent(key, address, now))
+
+
+def _key_of(ws: Workspace, remote: str) -> str:
+    return share_key(remote, ws.branch.namespace.component)
+
+
+def _read_address(ws: Workspace, remote: str) -> str:
+    return ws.branch.store.repository.config().get(f"remote.{remote}.url") or remote
 
 
 def is_tracked(ws: Workspace, remote: str) -> bool:
@@ -168,7 +203,7 @@ def find_unsent_commits(ws: Workspace) -> list[UnsentCommits]:
         commits, oldest = find_unsent(ws.branch, remote)
         if commits:
             since = from_seconds(oldest) if oldest is not None else None
-            error = errors.get(share_key(remote, ws.branch.namespace.component), "")
+            error = errors.get(_key_of(ws, remote), "")
             found.append(UnsentCommits(without_login(remote), commits, since, error, remote == automatic))
     return found
 
@@ -183,16 +218,22 @@ def _list_known_remotes(ws: Workspace) -> list[str]:
     ]
 
 
-def list_unfetched_namespaces(ws: Workspace) -> list[str]:
-    """Return the namespaces that the remote had at the last `git fetch`.
+def list_other_namespaces(ws: Workspace, name: str, seconds: float) -> list[str]:
+    """Return the namespaces that a remote has, except the current one: those of the last `git fetch`, or else those
+    that it names now.
 
-    Returns:
-        Empty if the current namespace exists here, or there is no remote for automatic sync.
+    Raises:
+        Unreachable, AccessDenied, RemoteError: under the same conditions as `Remote.tips`.
     """
+    from baton_git.git.remotes import open_remote  # slow to load, and rarely needed
+
     store, prefix = ws.branch.store, ws.branch.prefix
-    name = select_remote(ws) if ws.remote_settings.automatic and prefix.startswith("refs/heads/") else None
-    if name is None or ws.branch.exists:
-        return []
     folder = f"refs/remotes/{name}/{prefix.removeprefix('refs/heads/')}"
-    branches = (ws.branch.find_sibling(prefix + ref.removeprefix(folder)) for ref in store.refs(folder))
+    refs = [
+        prefix + ref.removeprefix(folder) for ref in (store.refs(folder) if prefix.startswith("refs/heads/") else ())
+    ]
+    if not refs and seconds > 0:
+        remote = open_remote(store.repository, name, ws.environment, known=read_remotes(ws))
+        refs = sorted(remote.tips({f"{prefix}*": f"{prefix}*"}, seconds=seconds))
+    branches = (ws.branch.find_sibling(ref) for ref in refs if ref != ws.branch.ref)
     return [str(branch.namespace) for branch in branches if branch is not None]

@@ -120,7 +120,13 @@ class Call:
     @property
     def creating(self) -> Self:
         """Return the same call, which may create the repository and the namespace."""
-        return replace(self, settings=replace(self.settings, options=self.settings.options._replace(create=True)))
+        options = self.settings.options._replace(create=True)
+        return replace(self, settings=replace(self.settings, options=options, may_ask=True))
+
+    @property
+    def asking(self) -> Self:
+        """Return the same call, which may ask a remote for the name of the namespace."""
+        return replace(self, settings=replace(self.settings, may_ask=True))
 
     @property
     def for_protocol_run(self) -> Self:

@@ -48,6 +48,8 @@ class NamespaceSettings(Protocol):
     def folder_outside(self) -> Path: ...
     @property
     def environment(self) -> dict[str, str]: ...
+    @property
+    def may_ask(self) -> bool: ...
 
 
 def find_new_name(settings: NamespaceSettings, namespace: Namespace) -> Namespace | None:
@@ -84,32 +86,47 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
         shared = _list_synced(settings, store) | remote
         only = _find_only(shared)
         is_namespace = only is not None and Branch(store, only, settings.prefix).is_namespace(shared[only.component])
-    if not shared and is_fetched:
-        only, is_namespace = find_remote_namespace(settings), True
+    if not shared:
+        only, is_namespace = find_remote_namespace(settings, tips), True
     return NamespaceChoice(only, "remote") if only is not None and is_namespace else own
 
 
-def find_remote_namespace(settings: NamespaceSettings) -> Namespace | None:
-    """Ask the remote for its only namespace, in a clone that fetches only some branches.
+def find_remote_namespace(settings: NamespaceSettings, fetched: Iterable[str]) -> Namespace | None:
+    """Ask the remote for its only namespace, if git does not know its branches.
+
+    That is so in a clone that fetches only some branches. It is also so if git has fetched nothing from the remote;
+    then only a call that may ask does so.
+
+    Args:
+        fetched: what git has fetched, such as `refs/remotes/origin/main`.
 
     Returns:
-        The namespace if automatic sync is on, exactly one remote is fetched like this, and that remote answers and has
-        exactly one namespace; otherwise None.
+        The namespace if automatic sync is on, and the remote answers and has exactly one namespace; otherwise None.
     """
-    fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in settings.config.items()
-               if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip
-    narrow = [remote for remote, refspec in fetched.items() if "refs/heads/*" not in refspec]
-    if len(narrow) != 1 or not settings.remote_settings.automatic:
+    remote_name = _find_unknown_remote(settings, fetched)
+    if remote_name is None or not settings.remote_settings.automatic:
         return None
     from baton_git.git.remotes import open_remote
     from baton_git.verbs.sessions.auto_sync import AT_START  # slow to import, and rarely needed
 
     wanted = f"{settings.prefix}*"
     try:
-        remote = open_remote(settings.repository, narrow[0], settings.environment)
+        remote = open_remote(settings.repository, remote_name, settings.environment)
         return _find_only(ref.removeprefix(settings.prefix) for ref in remote.tips({wanted: wanted}, seconds=AT_START))
     except BatonError:  # the sync at the start of a session reports it
         return None
+
+
+def _find_unknown_remote(settings: NamespaceSettings, fetched: Iterable[str]) -> str | None:
+    """Return the only remote of which git does not know all branches; the configured one or `origin`, if several."""
+    refs, unknown, are_branches = list(fetched), [], settings.prefix.startswith(_HEADS)
+    for name in settings.remote_settings.remotes or ():
+        refspec = settings.config.get(f"remote.{name}.fetch")
+        is_narrow = are_branches and refspec is not None and "refs/heads/*" not in refspec
+        is_unfetched = settings.may_ask and not any(ref.startswith(f"refs/remotes/{name}/") for ref in refs)
+        unknown += [name] if is_narrow or is_unfetched else []
+    chosen = settings.remote_settings.remote or "origin"
+    return chosen if chosen in unknown else unknown[0] if len(unknown) == 1 else None
 
 
 def _list_synced(settings: NamespaceSettings, store: Store) -> dict[str, Oid]:

@@ -64,6 +64,7 @@ class Settings:
         options: the options of the command.
         is_lenient: whether invalid settings and variables are only added to `problems`; otherwise an invalid variable
             raises an error, and an invalid setting prevents writes.
+        may_ask: whether a remote from which git has fetched nothing is asked for the name of its only namespace.
         known: the repository, if it is already known.
         problems: messages about invalid settings and variables, each with the value that is used instead.
         faults: the errors of invalid settings.
@@ -71,6 +72,7 @@ class Settings:
 
     options: CommonOptions
     is_lenient: bool = False
+    may_ask: bool = False
     known: Repository | None = None
     problems: list[str] = field(default_factory=list)
     faults: list[BatonError] = field(default_factory=list)

@@ -332,6 +332,7 @@ class VerbMethods:
         self,
         *,
         namespace: str | None = None,
+        sync_seconds: float = 3.0,
     ) -> InitResult: ...
     def init_agent_identity(
         self,

@@ -16,7 +16,7 @@ from baton_git.core.errors import Busy
 from baton_git.core.names import Oid
 from baton_git.core.state import State
 from baton_git.git.store import ObjectDraft, Store
-from baton_git.namespace.branch import Branch
+from baton_git.namespace.branch import Branch, is_root
 from baton_git.namespace.commit_log import parse_entry, read_revision_number
 from baton_git.namespace.file_modes import describe_merged_modes
 from baton_git.namespace.ingest.unreadable import find_new_unreadable
@@ -157,7 +157,8 @@ def _plan_step(
     draft = store.draft()
     if unstored is not None:
         draft.take_over(unstored)
-    if tip is None or store.is_ancestor(tip, accepted):
+    # the root commit is part of every namespace, also if the fetched history ends before it
+    if tip is None or is_root(store, tip) or store.is_ancestor(tip, accepted):
         return _Step(draft, accepted, store.commit(accepted).tree)
     joined = create_merge_commit(store, tip, accepted)
     draft.take_over(joined.draft)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from itertools import islice
 from typing import Final
 
 from baton_git.core.errors import BatonError, Rejected
@@ -18,7 +19,7 @@ from baton_git.core.times import iso
 from baton_git.git.objects.values import decode_commit
 from baton_git.git.remotes import Depth, Remote
 from baton_git.git.store import Store
-from baton_git.namespace.branch import Branch
+from baton_git.namespace.branch import Branch, is_root
 from baton_git.namespace.ingest.budget import Budget
 from baton_git.namespace.ingest.fetch import fetch_older
 from baton_git.namespace.provenance.labels import load_marks
@@ -34,6 +35,8 @@ PART: Final = 5_000
 """Generations of commits in one part of the older history."""
 _MANY: Final = 20_000
 _LEAST_SECONDS: Final = 0.5
+_MOST_OWN: Final = 1_000
+"""Commits in which a namespace that began here is told from one that was synced before."""
 
 
 def describe_boundary(branch: Branch) -> str:
@@ -50,10 +53,25 @@ def describe_boundary(branch: Branch) -> str:
 
 def begin_at_newest(branch: Branch, tip: Oid) -> None:
     """Let the history of a branch that git has fetched end at its newest commits, until the older ones are recorded."""
-    store = branch.store
+    store, local = branch.store, branch.tip()
     ends = _find_end(store, tip)
-    if ends:
+    if ends and (local is None or began_here(branch, local, ends)):
         store.change_boundary(branch.ref, unread=ends)
+
+
+def began_here(branch: Branch, local: Oid, ends: Collection[Oid]) -> bool:
+    """Return whether the local branch shares no commit but the root with a history that ends at a boundary.
+
+    That is certain enough if this machine made all its commits, after those at the boundary. Then a merge is the same
+    as with the whole history, whose only merge base is the root.
+    """
+    store, ledger = branch.store, branch.ledger
+    commits = list(islice(store.log(local), _MOST_OWN + 1))
+    *own, first = commits
+    if not is_root(store, first.oid) or not all(ledger.is_made_here(info.oid) for info in own):
+        return False
+    newest = max((store.commit(end).time for end in ends if store.is_stored(end)), default=0)
+    return all(info.time > newest for info in own)
 
 
 def _find_end(store: Store, tip: Oid) -> set[Oid]:

@@ -2,7 +2,8 @@
 
 - `not_before`: no background process sends before this time, to whatever remote;
 - `failures`: how many attempts in a row failed for a reason that may pass;
-- `errors`: why the last attempt failed, by remote and namespace.
+- `errors`: why the last attempt failed, by remote and namespace;
+- `absent`: when a remote last said that it does not have a namespace that began here, by remote and namespace.
 
 If the file is lost or damaged, it is made again. An older version of baton ignores it, and a file of a newer version
 is left alone. What was sent is not in this file, but in the tracking refs.
@@ -15,6 +16,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +34,8 @@ JITTER: Final = 0.25
 """Share of a delay that is added at random, so that machines that pushed together do not do so again."""
 LONGEST_DELAY: Final = timedelta(hours=2)
 """No delay after failures is longer."""
+ASK_AGAIN: Final = timedelta(days=1)
+"""How long the answer of a remote counts that it lacks a namespace that was never synced with it."""
 _LOCK_SECONDS: Final = 2.0
 _MAX_ERROR: Final = 300
 """Characters that are kept of an error."""
@@ -44,6 +48,17 @@ class Sharing:
     not_before: str = ""
     failures: int = 0
     errors: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    def was_absent(self, key: str, address: str, now: datetime) -> bool:
+        """Return whether the remote at this address said within the last `ASK_AGAIN` that it lacks a namespace."""
+        time, _, digest = self.absent.get(key, "").partition(" ")
+        asked = parse_time_or_none(time)
+        return digest == _digest(address) and asked is not None and abs(now - asked) < ASK_AGAIN
+
+    def with_absent(self, key: str, address: str, now: datetime) -> Sharing:
+        """Return the content in which a remote has just said that it lacks a namespace."""
+        return replace(self, absent={**self.absent, key: f"{iso_exact(now)} {_digest(address)}"})
 
     def count_delay(self, now: datetime) -> float:
         """Return the seconds for which a background process must not send yet."""
@@ -86,6 +101,7 @@ class SharingState:
             _text(data.get("not_before")),
             failures if type(failures) is int and 0 <= failures < 1_000_000 else 0,
             _texts(data.get("errors")),
+            _texts(data.get("absent")),
         )
 
     def update(self, change: Callable[[Sharing], Sharing]) -> Sharing:
@@ -115,7 +131,12 @@ class SharingState:
         return data if isinstance(data, dict) else None
 
 
-_FIELDS = ("not_before", "failures", "errors")
+_FIELDS = ("not_before", "failures", "errors", "absent")
+
+
+def _digest(address: str) -> str:
+    """Return what is stored of an address, which may contain a password."""
+    return sha256(address.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _text(value: object) -> str:

@@ -57,6 +57,7 @@ from baton_git.namespace.sync.lanes import (
 )
 from baton_git.namespace.sync.older_history import (
     NEWEST,
+    began_here,
     begin_at_newest,
     complete_history,
     describe_boundary,
@@ -283,7 +284,7 @@ class _Sync:
         if self._is_first_meeting:
             [job] = self.jobs
             tip = fetched.tips.get(job.branch.ref)
-            if tip is not None and job.branch.tip() is None and not job.branch.store.boundary.of(job.branch.ref):
+            if tip is not None and not job.branch.store.boundary.of(job.branch.ref):
                 begin_at_newest(job.branch, tip)
         is_cut = any(error.data.get("for_now") for error in fetched.rejected.values())
         return None if attempt and is_cut else fetched
@@ -458,6 +459,8 @@ class _Sync:
         """Raise Rejected if a merge needs older history that is not here; fetch it first if there is time."""
         local = job.branch.tip()
         if local is None or theirs is None or not job.branch.store.boundary.of(job.branch.ref):
+            return
+        if began_here(job.branch, local, job.branch.store.boundary.of(job.branch.ref)):
             return
         if self.options.completes and not job.branch.store.merge_bases(local, theirs):
             complete_history(job.branch, self.remote, job.refs.incoming, self.terms, self.options.budget, self.end)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -11,16 +13,21 @@ from baton_git.core.errors import BatonError
 from baton_git.core.output import count_noun
 from baton_git.namespace.remote_selection import (
     find_unsent_commits,
-    list_unfetched_namespaces,
+    list_other_namespaces,
+    list_remote_names,
+    note_absent,
     select_automatic_remote,
+    select_unasked_remote,
 )
 from baton_git.namespace.sync.sharing_state import SharingState
+from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.missing_history import receive_in_background
 from baton_git.verbs.sharing.sending import TASK, find_sending_remote, may_pass
 
 if TYPE_CHECKING:
     from baton_git.namespace.sync.synchronise import SyncOutcome
+    from baton_git.verbs.sharing.sync import Synced
 
 AT_START = 3.0
 AT_END = 10.0
@@ -70,17 +77,28 @@ def send_leftovers(ws: Workspace, now: datetime) -> bool:
 
 def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> SyncNews:
     conflicts: Sequence[str] = ()
+    end, is_new = time.monotonic() + seconds, ws.branch.is_new
     try:
         name = select_automatic_remote(ws)
+        is_met = name is not None and not is_new
+        if name is None and receive_only:
+            name = select_unasked_remote(ws, now)
         if name is None:
-            return SyncNews()
+            return SyncNews(_name_choice(ws) if receive_only and is_new else ())
         from baton_git.namespace.ingest.budget import BOOT
         from baton_git.namespace.sync.synchronise import SyncOptions
         from baton_git.verbs.sharing.sync import describe_sync, sync  # slow to load; many repositories have no remote
 
         options = SyncOptions(seconds, receive_only=receive_only, budget=BOOT, completes=False, retry=False)
         done = sync(ws, now, name, options)
-        lines = [*describe_sync(done, waiting=not receive_only), *_list_other_namespaces(ws)]
+        lines = describe_sync(done, waiting=not receive_only)
+        if not is_met and done.offline:
+            lines = [
+                f"whether {done.remote} has this namespace is unknown ({done.offline}); the next baton boot asks again"
+            ]
+        elif not is_met and receive_only and _is_absent(ws, name, done):
+            note_absent(ws, name, now)
+            lines += _describe_absence(ws, name, end - time.monotonic()) if is_new else []
         if done.is_behind and receive_in_background(ws):
             lines.append("what is missing here is fetched in the background")
         conflicts, is_left = done.conflicts, bool(done.offline) or any(map(_is_left, done.outcomes))
@@ -88,6 +106,12 @@ def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only:
         hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""
         lines, is_left = [f"not synced: {error}{hint}"], may_pass(error)
     return SyncNews([*lines, *([] if receive_only or not is_left else _hand_over(ws, now))], conflicts)
+
+
+def _is_absent(ws: Workspace, name: str, done: Synced) -> bool:
+    """Return whether the remote answered that it does not have the namespace."""
+    refs = tracking_refs_of(ws.branch, name)
+    return not done.errors and all(ws.branch.store.tip(ref) is None for ref in refs)
 
 
 def _is_left(outcome: SyncOutcome) -> bool:
@@ -111,8 +135,31 @@ def _hand_over(ws: Workspace, now: datetime) -> list[str]:
     return [f"{count_noun(unsent, 'commit')} not sent yet{how}"]
 
 
-def _list_other_namespaces(ws: Workspace) -> list[str]:
-    """Return a line naming the remote's other namespaces if this one does not exist yet; else nothing."""
-    others = [name for name in list_unfetched_namespaces(ws) if name != ws.branch.namespace.text]
-    text = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
-    return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if others else []
+def _describe_absence(ws: Workspace, name: str, seconds: float) -> list[str]:
+    """Return lines about where the namespace may be if the remote does not have it: under another name, or on another
+    remote."""
+    lines = []
+    others = list_other_namespaces(ws, name, seconds)
+    if others:
+        text = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
+        lines.append(f"{name} has {text}, but not {ws.branch.namespace}: choose with --namespace")
+    unasked = [other for other in list_remote_names(ws) if other != name]
+    if unasked:
+        first = shlex.quote(unasked[0])
+        lines.append(
+            f"{name} does not have {ws.branch.namespace}; not asked: {', '.join(unasked[:5])} (git config baton.remote "
+            f"{first} chooses it for the next baton boot)"
+        )
+    if not lines and not ws.branch.exists:
+        lines.append(f"{name} does not have {ws.branch.namespace}")
+    return lines
+
+
+def _name_choice(ws: Workspace) -> list[str]:
+    """Return a line if there are several remotes, and none of them is chosen; else nothing."""
+    names = list_remote_names(ws) if ws.remote_settings.automatic else ()
+    if len(names) < 2:
+        return []
+    shown, first = ", ".join(names[:5]), shlex.quote(names[0])
+    why = f"no remote was asked for this namespace, because it is not clear which: {shown}"
+    return [f"{why} (git config baton.remote {first} chooses one for the next baton boot)"]

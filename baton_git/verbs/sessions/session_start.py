@@ -24,7 +24,7 @@ from baton_git.core.brief import (
     short_session,
 )
 from baton_git.core.brief_sections import SECTIONS, SectionMaker
-from baton_git.core.errors import BatonError, InvalidName
+from baton_git.core.errors import BatonError, InvalidName, NotFound
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import Policy, archive_closed, settle_state
@@ -132,15 +132,21 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     `settle_state` makes the changes that follow from time and counters, such as the escalation.
 
     Raises:
-        InvalidName, InvalidDocument: the session's name is invalid. Every other error is returned as a problem.
+        InvalidName, InvalidDocument: the session's name is invalid.
+        NotFound: the namespace does not exist here nor, as far as the remote answered, there, and may not be created.
+        BranchMoved: another program deleted the branch, moved it back or replaced it.
+        BatonError: a setting is invalid. Every other error is returned as a problem.
     """
     session = SessionId(ws.actor.session or make_session_id(now).text).text
     refuse_secret("session", session)
     ws = replace(ws, actor=replace(ws.actor, session=session))
     problems = list(options.problems)
     end = time.monotonic() + options.sync_seconds
+    is_missing = _is_missing(ws)
     unsent = _describe_unsent(ws, now, problems) if options.sync_seconds > 0 else []
     synced = sync_at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
+    if is_missing:
+        _check_received(ws, synced)
     ws.branch.store.limit_fetches(max(0.0, end - time.monotonic()))
     tip = _read_tip(ws, problems)
     before = tip or _make_empty_revision(ws)
@@ -168,6 +174,34 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
         is_new=before.commit is None and after.commit is not None,
         is_readable=tip is not None,
     )  # fmt: skip
+
+
+def _is_missing(ws: Workspace) -> bool:
+    """Return whether the namespace is not here and may not be created, so that the remote has to have it.
+
+    Raises:
+        NotFound: the same, but the remote is no help.
+    """
+    try:
+        ws.branch.check_exists(to_write=True)
+    except NotFound:
+        if not ws.branch.may_be_fetched:
+            raise
+        return True
+    return False
+
+
+def _check_received(ws: Workspace, news: Sequence[str]) -> None:
+    """Check that the sync brought the namespace.
+
+    Raises:
+        NotFound: it did not; the hint says why.
+    """
+    try:
+        ws.branch.check_exists(to_write=True)
+    except NotFound as error:
+        error.hint = "; ".join([*news, error.hint])
+        raise
 
 
 def _find_persona(ws: Workspace, options: StartOptions) -> Persona:

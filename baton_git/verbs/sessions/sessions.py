@@ -15,7 +15,7 @@ from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
 from baton_git.namespace.results import AtNamespace, full_position
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_start_hooks
-from baton_git.verbs.sessions.auto_sync import AT_START
+from baton_git.verbs.sessions.auto_sync import AT_START, sync_at_start
 from baton_git.verbs.sessions.session_start import (
     CHECK_BUDGET,
     BegunSession,
@@ -32,6 +32,9 @@ class NewNamespace(Input):
         None, min_length=1, description="The name, which may be any text. Default: the namespace of the call.",
         examples=["project:memory-hall"],
     )  # fmt: skip
+    sync_seconds: float = Field(
+        AT_START, ge=0, le=60, description="Seconds for asking the remote, which may have it; 0 does not ask."
+    )
 
 
 class InitResult(AtNamespace):
@@ -40,6 +43,7 @@ class InitResult(AtNamespace):
     created: bool = Field(description="Whether this call created it.")
     ref: str = Field(description="Its branch.", examples=["refs/heads/baton/project%3amemory-hall"])
     repository: str = Field(description="Path of the repository.", examples=["/srv/state.git"])
+    news: list[str] = Field(description="What came in from the remote, or why nothing did.")
 
     @property
     def http_status(self) -> int | None:
@@ -54,13 +58,14 @@ class InitResult(AtNamespace):
     anywhere=True,
     other_status={200: "The namespace exists already."},
     tag="state",
-    options={"namespace": Option(hidden=True)},
+    options={"namespace": Option(hidden=True), "sync_seconds": Option(names=("--sync-budget",))},
     examples=("baton init", "baton init --namespace project:memory-hall"),
 )
 def init(ws: Workspace, now: datetime, verb_input: NewNamespace) -> InitResult:
     """Create a namespace in this repository; an existing one is left unchanged.
 
-    A namespace is a branch of its own, baton/NAME. Your files, index and other branches are not touched.
+    A namespace is a branch of its own, baton/NAME. Your files, index and other branches are not touched. If the remote
+    has the namespace, it is fetched from there; nothing is sent.
 
     Raises:
         InvalidName: the name is not valid for a namespace.
@@ -70,10 +75,14 @@ def init(ws: Workspace, now: datetime, verb_input: NewNamespace) -> InitResult:
         branch = replace(branch, namespace=Namespace(verb_input.namespace))
         branch.check_chosen_name()
     created = not branch.exists
+    begins = branch.may_be_fetched and verb_input.sync_seconds > 0
+    news = sync_at_start(replace(ws, branch=branch), now, verb_input.sync_seconds) if begins else ()
     revision = branch.create(ws.stamp("init", now))
     store_addresses(branch.store.repository)
     repository = str(branch.store.repository.common_dir)
-    return InitResult(**full_position(revision), created=created, ref=branch.ref, repository=repository)
+    return InitResult(
+        **full_position(revision), created=created, ref=branch.ref, repository=repository, news=list(news)
+    )
 
 
 class SessionStart(Input):

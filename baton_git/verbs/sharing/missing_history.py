@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from baton_git.core.errors import BatonError
-from baton_git.namespace.remote_selection import select_remote
+from baton_git.namespace.remote_selection import select_automatic_remote, select_remote
 from baton_git.namespace.workspace import Workspace
 
 TASK: Final = "receive"
@@ -42,7 +42,7 @@ def _receive(ws: Workspace, now: datetime) -> bool:
     from baton_git.namespace.sync.synchronise import SyncOptions
     from baton_git.verbs.sharing.sync import sync
 
-    name = select_remote(ws) if ws.remote_settings.automatic else None
+    name = (select_automatic_remote(ws) or select_remote(ws)) if ws.remote_settings.automatic else None
     if name is None:
         return False
     before = ws.branch.store.boundary.digest

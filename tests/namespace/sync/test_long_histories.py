@@ -7,18 +7,21 @@ import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hostile import FILE, Hostile
 from machines import INCOMING, REF, Machine
+from world import begin
 
 from baton_git.core.errors import NotFound, Rejected
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import Key
 from baton_git.git.store import Store
+from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.provenance.labels import Labels, Vouching
 from baton_git.namespace.sync import older_history
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
@@ -176,15 +179,41 @@ def test_a_name_of_an_older_revision_is_refused_with_what_helps(late: Machine, f
 
 def test_a_namespace_that_began_here_is_merged_when_the_histories_meet(late: Machine, full: Machine) -> None:
     late.loop("OL-own")
+    late.clock.now -= timedelta(days=1)  # it might have been sent before, and be part of the older history
+    late.loop("OL-before")
+    late.clock.now += timedelta(days=1)
     error = late.try_sync(**QUICK).error
     if not has_been_fetched_by_git(late):
         assert isinstance(error, Rejected)
         assert "baton sync" in error.hint
-        assert late.state.ids(OpenLoop.kind) == {"OL-own"}
+        assert late.state.ids(OpenLoop.kind) == {"OL-own", "OL-before"}
     late.sync()
     full.sync()
     assert late.tip == full.tip
     assert late.state.ids(OpenLoop.kind) == full.state.ids(OpenLoop.kind)
+
+
+def test_a_namespace_that_began_here_later_is_merged_at_once_as_with_the_whole_history(
+    late: Machine, full: Machine
+) -> None:
+    late.loop("OL-own")
+    begun = begin_session(late.ws, late.clock(), StartOptions(check_seconds=0))
+    assert ends(late)
+    assert "OL-0" in begun.brief.text
+    assert late.state.ids(OpenLoop.kind) == {"OL-own", *full.state.ids(OpenLoop.kind)}
+    merge = late.store.commit(late.store.commit(late.tip or Oid("")).parents[0])
+    late.sync()
+    assert not ends(late)
+    assert create_merge_commit(late.store, *merge.parents).commit == merge.oid
+    full.sync()
+    assert late.tip == full.tip
+
+
+def test_a_namespace_that_only_began_here_takes_the_history_of_the_remote(late: Machine, full: Machine) -> None:
+    begin(late.ws.branch)
+    late.sync(**QUICK)
+    assert ends(late)
+    assert late.tip == full.tip
 
 
 def test_only_the_branch_that_is_met_ends_at_a_boundary(

@@ -38,11 +38,12 @@ def _render_init(app: App, result: InitResult) -> None:
         if result.created
         else f"{result.ref} already exists in {result.repository}"
     )
+    app.say(*(flat(line) for line in result.news))
     if app.settings.options.namespace and not app.settings.is_own_store:
         app.say("commands here use this namespace from now on (git config baton.namespace)")
     if result.created:
         app.say("next: baton boot at the start of a session, baton wrap --context TEXT at its end")
-        if app.settings.remote_settings.remotes and not app.settings.is_own_store:
+        if app.settings.remote_settings.remotes and not app.settings.is_own_store and not result.revision:
             app.say(
                 "to share it, once: baton sync; then sessions do it by themselves (to send it with each git push, too, "
                 "and check loops after commits: baton hooks install)"
@@ -171,7 +172,7 @@ ADDITIONS = {
         "one work tree at the same time, each must set BATON_SESSION.\n\nExit status: 1 if "
         "the newest revision cannot be read.",
         fill=_fill_start,
-        acting=lambda app: app.lenient,
+        acting=lambda app: app.lenient.asking,
         render=_render_boot,
     ),
     "wrap": Addition(_END, fill=_fill_end, render=_render_wrap),
