@@ -15,6 +15,7 @@ a server: a push to a bare repository with `baton hooks install` in it, against 
     .venv/bin/python benchmarks/machines.py                                   # four machines, three rounds, over HTTP
     .venv/bin/python benchmarks/machines.py --machines 16 --delay 200         # each answer of the server 200 ms later
     .venv/bin/python benchmarks/machines.py --transport path --kinds session git
+    .venv/bin/python benchmarks/machines.py --machines 16 --lanes --kinds write
 """
 
 from __future__ import annotations
@@ -146,8 +147,8 @@ WORKS: dict[str, Callable[[Machine, int], None]] = {"write": write, "session": w
 class Team:
     """Machines with clones of one bare repository that has a namespace."""
 
-    def __init__(self, place: Path, url: str, machines: int, kind: str, *, guard: bool) -> None:
-        self.place, self.bare, self.kind = place, place / "srv" / "team.git", kind
+    def __init__(self, place: Path, url: str, machines: int, kind: str, *, guard: bool, lanes: bool) -> None:
+        self.place, self.bare, self.kind, self.lanes = place, place / "srv" / "team.git", kind, lanes
         self.url = url
         seed = self.make_machine(0)
         subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(self.bare)], check=True)
@@ -189,6 +190,8 @@ class Team:
         if self.kind == "git":
             machine.run("git", "checkout", "-q", BRANCH)
         else:
+            if self.lanes:
+                machine.run("git", "config", "remote.origin.batonLanes", "true")
             machine.run(BATON, "sync")
         return machine
 
@@ -261,7 +264,7 @@ def measure(kind: str, arguments: argparse.Namespace) -> Result:
     with tempfile.TemporaryDirectory(prefix="baton-machines-") as text:
         place = Path(text)
         with reachable(place, arguments.transport, arguments.delay / 1000) as url:
-            team = Team(place, url, arguments.machines, kind, guard=arguments.guard)
+            team = Team(place, url, arguments.machines, kind, guard=arguments.guard, lanes=arguments.lanes)
             return run_team(team, arguments.rounds)
 
 
@@ -279,6 +282,8 @@ def print_result(result: Result) -> None:
         print(f"    {line}")
     report(f"{result.kind}: lost writes and machines that differ", result.lost + (not result.equal), 0, "")
     report(f"{result.kind}: conflicts that nobody made", result.conflicts, 0, "")
+    if result.kind == "write":
+        report("write: commits for each write", result.commits / result.writes, 2.0, "")
 
 
 def measure_guard() -> None:
@@ -288,7 +293,7 @@ def measure_guard() -> None:
         for name in ("plain", "guarded"):
             place = Path(text) / name
             (place / "srv").mkdir(parents=True)
-            team = Team(place, str(place / "srv" / "team.git"), 1, "write", guard=name == "guarded")
+            team = Team(place, str(place / "srv" / "team.git"), 1, "write", guard=name == "guarded", lanes=False)
             machines.append(team.machines[0])
 
         def push(machine: Machine) -> Callable[[], object]:
@@ -310,6 +315,7 @@ def main() -> int:
     parser.add_argument("--transport", choices=("path", "http"), default="http")
     parser.add_argument("--delay", type=float, default=0, help="milliseconds that each answer of the server waits")
     parser.add_argument("--guard", action="store_true", help="with `baton hooks install` in the bare repository")
+    parser.add_argument("--lanes", action="store_true", help="with remote.origin.batonLanes in each clone")
     parser.add_argument("--kinds", nargs="*", choices=WORKS, default=list(WORKS))
     arguments = parser.parse_args()
     for kind in arguments.kinds:

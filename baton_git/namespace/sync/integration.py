@@ -53,7 +53,7 @@ class Integration:
 
 
 class Proposal(NamedTuple):
-    """A merge commit of the local tip and a remote commit that no ref points to yet."""
+    """A commit with the local tip and a remote commit that no ref points to yet."""
 
     tip: Oid
     step: _Step
@@ -68,7 +68,7 @@ class Proposal(NamedTuple):
 
 
 def propose(branch: Branch, accepted: Oid | None, unstored: ObjectDraft | None = None) -> Proposal | None:
-    """Make the merge commit that `integrate` would move to, without storing it; None if no merge is necessary.
+    """Make the commit that `integrate` would move to, without storing it; None if the remote has it already.
 
     Args:
         unstored: the exposed draft with the commits of `accepted` that are not stored, if any.
@@ -79,7 +79,7 @@ def propose(branch: Branch, accepted: Oid | None, unstored: ObjectDraft | None =
     """
     tip = branch.tip()
     step = _plan_step(branch.store, tip, accepted, unstored)
-    if tip is None or step is None or step.commit == accepted:
+    if tip is None or step is None or (step.commit == accepted and unstored is None):
         return None
     branch.claim(tip)
     return Proposal(tip, step)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -159,6 +159,20 @@ class _Job(NamedTuple):
     lane_moves: tuple[Push, ...] = ()
     in_lane: Oid | None = None
     skips_lanes: bool = False
+
+    @property
+    def store(self) -> Store:
+        return self.branch.store
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the remote has the local commits, in our lane or on the branch."""
+        if self.in_lane is not None:
+            return True
+        tips = self.incoming.tips if self.incoming is not None else None
+        if tips is None or tips.local is None or tips.theirs is None:
+            return False
+        return tips.local == tips.theirs or self.store.is_ancestor(tips.local, tips.theirs)
 
     @property
     def unstored(self) -> ObjectDraft | None:
@@ -340,13 +354,13 @@ class _Sync:
                 self.jobs.append(job._replace(skips_lanes=True))
             elif not isinstance(answer, PushOvertaken):
                 self.finished.append(self._apply_answer(job, answer))
-            elif job.in_lane is None or self._goes_on(job):
+            elif self._goes_on(job) or not job.is_sent:
                 self.jobs.append(job)
             else:
-                self.finished.append(job._replace(push=None, incoming=None))
+                self.finished.append(job._replace(push=None))
 
     def _goes_on(self, job: _Job) -> bool:
-        """Return whether this machine tries again to push to the branch, although its lane was accepted."""
+        """Return whether this machine tries again to push to the branch, although the remote has all its commits."""
         return self.attempt < _TRIES and job.lanes is not None and goes_on(job.lanes, self.stamp.seconds)
 
     def _plan_lane(self, job: _Job, selected: Collection[Push]) -> tuple[Push, ...]:
@@ -391,23 +405,31 @@ class _Sync:
         busy = Busy(why, hint="their commits are merged here; run baton sync again")
         jobs = [*map(self.integrate, self.finished)]
         for job in self.jobs:
-            if job.in_lane is not None:  # it is sent, and what it received comes with the branch
-                jobs.append(job._replace(incoming=None))
-            else:
-                left = self.integrate(job)
-                jobs.append(left._replace(outcome=replace(left.outcome, error=left.outcome.error or busy)))
+            left = self.integrate(job)
+            error = left.outcome.error or (None if job.is_sent else busy)
+            jobs.append(left._replace(outcome=replace(left.outcome, error=error)))
         return [_finish_job(self._complete(job)) for job in jobs]
 
     def integrate(self, job: _Job, *, is_sent: bool = False) -> _Job:
-        """Move the local branch to what was received or sent, if it is still behind. An error is put in the outcome."""
+        """Move the local branch to what was received or sent, if it is still behind. An error is put in the outcome.
+
+        Of what was not sent, merges with lanes are left out, and so is all that our lane would need a merge for: they
+        would stay in the history, and come with the branch.
+        """
         if job.incoming is None:
             return job
-        tips, accepted, proposal = job.incoming
+        tips, accepted, proposed = job.incoming
+        proposal: Proposal | None = proposed
+        unstored = job.unstored
+        if not is_sent and tips.folded is not None and tips.theirs is not None:
+            accepted, proposal, unstored = tips.theirs, None, None
+        if not is_sent and job.in_lane is not None and not job.store.is_ancestor(job.in_lane, accepted):
+            return job._replace(incoming=None)
         job = job._replace(incoming=None)
         try:
             with self._limit_reads(), job.expose():
                 integration = integrate(
-                    job.branch, accepted, tips, self.stamp, proposal, is_sent=is_sent, unstored=job.unstored
+                    job.branch, accepted, tips, self.stamp, proposal, is_sent=is_sent, unstored=unstored
                 )
                 return self._report(job, tips, integration)
         except BatonError as error:
@@ -536,10 +558,10 @@ class _Sync:
 
     def _note_sent(self, job: _Job, push: Push, new: Oid) -> _Job:
         store, proposal = job.branch.store, None if job.incoming is None else job.incoming.proposal
-        is_merge = proposal is not None and proposal.commit == new
-        own = proposal.tip if proposal is not None and is_merge else new  # the merge is not stored yet
-        sent = _count_new(job, own, push) + is_merge
-        job = self.integrate(job, is_sent=is_merge)
+        is_proposal = proposal is not None and proposal.commit == new
+        with store.expose(push.draft) if is_proposal and push.draft is not None else nullcontext():
+            sent = _count_new(job, new, push)
+        job = self.integrate(job, is_sent=is_proposal)
         if store.is_stored(new):  # not after an error; then the next fetch brings it
             set_ref(store, job.refs.seen, new, self.stamp)
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent))

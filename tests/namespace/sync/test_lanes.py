@@ -86,7 +86,9 @@ def test_a_machine_that_is_overtaken_sends_by_its_lane(pair: Pair) -> None:
 
 
 def test_what_a_lane_has_already_is_not_sent_again_and_again(pair: Pair) -> None:
-    bob = pair[1]
+    ada, bob = pair
+    ada.loop("OL-ada")
+    ada.sync()
     send_by_lane(bob, "OL-bob")
     remote = LosesBranch(bob)
     done = run(bob, remote, terms_of(bob))
@@ -104,6 +106,44 @@ def test_nothing_changes_if_nobody_else_pushes(pair: Pair) -> None:
         assert one.sync().sent == 1
     assert lanes_on_remote(ada) == {}
     assert merges(bob) == []
+
+
+def test_merges_of_lanes_that_the_branch_does_not_take_leave_no_trace(pair: Pair, make: Callable[..., Machine]) -> None:
+    ada, bob = pair
+    cara = make("cara")
+    cara.sync()
+    send_by_lane(bob, "OL-bob")
+    ada.loop("OL-ada")
+    ada.sync()  # without lanes
+    before = cara.tip
+    done = run(cara, LosesBranch(cara), terms_of(cara))  # has nothing of its own, but merges the lanes of others
+    assert (done.error, done.sent, done.pending) == (None, 0, 0)
+    assert cara.tip == ada.tip != before
+    assert merges(cara) == []
+    use_lanes(cara)
+    assert cara.sync().sent == 1  # the merge alone, since the remote has all that it merges
+    assert remote_tip(cara) == cara.tip
+    assert len(merges(cara)) == 1
+
+
+def test_a_burst_leaves_no_more_merges_than_writes(pair: Pair, make: Callable[..., Machine]) -> None:
+    ada, bob = pair
+    cara = make("cara")
+    cara.sync()
+    send_by_lane(cara, "OL-cara")
+    bob.loop("OL-bob")
+    use_lanes(ada)
+
+    def others() -> None:
+        ada.loop("OL-ada")
+        ada.sync()
+
+    done = run(bob, Watched(bob, [others, faster(ada, 2), faster(ada, 3)]), terms_of(bob))
+    assert done.error is None
+    sync_until_equal(ada, bob, cara)
+    assert {"OL-ada", "OL-bob", "OL-cara"} < ada.state.ids("open_loop")
+    own = [info for info in ada.store.log(ada.tip) if len(info.parents) == 1]
+    assert len(merges(ada)) <= len(own)
 
 
 def test_a_lane_is_sent_at_once_while_others_wait(pair: Pair, make: Callable[..., Machine]) -> None:
