@@ -353,9 +353,17 @@ class Branch:
         return self._refuse_missing(text)
 
     def _refuse_missing(self, text: str) -> NoReturn:
-        is_incomplete = bool(self.store.boundary.of(self.ref))
-        rest = "; older ones are not here yet: baton sync fetches them" if is_incomplete else ""
+        remedy = self.find_completion()
+        rest = f"; older ones are not here: {remedy}" if remedy else ""
         raise NotFound("revision", text, hint=f"to list the revisions: baton log{rest}")
+
+    def find_completion(self) -> str:
+        """Return what fetches the older revisions; an empty text if all are here."""
+        if self.store.boundary.of(self.ref):
+            return "baton sync fetches them"
+        tip = self.tip() if self.store.is_shallow else None
+        is_cut = tip is not None and any(self.store.is_cut(info.oid) for info in self.store.log(tip))
+        return "git fetch --unshallow fetches them" if is_cut else ""
 
     def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:
         if match := _BACK.fullmatch(text):

@@ -145,6 +145,14 @@ class Store:
             self.memory.put(("commit", oid), commit, 2 * len(data))
         return commit
 
+    def is_cut(self, oid: Oid) -> bool:
+        """Return whether a commit only seems to be the first one, because the boundary of the history is at it.
+
+        Raises:
+            Corrupt: the object is missing, damaged, or not a commit.
+        """
+        return self.boundary.has(oid) and bool(decode_commit(oid, self.raw_commit(oid)).parents)
+
     def raw_commit(self, oid: Oid) -> bytes:
         """Return the bytes of a commit object, including its signature.
 

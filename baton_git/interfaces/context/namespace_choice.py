@@ -6,20 +6,23 @@ import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from baton_git.core.errors import BatonError, InvalidName
+from baton_git.core.errors import BatonError, Corrupt, InvalidName
 from baton_git.core.names import Namespace, Oid
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.repository_choice import current_folder
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.commit_log import load_entry
 from baton_git.namespace.last_tip import was_here
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.other_prefixes import find_other_prefix
 from baton_git.namespace.remote_settings import RemoteSettings
 
 _HEADS = "refs/heads/"
+_NEWEST = 20
 
 
 class NamespaceChoice(NamedTuple):
@@ -85,10 +88,25 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
         remote = {ref.partition(middle)[2]: tip for ref, tip in tips.items() if middle in ref}
         shared = _list_synced(settings, store) | remote
         only = _find_only(shared)
-        is_namespace = only is not None and Branch(store, only, settings.prefix).is_namespace(shared[only.component])
+        is_namespace = only is not None and _is_namespace(Branch(store, only, settings.prefix), shared[only.component])
     if not shared:
         only, is_namespace = find_remote_namespace(settings, tips), True
     return NamespaceChoice(only, "remote") if only is not None and is_namespace else own
+
+
+def _is_namespace(branch: Branch, tip: Oid) -> bool:
+    """Return whether a commit is that of a namespace.
+
+    A clone with `--filter=tree:0` has no trees at first, and whoever only asks for a name does not fetch. Its commits
+    tell it, too: one of the newest has a revision number, unless somebody made all of them by hand.
+    """
+    try:
+        return branch.is_namespace(tip)
+    except Corrupt:
+        if not branch.store.repository.promisors:
+            raise
+        newest = islice(branch.store.log(tip), _NEWEST)
+        return any(load_entry(branch.store, info).revision is not None for info in newest)
 
 
 def find_remote_namespace(settings: NamespaceSettings, fetched: Iterable[str]) -> Namespace | None:

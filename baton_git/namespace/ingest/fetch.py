@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Oid
+from baton_git.git.objects.values import decode_commit
 from baton_git.git.remotes import Depth, FetchLimits, Quarantine, Remote
 from baton_git.git.remotes.refspecs import matches
 from baton_git.git.store import Store
@@ -92,7 +93,7 @@ def fetch_and_check(
             packs = quarantine.packs(accepted.values(), max(1.0, deadline.seconds_left))
             with store.adopt_packs(packs):
                 if quarantine.boundary and accepted:
-                    store.change_boundary(next(iter(accepted)), missing=quarantine.boundary)
+                    store.change_boundary(next(iter(accepted)), missing=_find_missing_ends(store, quarantine))
                 for ref, tip in accepted.items():
                     store.move(quarantine.refs[ref], tip)
     except Rejected as error:
@@ -148,7 +149,12 @@ def fetch_older(
             new = [info.oid for info in extended.log(*parents)] if parents else []
         with store.adopt_packs(quarantine.fetched_packs):
             record(new)
-            store.change_boundary(ref, missing=quarantine.boundary, gone=reached)
+            store.change_boundary(ref, missing=_find_missing_ends(store, quarantine), gone=reached)
+
+
+def _find_missing_ends(store: Store, quarantine: Quarantine) -> list[Oid]:
+    """Return the fetched commits whose parents were left out. git also counts a first commit at that depth."""
+    return [end for end in quarantine.boundary if decode_commit(end, store.raw_commit(end)).parents]
 
 
 def _extend(store: Store, quarantine: Quarantine) -> Store:

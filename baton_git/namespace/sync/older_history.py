@@ -128,10 +128,12 @@ def complete_history(
     if not branch.store.boundary.of(branch.ref):
         return ""
     try:
-        while (left := end - time.monotonic()) > _LEAST_SECONDS and _complete_part(
-            branch, remote, incoming, terms, budget, left
-        ):
-            pass
+        _adopt_ends(branch, incoming)
+        before: set[str] = set()  # a remote that answers with the same boundary again is not asked for ever
+        while (left := end - time.monotonic()) > _LEAST_SECONDS and branch.store.boundary.digest not in before:
+            before.add(branch.store.boundary.digest)
+            if not _complete_part(branch, remote, incoming, terms, budget, left):
+                break
         tip = branch.store.tip(branch.ref)
         is_complete = tip is not None and not branch.store.boundary.of(branch.ref)
         if tip is not None and is_complete and (prepares or branch.revision_at(tip).number > _MANY):
@@ -140,6 +142,24 @@ def complete_history(
         hint = f" ({error.hint})" if error.hint else ""
         return f"the older history is still missing: {error}{hint}"
     return describe_boundary(branch)
+
+
+def _adopt_ends(branch: Branch, incoming: str) -> None:
+    """Count the commits as baton's at which the branch ends after a `git fetch --depth` or `--deepen`.
+
+    These put other commits of the branch into git's file, which nothing would remove: the history would never be
+    complete, and each part would begin at the newest of them.
+    """
+    store = branch.store
+    ours, shallow = store.boundary.own, store.boundary.shallow
+    if shallow <= ours.keys():
+        return
+    kept = {end: ref for end, ref in ours.items() if end not in shallow and not _has_parents(store, end)}
+    with Store(store.repository, boundary_there=store.boundary._replace(own=kept)) as whole:
+        tips = [tip for ref in (branch.ref, incoming) if (tip := whole.tip(ref)) is not None]
+        moved = {info.oid for info in whole.log(*tips) if info.oid in shallow and info.oid not in ours}
+    if moved:
+        store.change_boundary(branch.ref, missing=moved)
 
 
 def _complete_part(branch: Branch, remote: Remote, incoming: str, terms: Terms, budget: Budget, seconds: float) -> bool:

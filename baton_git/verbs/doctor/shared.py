@@ -233,13 +233,21 @@ def _list_written_files(examination: Examination) -> Iterator[Path]:
             yield from folder.iterdir()
 
 
+def _owner_of(path: Path) -> int | None:
+    """Return the user id of a file's owner; None if it was deleted meanwhile, as by a merge of packs."""
+    try:
+        return path.lstat().st_uid
+    except FileNotFoundError:
+        return None
+
+
 def _find_foreign(examination: Examination) -> Iterator[Diagnostic]:
     """Find files that do not belong to the owner of the repository, unless the repository is shared with a group.
 
     Such files are left by `sudo baton`.
     """
     owner = examination.common_dir.stat().st_uid
-    foreign = [path for path in _list_written_files(examination) if path.lstat().st_uid != owner]
+    foreign = [path for path in _list_written_files(examination) if _owner_of(path) not in (None, owner)]
     shared = examination.common_dir.stat().st_mode & 0o020
     if foreign and not shared:
         yield Diagnostic(

@@ -182,9 +182,12 @@ def _list_readable_commits(ws: Workspace, revision: Revision, key: Key) -> tuple
     should be: the record itself can be shown although an older revision cannot be read."""
     commits: list[LogEntry] = []
     try:
-        commits.extend(_list_commits(ws, revision, key))
+        for entry in _list_commits(ws, revision, key):
+            if ws.branch.store.is_cut(entry.commit):
+                return commits, f"those until {iso(entry.time)[:10]} are not here ({ws.branch.find_completion()})"
+            commits.append(entry)
     except Corrupt as error:
-        return commits, str(error)
+        return commits, f"{error} (baton doctor --fix)"
     return commits, ""
 
 

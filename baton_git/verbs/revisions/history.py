@@ -131,7 +131,9 @@ def _is_about(ws: Workspace, entry: LogEntry, record: str | None, paths: Sequenc
 
 
 def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
-    """Return whether one of the files differs between the commit and its first parent."""
+    """Return whether one of the files differs between the commit and its first parent, if that is known."""
+    if ws.branch.store.is_cut(entry.commit):
+        return False
     before = files_at(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
     return files_at(ws, entry.tree, paths) != before
 
@@ -167,7 +169,9 @@ def full_id(ws: Workspace, text: str) -> str:
 
 
 def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:
-    """Return the changes of a commit against its first parent."""
+    """Return the changes of a commit against its first parent; none if that is beyond the boundary of the history."""
+    if ws.branch.store.is_cut(entry.commit):
+        return []  # else each record would seem to be new, and to be made by whoever made this commit
     before = ws.branch.revision_at(entry.parents[0]).state if entry.parents else State()
     return diff.diff(before, ws.branch.revision_at(entry.commit).state)
 

@@ -265,6 +265,9 @@ def plan_undo(ws: Workspace, revision: str | None = None, *, own_only: bool = Tr
             refuse_others(ws, newest)
         return plan, newest
     entry = ws.branch.load_shown_entry(ws.branch.resolve(revision))
+    if ws.branch.store.is_cut(entry.commit):
+        why = f"{name_commit(entry)} cannot be undone: the revisions before it are not here"
+        raise NotAllowed(why, hint=ws.branch.find_completion())
     if not entry.parents:
         hint = f"to delete the namespace: baton namespace delete {ws.branch.namespace}"
         raise NotAllowed("the first commit of a namespace cannot be undone", hint=hint)

@@ -18,6 +18,7 @@ from baton_git.core.errors import Corrupt
 from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
 from baton_git.git.store.housekeeping import HELD_MARK, NotedPack
+from baton_git.namespace import folding
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.budget import ON_DEMAND
 from baton_git.namespace.ingest.promised import PromisedObjects
@@ -232,6 +233,55 @@ def test_an_unsynced_write_can_be_undone_when_its_base_was_promised(git: Git, hu
     baton("undo", cwd=top)
     baton("rollback", "3", "--yes", cwd=top)
     assert count_follow_ups(baton, top) == 3
+
+
+@pytest.fixture
+def folded_hub(baton: Any, top: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the same as `hub`, for a namespace whose archived records are in bundles."""
+    monkeypatch.setattr(folding, "FIRST", 3)
+    baton("init", "-n", "x")
+    for number in range(3):
+        baton("followup", "add", f"deploy part {number}", "--id", f"FU-{number}")
+        baton("followup", "done", f"FU-{number}")
+    baton("gc")
+    baton("followup", "add", "live", "--id", "FU-live")
+    hub = top.parent / "hub.git"
+    git(top, "clone", "-q", "--bare", ".", str(hub))
+    git(hub, "config", "uploadpack.allowFilter", "true")
+    return hub
+
+
+@pytest.mark.parametrize("what", FILTERS)
+def test_bundled_records_are_fetched_kept_and_missed_with_one_error(
+    git: Git, folded_hub: Path, baton: Any, what: str
+) -> None:
+    top, gone = make_clone(git, folded_hub, what), folded_hub.with_name("gone.git")
+    folded_hub.rename(gone)
+    for words in (("show", "FU-1"), ("recall", "deploy"), ("gc",)):
+        error, hint = baton(*words, cwd=top, code=1).err.splitlines()
+        assert "is missing (origin: " in error
+        assert "baton sync" in hint
+    gone.rename(folded_hub)
+    assert "part 1" in baton("show", "FU-1", cwd=top).out
+    baton("followup", "add", "mine", cwd=top)
+    baton("log", cwd=top)
+    git(top, "fetch", "-q")
+    git(top, "gc", "-q", "--prune=now")
+    git(top, "repack", "-adq")
+    folded_hub.rename(gone)
+    assert "part 2" in baton("show", "FU-2", cwd=top).out
+    assert "part 2" in baton("recall", "deploy part 2", cwd=top).out
+    assert baton("validate", cwd=top).code == 0
+
+
+def test_the_name_of_the_namespace_is_found_without_any_tree(git: Git, hub: Path, baton: Any) -> None:
+    """A folder of another name, no setting, and `tree:0`: the commits alone tell that this is a namespace."""
+    top = make_clone(git, hub, "tree:0", has_branch=False)
+    git(top, "config", "--unset", "baton.namespace")
+    git(top, "update-ref", "-d", "refs/remotes/origin/baton/work")
+    assert "to create it from there: baton boot" in baton("list", cwd=top, code=1).err
+    baton("boot", cwd=top)
+    assert count_follow_ups(baton, top) == 2
 
 
 # --- without the remote

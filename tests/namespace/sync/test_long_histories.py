@@ -16,7 +16,7 @@ from hostile import FILE, Hostile
 from machines import INCOMING, REF, Machine
 from world import begin
 
-from baton_git.core.errors import NotFound, Rejected
+from baton_git.core.errors import NotAllowed, NotFound, Rejected
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import Key
@@ -24,6 +24,9 @@ from baton_git.git.store import Store
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.provenance.labels import Labels, Vouching
 from baton_git.namespace.sync import older_history
+from baton_git.verbs.records.details import show_record
+from baton_git.verbs.revisions.history import Filter, read_log
+from baton_git.verbs.revisions.undo import undo
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.sharing.missing_history import TASK, receive_missing
 
@@ -254,6 +257,64 @@ def test_a_shallow_clone_of_the_user_keeps_its_boundary(
     carol.sync()
     assert (carol.top / ".git/shallow").read_text() == own
     assert count(carol) == count(full)
+
+
+MOVES = {
+    "fetch --depth=1": ("fetch", "-q", "--depth=1"),
+    "fetch --deepen=3": ("fetch", "-q", "--deepen=3"),
+    "fetch --unshallow": ("fetch", "-q", "--unshallow"),
+    "fetch --all": ("fetch", "-q", "--all"),
+    "gc": ("gc", "-q", "--prune=now"),
+    "repack": ("repack", "-adq"),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_a_boundary_that_git_moves_is_completed_all_the_same(bob: Machine, full: Machine, move: str) -> None:
+    """`git fetch --depth` puts newer commits of the branch into git's file; the history went to and fro for ever."""
+    bob.sync(**QUICK)
+    bob.loop("OL-own")
+    full.loop("OL-later")
+    full.sync()
+    bob.git(*MOVES[move])
+    assert {"OL-0", "OL-own"} <= set(bob.state.ids(OpenLoop.kind))
+    bob.git("fsck", "--strict")
+    done = bob.sync()
+    assert (ends(bob), done.is_incomplete, done.notes) == ([], False, ())
+    assert not (bob.top / ".git/shallow").exists()
+    full.sync()
+    assert bob.tip == full.tip
+    assert count(bob) == COMMITS + 4  # the first commit, the two loops, and their merge
+    assert labels(bob) == {("received", "origin"), ("agent", "")}
+    bob.git("fsck", "--strict")
+
+
+def test_a_first_commit_at_the_depth_is_no_boundary(
+    ada: Machine, bob: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        ada.loop(f"OL-{number}")
+    ada.sync()
+    begun = begin_session(bob.ws, bob.clock(), StartOptions(check_seconds=0))
+    assert ends(bob) == []
+    assert not [line for line in begun.news if "is not here" in line]
+    assert count(bob) == count(ada) + 1
+
+
+def test_nothing_is_told_as_made_by_the_commit_at_the_boundary(late: Machine, full: Machine) -> None:
+    late.sync(**QUICK)
+    [end] = ends(late)
+    shown = show_record(late.ws, late.clock(), id="OL-3")
+    assert (shown.began, shown.history) == (None, [])
+    assert "are not here (baton sync fetches them)" in shown.unread
+    assert list(read_log(late.ws, Filter(record="OL-3"))) == []
+    assert list(read_log(late.ws))[-1].changes == ()
+    with pytest.raises(NotAllowed, match="the revisions before it are not here"):
+        undo(late.ws, late.clock(), revision=end)
+    late.sync()
+    shown = show_record(late.ws, late.clock(), id="OL-3")
+    assert shown.began is not None
+    assert (shown.began.session, shown.unread) == ("s-ada", "")
 
 
 def test_a_remote_that_is_not_trusted_so_far_sends_its_whole_history(late: Machine, full: Machine) -> None:

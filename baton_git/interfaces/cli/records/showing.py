@@ -101,7 +101,7 @@ def _record_lines(app: App, result: ShownRecord) -> Iterator[str]:
     if result.earlier:
         yield f"and {result.earlier} earlier: baton log --record {terminal_line(result.id)}"
     if result.unread:
-        yield f"older changes cannot be read: {terminal_line(result.unread)} (baton doctor --fix)"
+        yield f"older changes cannot be read: {terminal_line(result.unread)}"
     if result.ready is not None:
         yield ""
         yield join([f"{result.ready.why}; next: ", _paint(result.ready.command, Role.ID)])

@@ -53,6 +53,8 @@ def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -
         app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here; to name another: baton log -n NAMESPACE")
     elif not number:
         app.say("no operation matches" if verb_input.ops else "no commit matches")
+    if (limit is None or number < limit) and (remedy := ws.branch.find_completion()):
+        app.say(f"older revisions are not here: {remedy}")
 
 
 def _print_commits(verb_input: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
