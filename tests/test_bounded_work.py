@@ -11,7 +11,7 @@ from typing import Any, get_args
 import annotated_types
 import pytest
 
-from baton_git.agents.claude.prompts import extract_typed_text as typed_in_claude
+from baton_git.agents.claude.prompts import extract_prompt
 from baton_git.agents.codex.patches import list_patched_files
 from baton_git.agents.codex.session_settings import apply_environment_message
 from baton_git.agents.extraction.commits import find_git_work
@@ -27,8 +27,11 @@ CASES = {
     "the files of a patch": (lambda text: list_patched_files(f"*** Add File: a{text}x"), " ", 400_000),
     "blanks in a prompt of Gemini": (lambda text: typed_in_gemini({"content": f"a{text}b"}), " ", 400_000),
     "unclosed tags of Gemini": (lambda text: typed_in_gemini({"content": text}), "<hook_context>", 2_000_000),
+    "unclosed envelopes": (lambda text: extract_prompt({}, text), "<tick>", 400_000),
+    "a long first tag": (lambda text: extract_prompt({}, f"<a{text}"), " b", 400_000),
+    "a cut envelope": (lambda text: extract_prompt({}, f"<a>{text}"), "</b>", 400_000),
     "reminders before a prompt": (
-        lambda text: typed_in_claude({}, text), "<system-reminder></system-reminder>", 4_000_000
+        lambda text: extract_prompt({}, text), "<system-reminder></system-reminder>", 4_000_000
     ),
     "folders of an environment": (
         lambda text: apply_environment_message(NOWHERE, f"<environment_context>{text}"), "<cwd>", 400_000

@@ -10,6 +10,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+PERSON, AGENT, HARNESS, SCHEDULE, UNKNOWN = "person", "agent", "harness", "schedule", "unknown"
+ORIGINS = (PERSON, AGENT, HARNESS, SCHEDULE, UNKNOWN)
+"""Whose prompt a turn began with: a person, another agent, the agent CLI itself, a schedule, or unknown."""
+
+ANSWERED, RUNNING, CONTINUED = "answered", "running", "continued"
+INTERRUPTED, FAILED, ENDED = "interrupted", "failed", "ended"
+STATUSES = (ANSWERED, RUNNING, CONTINUED, INTERRUPTED, FAILED, ENDED, UNKNOWN)
+"""Whether a turn has an answer, or why not: the agent is at work; the next prompt came while it was at work, and the
+answer is in that turn; somebody interrupted it; a model or program failed; the session ended; or unknown, in turns that
+an older baton stored."""
+
 
 class Position(NamedTuple):
     """The position of a record in a transcript. All records on one line have the same position.
@@ -51,21 +62,73 @@ class SessionContext(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """A prompt typed by a person. With `command` (`/review`) the text is their own command with its arguments."""
+    """A prompt, with which a turn begins. With `command` (`/review`) the text is a custom command with its arguments.
+
+    Attributes:
+        origin: whose prompt it is: one of `ORIGINS`.
+        turn: the id of its turn in the transcript; empty if the agent CLI does not give it one.
+        queued: whether it came while the agent was still at work on the turn before.
+    """
 
     position: Position
     time: str | None
     text: str
     command: str | None = None
+    origin: str = PERSON
+    turn: str = ""
+    queued: bool = False
+
+
+class LeftPrompt(NamedTuple):
+    """A prompt that is no longer on the path of the conversation: the person went back to a point before it.
+
+    No other event of its turn is yielded.
+    """
+
+    position: Position
+    time: str | None
+    text: str
+    turn: str = ""
+
+
+class LeftSubagent(NamedTuple):
+    """The id of a subagent whose work belongs to a turn that is no longer on the path of the conversation."""
+
+    position: Position
+    time: str | None
+    id: str
 
 
 class ModelReply(NamedTuple):
-    """A reply of the model to the person."""
+    """A reply of the model.
+
+    Attributes:
+        turn: the id of the turn that it belongs to; None: the newest one.
+        final: whether the model ended its turn with it; None when unknown.
+    """
 
     position: Position
     time: str | None
     text: str
     model: str | None = None
+    turn: str | None = None
+    final: bool | None = None
+
+
+class TurnEnd(NamedTuple):
+    """The end of a turn without an answer, or after it.
+
+    Attributes:
+        status: how it ended: `ANSWERED`, `INTERRUPTED` or `FAILED`.
+        reason: the message of the agent CLI, if there is one.
+        turn: as in `ModelReply`.
+    """
+
+    position: Position
+    time: str | None
+    status: str
+    reason: str = ""
+    turn: str | None = None
 
 
 class ToolCall(NamedTuple):
@@ -75,6 +138,7 @@ class ToolCall(NamedTuple):
         arguments: the arguments as a table; those that are plain text are under the key `input`.
         side: whether a subagent made the call.
         within: the id of the call whose code made this call (Codex's code mode).
+        turn: as in `ModelReply`.
     """
 
     position: Position
@@ -84,6 +148,7 @@ class ToolCall(NamedTuple):
     arguments: Mapping[str, Any]
     side: bool = False
     within: str | None = None
+    turn: str | None = None
 
 
 class ToolResult(NamedTuple):
@@ -160,9 +225,14 @@ class Title(NamedTuple):
 
 
 class Restart(NamedTuple):
-    """All earlier events are invalid; the events from the beginning of the transcript follow."""
+    """All earlier events are invalid; the events from the beginning of the transcript follow.
+
+    Attributes:
+        rereads: whether the file is read again from its beginning, so that earlier resume points are invalid, too.
+    """
 
     position: Position = BEGINNING
+    rereads: bool = False
 
 
 class Tally(NamedTuple):
@@ -213,7 +283,10 @@ START_OF_FILE = EndReached(BEGINNING)
 Event = (
     SessionContext
     | Prompt
+    | LeftPrompt
+    | LeftSubagent
     | ModelReply
+    | TurnEnd
     | ToolCall
     | ToolResult
     | FilesChanged

@@ -33,6 +33,56 @@ class TranscriptReader(Protocol):
         """Whether a record has a known format: False for a message in an unknown one, None for an unknown type."""
 
 
+class PathReader(TranscriptReader, Protocol):
+    """A reader that skips the turns which the conversation has left.
+
+    Which turns those are is known only when the later records are read. So a reader is told at its creation, under the
+    key `skipped` of its state, which turns to skip, and finds out again while it reads.
+    """
+
+    def find_left(self) -> list[Any]:
+        """Return the turns that the records so far have left, as plain data; the same turns, the same list."""
+
+    @property
+    def skipped(self) -> list[Any]:
+        """The turns that this reader skips."""
+
+
+def read_path_events(path: Path, since: EndReached, make: Callable[[Mapping[str, Any]], PathReader]) -> Iterator[Event]:
+    """Yield the events of the turns that are on the path of the conversation, as `read_events` does.
+
+    If new records leave turns whose events were yielded before, a `Restart` and all events of the others follow: the
+    file is then read once more, however many turns were left.
+    """
+    readers: list[PathReader] = []
+
+    def make_kept(memory: Mapping[str, Any]) -> PathReader:
+        readers.append(make(memory))
+        return readers[-1]
+
+    yield from _hold_end(path, since, make_kept, readers)
+
+
+def _hold_end(
+    path: Path, since: EndReached, make: Callable[[Mapping[str, Any]], PathReader], readers: list[PathReader]
+) -> Iterator[Event]:
+    """Yield the events of a reading; instead of its end, begin again while it found other turns than it skipped."""
+    while True:
+        end: EndReached | None = None
+        for event in read_events(path, since, make):
+            if isinstance(event, EndReached):
+                end = event
+            else:
+                yield event
+        left = readers[-1].find_left()
+        if left == readers[-1].skipped:
+            if end is not None:
+                yield end
+            return
+        yield Restart(rereads=True)
+        since = START_OF_FILE._replace(memory={"skipped": left})
+
+
 def read_events(
     path: Path, since: EndReached, make: Callable[[Mapping[str, Any]], TranscriptReader]
 ) -> Iterator[Event]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from baton_git.agents.events import AGENT, HARNESS, PERSON, SCHEDULE
 from baton_git.agents.turn_store import SessionTurns
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.records.archive import Archived
@@ -72,18 +73,25 @@ def split_turns(turns: SessionTurns) -> Iterator[Passage]:
             "agent": turns.agent,
             "time": turn.time or turns.started or "",
         }
-        yield from _split_turn(str(turn.number), turn.prompt, turn.answer, where)
+        yield from _split_turn(str(turn.number), turn.origin, turn.prompt, turn.answer, where)
 
 
 def _split_shared(data: Mapping[str, Any], where: Mapping[str, str]) -> Iterator[Passage]:
     """Yield the passages of turns that are stored in a record."""
     for turn in data["conversation"].get("turns", ()):
         time = turn.get("time") or where.get("time", "")
-        yield from _split_turn(str(turn["number"]), turn["prompt"], turn.get("answer", ""), {**where, "time": time})
+        origin, answer = turn.get("origin", PERSON), turn.get("answer", "")
+        yield from _split_turn(str(turn["number"]), origin, turn["prompt"], answer, {**where, "time": time})
 
 
-def _split_turn(number: str, prompt: str, answer: str, where: Mapping[str, str]) -> Iterator[Passage]:
-    texts = [f"user: {prompt}" if prompt else "", f"{AGENT_SAID}{answer}" if answer else ""]
+_SPEAKERS = {PERSON: "user: ", AGENT: "another agent: ", SCHEDULE: "a schedule: "}
+"""What stands before a prompt, by its origin."""
+
+
+def _split_turn(number: str, origin: str, prompt: str, answer: str, where: Mapping[str, str]) -> Iterator[Passage]:
+    asked = prompt and origin != HARNESS  # notifications of the agent CLI say nothing about the work
+    speaker = _SPEAKERS.get(origin, "of unknown origin: ")
+    texts = [f"{speaker}{prompt}" if asked else "", f"{AGENT_SAID}{answer}" if answer else ""]
     for piece in split_text("\n\n".join(filter(None, texts))):
         yield Passage(piece, TURN, record=number, **where)
 

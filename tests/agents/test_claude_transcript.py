@@ -11,6 +11,7 @@ from transcript_files import only, write
 
 from baton_git.agents.claude.transcripts import events, recognises, sessions
 from baton_git.agents.events import (
+    PERSON,
     Compaction,
     EndReached,
     Event,
@@ -57,7 +58,8 @@ def read(tmp_path: Path) -> Any:
 
 
 def prompts(found: list[Event]) -> list[str]:
-    return [prompt.text for prompt in only(Prompt, found)]
+    """Return the prompts of persons."""
+    return [prompt.text for prompt in only(Prompt, found) if prompt.origin == PERSON]
 
 
 def test_a_session_is_read_in_order(read):
@@ -69,7 +71,7 @@ def test_a_session_is_read_in_order(read):
     kinds = [SessionContext, Prompt, SessionContext, ModelReply, ToolCall, ToolResult, EndReached]
     assert [type(event) for event in found] == kinds
     time = BASE["timestamp"]
-    assert found[1] == Prompt(Position(1, 0), time, "fix it")
+    assert found[1] == Prompt(Position(1, 0), time, "fix it", turn="#1")
     assert found[3] == ModelReply(found[4].position, time, "On it.", "opus")
     assert found[4] == ToolCall(found[3].position, time, "t1", "Bash", {"command": "ls"})
     assert found[5] == ToolResult(found[5].position, time, "t1", "a.txt", False, {"stdout": "a.txt"})
@@ -124,9 +126,9 @@ def test_text_around_a_prompt_is_removed(read):
 
 def test_a_custom_command_is_a_prompt_that_names_it(read):
     words = "<command-message>review</command-message>\n<command-name>/review</command-name>\n"
-    assert only(Prompt, read(user(words)))[0][2:] == ("/review", "/review")
+    assert only(Prompt, read(user(words)))[0][2:4] == ("/review", "/review")
     with_arguments = words + "<command-args>PR 7</command-args>"
-    assert only(Prompt, read(user(with_arguments)))[0][2:] == ("/review PR 7", "/review")
+    assert only(Prompt, read(user(with_arguments)))[0][2:4] == ("/review PR 7", "/review")
 
 
 def test_a_plan_that_begins_a_session_is_a_prompt(read):

@@ -1,7 +1,8 @@
-"""Read transcripts of Claude Code 0.2 to 2.1.329 as events.
+"""Read transcripts of Claude Code 0.2 to 2.1.332 as events.
 
 The messages of subagents are left out; their tool calls are included, with `side` set. The transcripts of resumed and
-forked sessions repeat records; each record counts once.
+forked sessions repeat records; each record counts once. The links between records (`parentUuid`) tell which turns the
+person left by going back to an earlier point.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.claude.prompts import CONTINUED, extract_typed_text
+from baton_git.agents.claude.prompts import CONTINUED, INTERRUPTION, NO_PROMPT, PromptText, extract_prompt, guess_origin
 from baton_git.agents.claude.shapes import understands
 from baton_git.agents.events import (
     BEGINNING,
+    FAILED,
+    HARNESS,
+    INTERRUPTED,
+    SCHEDULE,
     START_OF_FILE,
     Compaction,
     EndReached,
     Event,
+    LeftPrompt,
+    LeftSubagent,
     ModelReply,
     Position,
     Prompt,
@@ -26,12 +33,16 @@ from baton_git.agents.events import (
     Title,
     ToolCall,
     ToolResult,
+    TurnEnd,
 )
 from baton_git.agents.fields import Record, table_at, text_at, texts
-from baton_git.agents.resumable_reader import read_events
+from baton_git.agents.resumable_reader import read_path_events
+from baton_git.agents.turn_path import TurnPath
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _EVENT_TYPES = ("user", "assistant", "system", "attachment")
+_ATTACHED = 8
+"""Number of queued prompts with a record whose row in the queue may still come."""
 _REQUIRED_KEYS = {"user": "message", "assistant": "message", "summary": "leafUuid", "file-history-snapshot": "snapshot"}
 
 
@@ -49,25 +60,39 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
-    return read_events(path, since, _Reader)
+    return read_path_events(path, since, _Reader)
 
 
 class _Reader:
-    """Turns records into events. Keeps the current session context, and the ids of records and calls read so far."""
+    """Turns records into events.
+
+    Keeps the current session context, the ids of calls read so far, the turns with the ids of their records, and the
+    prompts that the model took from the queue while it was at work (`[text, line, offset, time]`).
+    """
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._last = SessionContext(BEGINNING, None, *memory.get("setting", ()))
         self._last_values: object = None
         self._known = set(memory.get("known", ()))
+        self._path = TurnPath(memory.get("path", {}))
+        self._absorbed: list[list[Any]] = [list(one) for one in memory.get("absorbed", ())]
+        self._attached: list[str] = list(memory.get("attached", ()))
+        self.skipped: list[Any] = list(memory.get("skipped", ()))
 
     def understands(self, record: Record) -> bool | None:
         return understands(record)
 
     def memory(self) -> Mapping[str, Any]:
-        return {"setting": list(self._last[2:]), "known": list(self._known)}
+        return {
+            "setting": list(self._last[2:]), "known": list(self._known), "path": self._path.memory(),
+            "absorbed": list(self._absorbed), "attached": list(self._attached), "skipped": self.skipped,
+        }  # fmt: skip
+
+    def find_left(self) -> list[Any]:
+        return sorted(self._path.left)
 
     def flush(self) -> Iterator[Event]:
-        return iter(())
+        return iter(self._release_absorbed())
 
     def events(self, position: Position, record: Record) -> list[Event]:
         """Return the events of a record, as a list for speed: a transcript has tens of thousands of records."""
@@ -75,21 +100,97 @@ class _Reader:
         if not self._is_new(get("uuid")):
             return []
         kind = get("type")
+        if kind == "queue-operation":
+            self._note_absorbed(position, record)
+            return []
         if kind not in _EVENT_TYPES:
             return _read_title(position, record, kind)
-        message = table_at(record, "message")
-        model = _read_model(message) if kind == "assistant" else None
         side = bool(get("isSidechain"))
-        events = [] if side else self._update_context(position, record, model)
+        message = table_at(record, "message")
         time, content = text_at(record, "timestamp"), message.get("content")
+        prompt, queued = self._read_prompt(kind, record, content)
+        events = self._release_absorbed() if kind == "assistant" or (prompt.text and not queued) else []
+        turn = self._find_turn(record, prompt)
+        if turn in self.skipped:
+            return events + self._describe_left(position, time, record, prompt)
+        model = _read_model(message) if kind == "assistant" else None
+        if not side:
+            events += self._update_context(position, record, model)
+        name = None if turn == self._path.head else self._path.name(turn)
         if kind == "assistant":
             # `<synthetic>` messages and error messages come from the program, not the model.
             spoken = not side and (model or "model" not in message) and not get("isApiErrorMessage")
-            self._add_assistant_events(events, position, time, content, side, spoken_by=model, is_spoken=bool(spoken))
+            self._add_assistant_events(
+                events, position, time, content, side, spoken_by=model, is_spoken=bool(spoken), turn=name,
+                final=_read_final(message),
+            )  # fmt: skip
+            if get("isApiErrorMessage") and not side:
+                events.append(TurnEnd(position, time, FAILED, "\n".join(texts(content, "text")).strip(), name))
         elif kind == "user":
-            self._add_user_events(events, position, time, record, content, side)
-        elif kind == "attachment":
-            events += _read_queued_prompt(position, record)
+            self._add_user_events(events, position, time, record, content, side, name)
+        if prompt.text:
+            turn_id = self._path.name(self._path.head)
+            events.append(Prompt(position, time, prompt.text, prompt.command, prompt.origin, turn_id, queued))
+        return events
+
+    # --- turns
+
+    def _read_prompt(self, kind: str, record: Record, content: Any) -> tuple[PromptText, bool]:
+        """Return the prompt with which a record begins a turn, and whether the model was at work when it came.
+
+        A message of the program that comes while the model is at work belongs to the turn.
+        """
+        if record.get("isSidechain"):
+            return NO_PROMPT, False
+        if kind == "user":
+            results = _list_results(content)
+            if (results and len(results) == len(content)) or _is_summary(record, content):
+                return NO_PROMPT, False
+            prompt = extract_prompt(record, content)
+            return (prompt if prompt.text.strip() else NO_PROMPT), False
+        attachment = table_at(record, "attachment")
+        if kind != "attachment" or attachment.get("type") != "queued_command":
+            return NO_PROMPT, False
+        prompt = _read_queued_prompt(record, attachment)
+        self._match_absorbed(prompt.text)
+        return (prompt if prompt.text.strip() and prompt.origin not in (HARNESS, SCHEDULE) else NO_PROMPT), True
+
+    def _find_turn(self, record: Record, prompt: PromptText) -> int:
+        """Return the number of the turn of a record; a prompt begins a turn."""
+        id_, parent = text_at(record, "uuid"), text_at(record, "parentUuid") or text_at(record, "logicalParentUuid")
+        return self._path.open(id_, parent) if prompt.text else self._path.place(id_, parent)
+
+    def _describe_left(self, position: Position, time: str | None, record: Record, prompt: PromptText) -> list[Event]:
+        if prompt.text:
+            return [LeftPrompt(position, time, prompt.text, self._path.name(self._path.head))]
+        agent = text_at(table_at(record, "toolUseResult"), "agentId")
+        return [LeftSubagent(position, time, agent)] if agent else []
+
+    def _note_absorbed(self, position: Position, record: Record) -> None:
+        """Keep a prompt that the model took from the queue, until its record comes or the model goes on without one."""
+        text = text_at(record, "content")
+        if record.get("operation") != "remove" or record.get("reason") != "absorbed_mid_turn" or not text:
+            return
+        if text in self._attached:
+            self._attached.remove(text)
+        elif guess_origin(text) not in (HARNESS, SCHEDULE):
+            self._absorbed.append([text, *position, text_at(record, "timestamp")])
+
+    def _match_absorbed(self, text: str) -> None:
+        matching = [one for one in self._absorbed if one[0].strip() == text.strip()]
+        if matching:
+            self._absorbed.remove(matching[0])
+        else:
+            self._attached = [*self._attached, text][-_ATTACHED:]
+
+    def _release_absorbed(self) -> list[Event]:
+        """Return the prompts that stand only in the rows of the queue; each begins a turn."""
+        absorbed, self._absorbed, self._attached = self._absorbed, [], []
+        events: list[Event] = []
+        for text, line, offset, time in absorbed:
+            turn = self._path.open(None, None)
+            origin, name, position = guess_origin(text), self._path.name(turn), Position(line, offset)
+            events.append(Prompt(position, time, text, None, origin, name, queued=True))
         return events
 
     def _is_new(self, name: Any) -> bool:
@@ -134,6 +235,8 @@ class _Reader:
         spoken_by: str | None,
         *,
         is_spoken: bool,
+        turn: str | None,
+        final: bool | None,
     ) -> None:
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
         for block in blocks:
@@ -144,14 +247,22 @@ class _Reader:
                     tool_input = block.get("input")
                     arguments = tool_input if isinstance(tool_input, dict) else {"input": tool_input}
                     identity = name if isinstance(name, str) else ""
-                    events.append(ToolCall(position, time, identity, text_at(block, "name") or "", arguments, side))
+                    tool = text_at(block, "name") or ""
+                    events.append(ToolCall(position, time, identity, tool, arguments, side, turn=turn))
             elif kind == "text" and is_spoken:
                 text = text_at(block, "text")
                 if text and not text.isspace():
-                    events.append(ModelReply(position, time, text, spoken_by))
+                    events.append(ModelReply(position, time, text, spoken_by, turn, final))
 
     def _add_user_events(
-        self, events: list[Event], position: Position, time: str | None, record: Record, content: Any, side: bool
+        self,
+        events: list[Event],
+        position: Position,
+        time: str | None,
+        record: Record,
+        content: Any,
+        side: bool,
+        turn: str | None,
     ) -> None:
         results = _list_results(content)
         # `toolUseResult` is a field of the record. In a record with several results (0.2), it is unknown which of them
@@ -163,13 +274,14 @@ class _Reader:
                 _add_result(events, position, time, block, name, side, tool_use_result)
         if side or (results and len(results) == len(content)):
             return
-        summary = "\n".join(texts(content, "text"))
-        if record.get("isCompactSummary") or summary.startswith(CONTINUED):
-            events.append(Compaction(position, time, summary))
-            return
-        text, command = extract_typed_text(record, content)
-        if text.strip():
-            events.append(Prompt(position, time, text, command))
+        if _is_summary(record, content):
+            events.append(Compaction(position, time, "\n".join(texts(content, "text"))))
+        elif any(text.lstrip().startswith(INTERRUPTION) for text in texts(content, "text")):
+            events.append(TurnEnd(position, time, INTERRUPTED, turn=turn))
+
+
+def _is_summary(record: Record, content: Any) -> bool:
+    return bool(record.get("isCompactSummary")) or "\n".join(texts(content, "text")).startswith(CONTINUED)
 
 
 def _read_title(position: Position, record: Record, kind: Any) -> list[Event]:
@@ -199,14 +311,18 @@ def _add_result(
             )
 
 
-def _read_queued_prompt(position: Position, record: Record) -> Iterator[Event]:
-    """Yield the prompt of a record that stores a prompt typed while Claude was working; nothing for other records."""
-    attachment = table_at(record, "attachment")
-    if attachment.get("type") == "queued_command" and attachment.get("commandMode") in (None, "prompt"):
-        origin = {"origin": attachment["origin"]} if "origin" in attachment else {}
-        text, command = extract_typed_text({**record, **origin}, attachment.get("prompt"))
-        if text.strip():
-            yield Prompt(position, text_at(record, "timestamp"), text, command)
+def _read_queued_prompt(record: Record, attachment: Record) -> PromptText:
+    """Return the prompt of a record that stores what was typed while Claude was working."""
+    if attachment.get("commandMode") not in (None, "prompt"):
+        return NO_PROMPT
+    origin = {"origin": attachment["origin"]} if "origin" in attachment else {}
+    return extract_prompt({**record, **origin}, attachment.get("prompt"))
+
+
+def _read_final(message: Record) -> bool | None:
+    """Return whether the model ended its turn with a message; None when the message does not say so."""
+    reason = text_at(message, "stop_reason")
+    return None if reason is None else reason not in ("tool_use", "pause_turn")
 
 
 def _read_model(message: Record) -> str | None:

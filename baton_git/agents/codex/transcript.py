@@ -1,9 +1,9 @@
-"""Read transcripts of Codex CLI 0.20 to 0.169 as events.
+"""Read transcripts of Codex CLI 0.20 to 0.171 as events.
 
 Since 0.4x, most messages are written twice in a row: as the model sent or received them (`response_item`), and as the
 screen showed them (`event_msg`). In such transcripts, a prompt counts only if the screen showed it, because Codex adds
 other user messages for the model; a reply counts once. In code mode, only the `event_msg` records name the commands
-that ran.
+that ran. A rollback (`thread_rolled_back`) removes the last prompts, with all that followed them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from baton_git.agents.codex.prompts import extract_typed_text, is_marked_typed
 from baton_git.agents.codex.session_settings import apply_environment_message, apply_turn_context, read_session_start
 from baton_git.agents.codex.shapes import understands
 from baton_git.agents.events import (
+    ANSWERED,
+    FAILED,
+    INTERRUPTED,
     START_OF_FILE,
     Compaction,
     EndReached,
@@ -25,6 +28,7 @@ from baton_git.agents.events import (
     FileChange,
     FilesChanged,
     Goal,
+    LeftPrompt,
     ModelReply,
     Position,
     Prompt,
@@ -32,14 +36,18 @@ from baton_git.agents.events import (
     Title,
     ToolCall,
     ToolResult,
+    TurnEnd,
 )
 from baton_git.agents.fields import Record, table_at, text_at, texts
 from baton_git.agents.json_lines import parse_object
-from baton_git.agents.resumable_reader import read_events
+from baton_git.agents.resumable_reader import read_path_events
 
 _ENVELOPES = ("response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+_TURN_EVENTS = (
+    "task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted", "error", "thread_rolled_back",
+)  # fmt: skip
 _Kind = TypeVar("_Kind", SessionContext, Prompt, ModelReply)
 _BARE = ("message", "reasoning", *_CALLS, *_OUTPUTS)
 """The types of records that older versions wrote without an envelope."""
@@ -58,11 +66,15 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
-    return read_events(path, since, _Reader)
+    return read_path_events(path, since, _Reader)
 
 
 class _Reader:
-    """Turns records into events. Keeps the session context, messages that wait for their other half, and call ids."""
+    """Turns records into events.
+
+    Keeps the session context, messages that wait for their other half, call ids, and the numbers of the prompts that
+    are on the path.
+    """
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._setting = _restore_event(SessionContext, memory.get("setting"))
@@ -74,6 +86,12 @@ class _Reader:
         self._calls: dict[str, None] = dict.fromkeys(memory.get("calls", ()))
         self._open: str | None = memory.get("open")
         self._work = {name: _restore_work(work) for name, work in memory.get("work", {}).items()}
+        self._task, self._prompts_of_task = memory.get("task", ("", 0))
+        self._has_tasks: bool = memory.get("has_tasks", False)
+        self._count: int = memory.get("count", 0)
+        self._on_path: list[int] = list(memory.get("on_path", ()))
+        self._is_left: bool = memory.get("is_left", False)
+        self.skipped: list[Any] = list(memory.get("skipped", ()))
 
     def understands(self, record: Record) -> bool | None:
         return understands(record)
@@ -88,9 +106,43 @@ class _Reader:
             "calls": list(self._calls),
             "open": self._open,
             "work": dict(self._work),
+            "task": [self._task, self._prompts_of_task],
+            "has_tasks": self._has_tasks,
+            "count": self._count,
+            "on_path": list(self._on_path),
+            "is_left": self._is_left,
+            "skipped": self.skipped,
         }
 
+    def find_left(self) -> list[Any]:
+        return sorted(set(range(1, self._count + 1)).difference(self._on_path))
+
     def events(self, position: Position, record: Record) -> Iterator[Event]:
+        return self._follow_path(self._read_record(position, record))
+
+    def flush(self) -> Iterator[Event]:
+        """Yield the messages that wait for the other half of their pair."""
+        return self._follow_path(self._release())
+
+    def _follow_path(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Yield the events without those of prompts that were rolled back. What is set for the session stays."""
+        for event in events:
+            if isinstance(event, Prompt):
+                self._count += 1
+                self._on_path.append(self._count)
+                self._is_left = self._count in self.skipped
+                if self._is_left:
+                    yield LeftPrompt(event.position, event.time, event.text, event.turn)
+                    continue
+            if not self._is_left or isinstance(event, SessionContext | Title):
+                yield event
+
+    def _roll_back(self, number: Any) -> None:
+        if isinstance(number, int) and number > 0:
+            del self._on_path[-number:]
+            self._is_left = False
+
+    def _read_record(self, position: Position, record: Record) -> Iterator[Event]:
         kind, payload, time = record.get("type"), table_at(record, "payload"), text_at(record, "timestamp")
         if kind == "response_item" or kind in _BARE:
             yield from self._read_item(position, time, payload if payload else record, table_at(record, "metadata"))
@@ -105,8 +157,7 @@ class _Reader:
         elif start := read_session_start(position, record):
             yield from self._handle_start(position, time, start)
 
-    def flush(self) -> Iterator[Event]:
-        """Yield the messages that wait for the other half of their pair."""
+    def _release(self) -> Iterator[Event]:
         prompt, reply = self._prompt, self._reply
         self._prompt = self._reply = None
         if prompt and not self._confirms:
@@ -131,7 +182,13 @@ class _Reader:
         now = (type(text_event).__name__, text_event.text)
         if text_event.text.strip() and now != self._last:
             self._last = now
-            yield text_event
+            yield self._add_turn(text_event) if isinstance(text_event, Prompt) else text_event
+
+    def _add_turn(self, prompt: Prompt) -> Prompt:
+        """Return the prompt with its turn. A later prompt of the same task came while the model was at work."""
+        is_first = self._prompts_of_task == 0
+        self._prompts_of_task += 1
+        return prompt._replace(turn=self._task) if is_first else prompt._replace(queued=bool(self._task))
 
     def _read_item(self, position: Position, time: str | None, item: Record, metadata: Record) -> Iterator[Event]:
         """Yield the events of a message or call that was sent to the model or by it."""
@@ -139,7 +196,7 @@ class _Reader:
         if kind == "message" and not metadata.get("compaction_output"):
             yield from self._read_message(position, time, item)
         elif kind in _CALLS:
-            yield from self.flush()
+            yield from self._release()
             self._calls[call] = None
             self._last = ("", "")
             self._open = call
@@ -154,10 +211,10 @@ class _Reader:
         parts = texts(item.get("content"))
         if item.get("role") == "assistant":
             model = self._setting.model if self._setting else None
-            reply = ModelReply(position, time, "\n".join(parts), model)
+            reply = ModelReply(position, time, "\n".join(parts), model, final=self._is_final())
             if self._reply and self._reply.text == reply.text:
                 self._reply = None
-            yield from self.flush()
+            yield from self._release()
             yield from self._yield_message(reply)
         elif item.get("role") == "user":
             if self._setting:
@@ -166,7 +223,7 @@ class _Reader:
                 )
             text = "\n".join(own for own in map(extract_typed_text, parts) if own)
             if text.strip() and is_marked_typed(item) is not False:
-                yield from self.flush()
+                yield from self._release()
                 self._prompt = Prompt(position, time, text)
 
     def _read_screen_event(self, position: Position, time: str | None, payload: Record) -> Iterator[Event]:
@@ -176,11 +233,15 @@ class _Reader:
         content = "\n".join(texts(item.get("content") if item else payload.get("message")))
         if shown in ("user_message", "UserMessage"):
             self._confirms, self._prompt = True, None
-            yield from self.flush()
+            yield from self._release()
             yield from self._yield_message(Prompt(position, time, extract_typed_text(content)))
         elif shown in ("agent_message", "AgentMessage"):
-            yield from self.flush()
-            self._reply = ModelReply(position, time, content, self._setting.model if self._setting else None)
+            yield from self._release()
+            model = self._setting.model if self._setting else None
+            self._reply = ModelReply(position, time, content, model, final=self._is_final())
+        elif kind in _TURN_EVENTS:
+            yield from self._release()
+            yield from self._read_turn_event(position, time, kind, payload)
         elif work := read_work(payload):
             yield from self._handle_work(position, time, work)
         elif kind == "thread_name_updated" and (name := text_at(payload, "thread_name")):
@@ -189,9 +250,27 @@ class _Reader:
             goal = table_at(payload, "goal")
             yield Goal(position, time, text_at(goal, "objective") or "", text_at(goal, "status"))
 
+    def _is_final(self) -> bool | None:
+        """Return whether a message ends the turn: not before the task ends; None in releases that record no tasks."""
+        return False if self._has_tasks else None
+
+    def _read_turn_event(self, position: Position, time: str | None, kind: str, payload: Record) -> Iterator[Event]:
+        """Yield how a turn ended; note the beginning of one, and a rollback."""
+        if kind in ("task_started", "turn_started"):
+            self._has_tasks, self._task, self._prompts_of_task = True, text_at(payload, "turn_id") or "", 0
+        elif kind == "thread_rolled_back":
+            self._roll_back(payload.get("num_turns"))
+        elif kind == "error":
+            yield TurnEnd(position, time, FAILED, text_at(payload, "message") or "")
+        elif kind == "turn_aborted":
+            reason = text_at(payload, "reason") or ""
+            yield TurnEnd(position, time, INTERRUPTED, "" if reason == "interrupted" else reason.replace("_", " "))
+        elif text_at(payload, "last_agent_message"):
+            yield TurnEnd(position, time, ANSWERED)
+
     def _handle_work(self, position: Position, time: str | None, work: CompletedWork) -> Iterator[Event]:
         """Keep finished work until the result of its call comes; for work of code mode, yield a call and its result."""
-        yield from self.flush()
+        yield from self._release()
         if work.id in self._calls:
             self._work[work.id] = work
         else:

@@ -9,11 +9,15 @@ from typing import Any, ClassVar
 
 from baton_git.agents.agent_cli import AgentTranscripts
 from baton_git.agents.events import (
+    HARNESS,
+    PERSON,
     Compaction,
     EndReached,
     Event,
     FilesChanged,
     Goal,
+    LeftPrompt,
+    LeftSubagent,
     ModelReply,
     Prompt,
     ReportedCommit,
@@ -23,6 +27,7 @@ from baton_git.agents.events import (
     Tally,
     ToolCall,
     ToolResult,
+    TurnEnd,
 )
 from baton_git.agents.extraction import conversation, decisions, failures
 from baton_git.agents.extraction.commits import (
@@ -66,7 +71,11 @@ class Analyser:
         """Update the findings with the next event."""
         kind = type(event)
         handle = self._HANDLERS.get(kind)
-        if handle is not None:
+        if kind is LeftPrompt:
+            self.known.left_prompts += 1
+        elif isinstance(event, LeftSubagent):
+            self.known.left_subagents.append(event.id)
+        elif handle is not None:
             # The first event of a record counts as a turn, unless it only describes the session.
             if self.known.at != event.position and kind is not SessionContext:
                 self.known.at = event.position
@@ -82,6 +91,8 @@ class Analyser:
             self.unread, self.tally = event.unread, event.tally
         elif isinstance(event, Restart):
             self.known = Findings()
+            if event.rereads:
+                self.settled = self.end = None
 
     def memory(self) -> Table:
         """Return the findings with which the next reading continues, as plain data."""
@@ -105,12 +116,17 @@ class Analyser:
         event = event._replace(text=conversation.remove_loop_instructions(event.text))
         known.started = known.started or event.time
         is_bare = event.command is not None and event.text.strip() == event.command
-        if is_bare and known.bare_goal is None:
+        is_own = event.origin == PERSON
+        if is_own and is_bare and known.bare_goal is None:
             known.bare_goal = {"text": event.text, "mark": self._make_mark(event)}
-        if not is_bare and known.goal is None:
+        if is_own and not is_bare and known.goal is None:
             known.goal = {"text": event.text, "mark": self._make_mark(event)}
         conversation.add_prompt(known, event)
-        name_files(known, event.text)
+        if event.origin != HARNESS:
+            name_files(known, event.text)
+
+    def _end_turn(self, event: TurnEnd) -> None:
+        conversation.end_turn(self.known, event)
 
     def _add_goal(self, event: Goal) -> None:
         self.known.kept_goal = {"text": event.text, "status": event.status, "mark": self._make_mark(event)}
@@ -140,6 +156,7 @@ class Analyser:
 
     def _add_call(self, event: ToolCall) -> None:
         use, known = self.agent.read_call(event), self.known
+        conversation.add_work(known, event)
         mark = self._make_mark(event)
         waiting: Table = {"name": event.name, "side": event.side, "mark": mark}
         if use[_FIRST_LATE_FIELD:] != _NO_LATE_FIELDS:
@@ -366,6 +383,7 @@ class Analyser:
         Goal: _add_goal,
         ModelReply: _add_reply,
         Compaction: _add_compaction,
+        TurnEnd: _end_turn,
         ToolCall: _add_call,
         ToolResult: _add_result,
         FilesChanged: _add_file_changes,

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from baton_git.agents.events import ModelReply, Prompt
+from baton_git.agents.events import (
+    ANSWERED,
+    CONTINUED,
+    ENDED,
+    PERSON,
+    RUNNING,
+    UNKNOWN,
+    ModelReply,
+    Prompt,
+    ToolCall,
+    TurnEnd,
+)
 from baton_git.agents.extraction.findings import Findings, Mark, Table
 from baton_git.agents.extraction.open_ends import find_next_steps, find_questions
 from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
 
+CONVERSATION_FACTS = ("latest_prompts", "unanswered", "last_answer", "open_questions", "next_steps")
 MAX_PROMPTS = 5
 """Number of prompts after the first that a digest keeps."""
 MAX_PROMPT = 2048
 MAX_ANSWER = 6144
 """Maximum size in bytes of a prompt and of the last answer in a digest."""
+_MAX_REASON, _MAX_ASKED = 300, 600
+"""Maximum size in bytes of the reason of a failure, and of a text that is told beside another one."""
+_ANSWER, _STATUS, _REASON, _ID = (Turn._fields.index(name) for name in ("answer", "status", "reason", "id"))
 _BOUND_EVERY = 32
 """The remembered turns are shortened to their limit each time this many turns were added."""
 
@@ -32,38 +49,101 @@ def remove_loop_instructions(text: str) -> str:
 
 
 def add_prompt(known: Findings, event: Prompt) -> None:
-    """Start a turn with a prompt."""
+    """Start a turn with a prompt. The turn before has no answer if the agent was still at work on it."""
+    if known.turns and known.turns[-1][_STATUS] == RUNNING:
+        known.turns[-1][_STATUS] = CONTINUED if event.queued else ENDED
     known.turn_count += 1
-    text = keep_ends(event.text, MAX_TEXT)
-    known.turns.append([known.turn_count, event.time, text, "", *event.position])
+    turn = Turn(
+        known.turn_count, event.time, keep_ends(event.text, MAX_TEXT), "", *event.position, event.origin, RUNNING,
+        id=event.turn,
+    )  # fmt: skip
+    known.turns.append(list(turn))
     if known.turn_count % _BOUND_EVERY == 0:
         known.turns = [list(turn) for turn in bound_turns(Turn(*turn) for turn in known.turns)]
 
 
 def add_reply(known: Findings, event: ModelReply, mark: Mark) -> None:
-    """Set the answer of the current turn, replacing an earlier one."""
-    text = keep_ends(event.text.strip(), MAX_TEXT)
-    known.last_answer = {"text": text, "mark": mark}
-    if known.turns:
-        known.turns[-1][3] = text
+    """Set the answer of a turn, replacing an earlier one."""
+    turn = _find_turn(known, event.turn)
+    if turn is not None:
+        turn[_ANSWER] = keep_ends(event.text.strip(), MAX_TEXT)
+        turn[_STATUS], turn[_REASON] = RUNNING if event.final is False else ANSWERED, ""
+        known.answer_marks[str(turn[0])] = mark
 
 
-def list_turns(known: Findings) -> tuple[Turn, ...]:
-    """Return the turns, cut to the size limit of a session."""
-    return bound_turns(Turn(*turn) for turn in known.turns)
+def add_work(known: Findings, event: ToolCall) -> None:
+    """Note that the agent is at work on a turn: what it said before a call is no answer."""
+    turn = _find_turn(known, event.turn)
+    if turn is not None and not event.side:
+        turn[_STATUS], turn[_REASON] = RUNNING, ""
 
 
-def describe_conversation(known: Findings) -> Table:
-    """Return the facts of the conversation: `latest_prompts`, and the facts that `describe_answer` returns."""
-    prompts = [
-        {"text": keep_ends(text, MAX_PROMPT), "source": describe_position(line, offset, time)}
-        for _, time, text, _, line, offset in known.turns[1:][-MAX_PROMPTS:]
-    ]
-    facts: Table = {"latest_prompts": prompts} if prompts else {}
-    if known.last_answer is not None:
-        _, line, offset, time = known.last_answer["mark"]
-        facts |= describe_answer(known.last_answer["text"], describe_position(line, offset, time))
+def end_turn(known: Findings, event: TurnEnd) -> None:
+    """Set how a turn ended."""
+    turn = _find_turn(known, event.turn)
+    if turn is not None:
+        turn[_STATUS], turn[_REASON] = event.status, keep_ends(event.reason, _MAX_REASON)
+
+
+def _find_turn(known: Findings, name: str | None) -> list[Any] | None:
+    """Return the turn with an id, or the newest one; None if there is no such turn (any more)."""
+    if name is None:
+        return known.turns[-1] if known.turns else None
+    return next((turn for turn in reversed(known.turns) if turn[_ID] == name), None)
+
+
+def list_turns(known: Findings, *, has_ended: bool = False) -> tuple[Turn, ...]:
+    """Return the turns, cut to the size limit of a session; with `has_ended`, none of them is running."""
+    turns = (Turn(*turn) for turn in known.turns)
+    return bound_turns(
+        turn._replace(status=ENDED) if has_ended and turn.status == RUNNING else turn for turn in turns
+    )  # fmt: skip
+
+
+def describe_conversation(turns: Sequence[Turn], marks: Mapping[str, Mark]) -> Table:
+    """Return the facts of the conversation, `CONVERSATION_FACTS`; `marks` as in `Findings.answer_marks`.
+
+    `latest_prompts`: those of persons after the first; each text once. `unanswered`: the last of them, the first
+    included, if it has no answer. And the facts that `describe_answer` returns about the last answer; questions and
+    next steps only if no prompt came after it.
+    """
+    asked = [turn for turn in turns if turn.origin in (PERSON, UNKNOWN)]
+    later = asked[1:] if asked and asked[0].origin == PERSON else asked
+    facts: Table = {"latest_prompts": prompts} if (prompts := _list_latest(later)) else {}
+    answered = next((turn for turn in reversed(turns) if turn.answer and turn.status in (ANSWERED, UNKNOWN)), None)
+    last = asked[-1] if asked else None
+    is_open = last is not None and (answered is None or answered.number < last.number)
+    if last is not None and is_open:
+        facts["unanswered"] = _describe_unanswered(last, turns[-1])
+    if answered is not None:
+        mark = marks.get(str(answered.number))
+        source = describe_position(*mark[1:4]) if mark else None
+        answer = describe_answer(answered.answer, source)
+        if is_open:
+            answer = {"last_answer": answer["last_answer"] | {"prompt": keep_ends(answered.prompt, _MAX_ASKED)}}
+        facts |= answer
     return facts
+
+
+def _list_latest(asked: list[Turn]) -> list[Table]:
+    """Return the last prompts, oldest first; of equal texts ("continue") only the last."""
+    last = {turn.prompt.strip(): turn for turn in asked}
+    kept = sorted(last.values(), key=lambda turn: turn.number)[-MAX_PROMPTS:]
+    return [
+        {"text": keep_ends(turn.prompt, MAX_PROMPT), "source": describe_position(turn.line, turn.offset, turn.time)}
+        | ({"origin": turn.origin} if turn.origin != PERSON else {})
+        for turn in kept
+    ]
+
+
+def _describe_unanswered(asked: Turn, newest: Turn) -> Table:
+    """Return a prompt without an answer, and why; `newest` has the status if the agent's work went on in it."""
+    last = newest if asked.status == CONTINUED else asked
+    optional = {"reason": last.reason, "said": keep_ends(last.answer, _MAX_ASKED) if last.answer else ""}
+    return {
+        "prompt": keep_ends(asked.prompt, MAX_PROMPT), "status": last.status,
+        "source": describe_position(asked.line, asked.offset, asked.time),
+    } | {name: text for name, text in optional.items() if text}  # fmt: skip
 
 
 def describe_answer(text: str, source: Table | None) -> Table:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.events import BEGINNING, START_OF_FILE, EndReached, Position
+from baton_git.agents.events import ANSWERED, BEGINNING, FAILED, INTERRUPTED, START_OF_FILE, EndReached, Position
 from baton_git.agents.extraction.analyser import Analyser
-from baton_git.agents.extraction.conversation import MAX_ANSWER, describe_answer, list_turns
+from baton_git.agents.extraction.conversation import CONVERSATION_FACTS, describe_conversation, list_turns
 from baton_git.agents.extraction.facts import Facts, make_facts
 from baton_git.agents.extraction.findings import Findings
 from baton_git.agents.extraction.misread import describe_misread
@@ -65,6 +65,7 @@ def extract(
     memory: Path | None = None,
     options: Options | None = None,
     folder: Path | None = None,
+    has_ended: bool = False,
 ) -> Extraction:
     """Extract the facts of a session from its transcript.
 
@@ -73,6 +74,7 @@ def extract(
         memory: a file that stores the state of the reading, so that the next call reads only new lines. The result is
             the same as without the file, except that secrets in the lines that earlier calls read are redacted.
         folder: the session's working directory, in case the transcript does not name one.
+        has_ended: whether no agent works on the session any more, so that a turn without an answer will get none.
 
     Raises:
         InvalidDocument: the file is empty, or not a transcript of this agent.
@@ -97,14 +99,15 @@ def extract(
         with suppress(WriteFailed):  # the next call then reads the same lines again
             save_resume_state(memory, path, name, EndReached(*end), analyser.memory())
     return _make_extraction(
-        name, analyser, end.position, options or Options(), str(folder) if folder is not None else None
-    )
+        name, analyser, end.position, options or Options(), str(folder) if folder is not None else None,
+        has_ended=has_ended,
+    )  # fmt: skip
 
 
 def _read_subagents(name: str, path: Path, analyser: Analyser) -> bool:
     """Add the findings of the session's subagents; return whether there were new ones."""
     known, reader = analyser.known, AGENTS[name].transcripts
-    new = choose_transcripts(find_transcripts(reader, path, known.session), known.subagents)
+    new = choose_transcripts(find_transcripts(reader, path, known.session), known.subagents, known.left_subagents)
     for file, size in new:
         subagent = Analyser(name, Findings(home=known.home, cwd=known.cwd))
         try:
@@ -129,16 +132,16 @@ def _check_owner(path: Path, agent: str) -> None:
 
 
 def _make_extraction(
-    name: str, analyser: Analyser, position: Position, options: Options, folder: str | None
+    name: str, analyser: Analyser, position: Position, options: Options, folder: str | None, *, has_ended: bool
 ) -> Extraction:
     known = analyser.known
     if known.home is None:
         known.home = folder
-    facts, commits = make_facts(known, options, known.cwd or folder)
+    facts, commits = make_facts(known, options, known.cwd or folder, has_ended=has_ended)
     return Extraction(
         agent=name, session=known.session, cwd=known.cwd or folder, branch=known.branch, started=known.started,
         facts=facts, compactions=known.compactions, unread=analyser.unread, position=position, options=options,
-        home=known.home, commits=commits, ended=known.ended, turns=list_turns(known),
+        home=known.home, commits=commits, ended=known.ended, turns=list_turns(known, has_ended=has_ended),
         misread=describe_misread(analyser.tally, known),
     )  # fmt: skip
 
@@ -150,19 +153,26 @@ def check_agent_name(name: str) -> str:
     return name
 
 
-def add_final_answer(extraction: Extraction, text: str) -> Extraction:
+def add_final_answer(extraction: Extraction, text: str, before: int | None = None) -> Extraction:
     """Return the extraction with the final answer that a hook received, unless the transcript already contains it
     or the options exclude the conversation.
 
     Claude Code writes the final message of a turn only after running its Stop hook.
+
+    Args:
+        before: the size of the transcript in bytes when the hook ran: the answer is to the last prompt before that
+            place. None: it is to the last prompt.
     """
     text = keep_ends(text.strip(), MAX_TEXT)
-    known: Any = extraction.facts.get("last_answer", {}).get("text")
-    if not text or known == keep_ends(text, MAX_ANSWER) or not extraction.options.extract.conversation:
+    turns = list(extraction.turns)
+    number = next((at for at in range(len(turns) - 1, -1, -1) if before is None or turns[at].offset < before), None)
+    if not text or not extraction.options.extract.conversation:
         return extraction
-    stale = ("last_answer", "open_questions", "next_steps")
-    facts = {name: value for name, value in extraction.facts.items() if name not in stale}
-    turns = extraction.turns
-    if turns:
-        turns = (*turns[:-1], turns[-1]._replace(answer=text))
-    return replace(extraction, facts={**facts, **describe_answer(text, None)}, turns=bound_turns(turns))
+    if number is None or (turns[number].answer == text and turns[number].status == ANSWERED):
+        return extraction
+    if number < len(turns) - 1 and turns[number].status in (ANSWERED, INTERRUPTED, FAILED):
+        return extraction  # the transcript has gone on, and says how that turn ended
+    turns[number] = turns[number]._replace(answer=text, status=ANSWERED, reason="")
+    facts = {name: value for name, value in extraction.facts.items() if name not in CONVERSATION_FACTS}
+    conversation = describe_conversation(turns, {})
+    return replace(extraction, facts={**facts, **conversation}, turns=bound_turns(turns))

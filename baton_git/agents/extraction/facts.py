@@ -7,7 +7,7 @@ from typing import Any
 
 from baton_git.agents.extraction.analyser import is_closed
 from baton_git.agents.extraction.commits import GitWork, is_elsewhere
-from baton_git.agents.extraction.conversation import describe_conversation
+from baton_git.agents.extraction.conversation import describe_conversation, list_turns
 from baton_git.agents.extraction.failures import MAX_FAILURES
 from baton_git.agents.extraction.file_uses import MAX_USES, rank_uses
 from baton_git.agents.extraction.findings import Findings, Mark, Table
@@ -20,11 +20,14 @@ Facts = dict[str, Any]
 _ACTIVE_GOALS = (None, "active", "in_progress", "paused", "budget_limited")
 
 
-def make_facts(known: Findings, options: Options, folder: str | None = None) -> tuple[Facts, tuple[Table, ...]]:
+def make_facts(
+    known: Findings, options: Options, folder: str | None = None, *, has_ended: bool = False
+) -> tuple[Facts, tuple[Table, ...]]:
     """Return the facts that `options` selects, and for each commit fact the findings about that commit.
 
     Args:
         folder: the session's working directory, in case the transcript does not name one.
+        has_ended: whether no agent works on the session any more.
     """
     wanted, sources = options.extract, dict[str, Any]()
     last = options.max_turns_to_analyze
@@ -54,13 +57,14 @@ def make_facts(known: Findings, options: Options, folder: str | None = None) -> 
         sources["recent_activity"] = [make_source(call["mark"]) for call in calls]
     if wanted.key_decisions:
         facts["key_decisions"] = window.list_decisions()
-    facts |= _make_digest_facts(known, wanted)
+    facts |= _make_digest_facts(known, wanted, has_ended=has_ended)
     return {**facts, "sources": sources, "unknown": unknown}, commits
 
 
-def _make_digest_facts(known: Findings, wanted: Extract) -> Facts:
+def _make_digest_facts(known: Findings, wanted: Extract, *, has_ended: bool) -> Facts:
     """Return the facts that Gobby's document does not have: the conversation, the files used, and the failures."""
-    facts: Facts = describe_conversation(known) if wanted.conversation else {}
+    turns = list_turns(known, has_ended=has_ended) if wanted.conversation else ()
+    facts: Facts = describe_conversation(turns, known.answer_marks)
     if wanted.files_used and (uses := list_uses(known)):
         facts["files_used"] = [_make_file_use(path, use) for path, use in rank_uses(known, uses)[:MAX_USES]]
     if wanted.errors and known.failures:

@@ -17,8 +17,16 @@ _KEPT = 60
 """Maximum number of files, and of commits, remembered per subagent."""
 
 
-def choose_transcripts(paths: Iterable[Path], known: Mapping[str, Table]) -> list[tuple[Path, int]]:
-    """Return the transcripts, with their sizes, that are new or changed in size, within the limits above."""
+def choose_transcripts(
+    paths: Iterable[Path], known: Mapping[str, Table], left: Iterable[str] = ()
+) -> list[tuple[Path, int]]:
+    """Return the transcripts, with their sizes, that are new or changed in size, within the limits above.
+
+    Args:
+        left: the ids of subagents whose turns are no longer on the path of the conversation.
+    """
+    left_names = {f"agent-{id_}" for id_ in left}
+    paths = (path for path in paths if path.stem not in left_names)
     chosen, room = [], MAX_BYTES
     for path in list(paths)[:MAX_SUBAGENTS]:
         try:

@@ -15,6 +15,8 @@ from typing import Any
 
 from baton_git.agents.events import (
     BEGINNING,
+    FAILED,
+    INTERRUPTED,
     START_OF_FILE,
     Compaction,
     EndReached,
@@ -28,6 +30,7 @@ from baton_git.agents.events import (
     Title,
     ToolCall,
     ToolResult,
+    TurnEnd,
 )
 from baton_git.agents.fields import Record, table_at, tables, text_at, texts
 from baton_git.agents.gemini.messages import (
@@ -46,6 +49,7 @@ from baton_git.agents.resumable_reader import RecordCount, get_size, read_events
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)
 _WRAPPING = re.compile(r"\A(?:<untrusted_context>\n)?(?:Command: .*\n(?:Directory: .*\n)?)?(?:(?:Output|Stdout): )?")
+_CANCELLED = ("Request cancelled.", "Operation cancelled.")
 _FAILED = {"success": False, "error": True, "cancelled": True}
 
 
@@ -217,6 +221,8 @@ def _yield_keyed_events(message: Message) -> Iterator[tuple[str, str, Event]]:
             number += 1
         if isinstance(event, ToolCall | ToolResult):
             yield f"{message.name} {type(event).__name__} {event.id or number}", "told", event
+        elif isinstance(event, TurnEnd):
+            yield f"{message.name} end", f"{event.status} {event.reason}", event
         elif isinstance(event, Prompt | ModelReply | Compaction):
             text = event.summary if isinstance(event, Compaction) else event.text
             yield message.name, sha256(text.encode()).hexdigest()[:16], event
@@ -241,13 +247,17 @@ def _yield_message_events(message: Message) -> Iterator[Event]:
         if text.lstrip().startswith(SNAPSHOT):
             yield Compaction(position, time, text)
         elif typed := extract_typed_text(record):
-            yield Prompt(position, time, typed)
+            yield Prompt(position, time, typed, turn=message.name)
     elif kind == "gemini":
         text = "\n".join(_list_reply_texts(record))
         if text.strip():
             yield ModelReply(position, time, text, text_at(record, "model"))
         for call in tables(record.get("toolCalls")):
             yield from _yield_call_events(position, time, call)
+    elif kind == "error":
+        yield TurnEnd(position, time, FAILED, "\n".join(texts(record.get("content"))).strip())
+    elif kind == "info" and "\n".join(texts(record.get("content"))).strip() in _CANCELLED:
+        yield TurnEnd(position, time, INTERRUPTED)
 
 
 def _list_reply_texts(record: Record) -> list[str]:

@@ -2,6 +2,8 @@
 
 The first line names the session and the format; each other line is one turn. Recall reads these files, so a file is
 replaced as a whole: a reader sees either the old content or the new one.
+
+Format 1 has no origin, status, reason and id of turns. A later format may have further fields, which are ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from baton_git.core.names import decode, encode
 from baton_git.core.redaction import redact
 from baton_git.git.files.atomic_files import read_bytes, write_all, writing
 
-FORMAT = 1
+FORMAT = 2
 _SUFFIX = ".jsonl"
 
 
@@ -43,7 +45,7 @@ class TurnStore:
         return self.folder / encode(agent) / f"{encode(session)}{_SUFFIX}"
 
     def load(self, agent: str, session: str) -> SessionTurns | None:
-        """Return the stored turns; None if there are none, or the file is damaged or of another format.
+        """Return the stored turns; None if there are none, or the file is damaged.
 
         Raises:
             InvalidName: an id cannot be a file name.
@@ -93,9 +95,10 @@ def turns_folder(common_dir: Path) -> Path:
 
 def redact_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """Return the turns with the secrets in prompts and answers replaced."""
-    texts, _ = redact([[turn.prompt, turn.answer] for turn in turns])
+    texts, _ = redact([[turn.prompt, turn.answer, turn.reason] for turn in turns])
     return tuple(
-        turn._replace(prompt=prompt, answer=answer) for turn, (prompt, answer) in zip(turns, texts, strict=True)
+        turn._replace(prompt=prompt, answer=answer, reason=reason)
+        for turn, (prompt, answer, reason) in zip(turns, texts, strict=True)
     )
 
 
@@ -111,11 +114,16 @@ def _describe_file(path: Path) -> StoredTurns | None:
 def _parse_file(content: bytes) -> SessionTurns | None:
     try:
         header, *lines = (_parse_line(line) for line in content.decode().split("\n") if line)
-        if header.pop("format") != FORMAT:
+        if header["format"] < 1:
             return None
-        return SessionTurns(**header, turns=tuple(Turn(**line) for line in lines))
+        known = {name: header[name] for name in SessionTurns._fields if name != "turns"}
+        return SessionTurns(**known, turns=tuple(_parse_turn(line) for line in lines))
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _parse_turn(line: dict[str, Any]) -> Turn:
+    return Turn(**{name: value for name, value in line.items() if name in Turn._fields})
 
 
 def _parse_line(line: str) -> dict[str, Any]:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from baton_git.agents.events import PERSON, UNKNOWN
+
 
 class Turn(NamedTuple):
-    """A prompt and the last answer to it.
+    """A prompt, and the answer to it or the reason why there is none.
 
     Attributes:
         number: its number in the session, from 1.
         time: the time of the prompt, as ISO text from the transcript.
-        answer: the answer; empty if there is none yet.
+        answer: the last reply in the turn; empty if there is none. It is the answer if the status is `answered` or
+            `unknown`; otherwise it is what the agent said before the turn stopped.
         line, offset: the position of the prompt in the transcript; lines count from 1, the offset is in bytes.
+        origin: one of `events.ORIGINS`.
+        status: one of `events.STATUSES`.
+        reason: the message of the agent CLI about a failure.
+        id: the id of the turn in the transcript; empty if it has none.
     """
 
     number: int
@@ -21,6 +28,10 @@ class Turn(NamedTuple):
     answer: str
     line: int
     offset: int
+    origin: str = PERSON
+    status: str = UNKNOWN
+    reason: str = ""
+    id: str = ""
 
 
 class SessionTurns(NamedTuple):

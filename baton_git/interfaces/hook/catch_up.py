@@ -70,7 +70,7 @@ def _save_unsaved(
     if _is_unsaved(settings.memory, session):
         turn = find_unsaved_turn(settings.memory, session)
         session = session._replace(transcript=(turn and turn.transcript) or session.transcript)
-        facts = SessionFacts(ws, now, settings, session, problems, turn=turn)
+        facts = SessionFacts(ws, now, settings, session, problems, turn=turn, has_ended=is_gone)
         saved = attempt(lambda: facts.save("catch_up" if is_gone else "stop"), "catch-up", problems)
         session = saved[1] if saved is not None else facts.session
     is_over = is_gone and len(problems) == known_problems

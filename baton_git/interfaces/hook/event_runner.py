@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import GONE, HookSession
 from baton_git.agents.hook_events.live_sessions import list_running
-from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
+from baton_git.agents.hook_events.payloads import END, PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import (
     MAX_BLOCKS,
     TRANSCRIPT_DELAY,
@@ -89,7 +89,7 @@ class EventRunner:
         self._boot: BegunSession | None = None
         self._facts = SessionFacts(
             ws, now, settings, self.session, self.problems, is_starting=event.kind == START, response=event.response,
-            turn=find_unsaved_turn(settings.memory, known),
+            turn=find_unsaved_turn(settings.memory, known), has_ended=event.kind == END,
         )  # fmt: skip
 
     def run(self) -> HookReply:

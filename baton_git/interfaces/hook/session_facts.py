@@ -60,14 +60,16 @@ class SessionFacts:
         is_starting: whether the session is just starting, so that a transcript may not exist yet.
         response: the final answer of the turn, which the transcript may not contain yet.
         turn: a turn that ended earlier and whose facts are not saved yet.
+        has_ended: whether the session has ended.
     """
 
     def __init__(
         self, ws: Workspace, now: datetime, settings: HookInputs, session: HookSession, problems: list[str], *,
-        is_starting: bool = False, response: str = "", turn: EndedTurn | None = None,
+        is_starting: bool = False, response: str = "", turn: EndedTurn | None = None, has_ended: bool = False,
     ) -> None:  # fmt: skip
         self._ws, self._now, self._settings, self._session = ws, now, settings, session
         self._is_starting, self._response, self._turn, self._problems = is_starting, response, turn, problems
+        self._has_ended = has_ended
 
     @property
     def session(self) -> HookSession:
@@ -120,20 +122,16 @@ class SessionFacts:
             options=self._settings.options,
             folder=Path(session.cwd) if session.cwd else self._ws.folder,
             session=session.session,
+            has_ended=self._has_ended,
         )  # fmt: skip
-        extraction = add_final_answer(extraction, self._find_response(extraction))
+        turn = self._turn
+        if turn is not None and turn.size >= 0:
+            extraction = add_final_answer(extraction, turn.response, turn.size)
+        if turn is None or self._response not in ("", turn.response):
+            extraction = add_final_answer(extraction, self._response)
         return replace(
             extraction, session=session.session
         )  # the file can contain another session, too: accepting a plan may begin one
-
-    def _find_response(self, extraction: Extraction) -> str:
-        """Return the answer that the transcript may not contain yet; empty if the transcript continues after `turn`."""
-        turn = self._turn
-        if turn is None or self._response not in ("", turn.response):
-            return self._response
-        answer_offset = extraction.facts.get("last_answer", {}).get("source", {}).get("offset", 0)
-        last_offset = max([answer_offset, *(known.offset for known in extraction.turns[-1:])])
-        return turn.response if last_offset < turn.size else ""
 
     def save(self, trigger: str, *, force: bool = False) -> tuple[Extraction, HookSession] | None:
         """Save the facts if there are new ones.

@@ -77,7 +77,8 @@ def _find_work(ws: Workspace, event: Payload) -> SessionWork | None:
     request = (
         f"{GENERATED_PREFIX}{one_line(' · '.join(names['asked'][:1]), MAX_SUMMARY // 3)}" if names["asked"] else ""
     )
-    answer = f"Answered: {names['answered']}" if names["answered"] else ""
+    is_open = facts.unanswered is not None  # the last answer is then to another prompt
+    answer = f"Answered: {names['answered']}" if names["answered"] and not is_open else ""
     open_todos = [todo.content for todo in facts.todo_state if todo.status in OPEN]
     return SessionWork(
         one_line(" ".join(filter(None, (request, answer))), MAX_SUMMARY),

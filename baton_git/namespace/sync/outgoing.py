@@ -29,7 +29,7 @@ CONTENTS: tuple[Content, ...] = get_args(Content)
 
 _FIELDS: dict[str, Content] = {
     **dict.fromkeys(("initial_goal", "prompt", "topic", "latest_prompts"), "prompts"),
-    **dict.fromkeys(("answer", "last_answer", "open_questions", "next_steps", "key_decisions"), "answers"),
+    **dict.fromkeys(("answer", "said", "last_answer", "open_questions", "next_steps", "key_decisions"), "answers"),
     **dict.fromkeys(("command", "argv", "recent_activity", "errors"), "commands"),
     **dict.fromkeys(("path", "files_modified", "files_used", "open_files", "git_status", "worktree", "cwd"), "paths"),
     **dict.fromkeys(("host",), "host names"),

@@ -21,16 +21,16 @@ from baton_git.systems.gobby.previous_sessions import resolve_handoff
 
 FACTS: dict[str, Any] = {
     "initial_goal": "", "active_task": None, "todo_state": [], "files_modified": [], "git_commits": [],
-    "git_status": None, "recent_activity": [], "key_decisions": [], "latest_prompts": [], "last_answer": None,
-    "open_questions": [], "next_steps": [], "files_used": [], "errors": [],
+    "git_status": None, "recent_activity": [], "key_decisions": [], "latest_prompts": [], "unanswered": None,
+    "last_answer": None, "open_questions": [], "next_steps": [], "files_used": [], "errors": [],
 }  # fmt: skip
 """The facts of the result, each with its value if it was not extracted."""
 OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
 """Names of facts in the settings that differ from the names in the result."""
 FactName = Literal[
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "git_status", "recent_activity",
-    "key_decisions", "latest_prompts", "last_answer", "open_questions", "next_steps", "files_used", "errors",
-    "gobby_tasks", "todowrite",
+    "key_decisions", "latest_prompts", "unanswered", "last_answer", "open_questions", "next_steps", "files_used",
+    "errors", "gobby_tasks", "todowrite",
 ]  # fmt: skip
 UpTo = Annotated[int | None, Field(ge=0, le=MOST)]
 
@@ -112,7 +112,10 @@ class ExtractedHandoff(Result):
     latest_prompts: list[dict[str, Any]] = Field(
         description="The last prompts except the first of the session, oldest first."
     )
-    last_answer: dict[str, Any] | None = Field(description="The last answer of the agent.")
+    unanswered: dict[str, Any] | None = Field(description="The last prompt and why it has no answer, if it has none.")
+    last_answer: dict[str, Any] | None = Field(
+        description="The last answer of the agent, with its prompt if that is not the last one."
+    )
     open_questions: list[str] = Field(description="The questions in the last answer.")
     next_steps: list[str] = Field(description="The open work that the last answer lists.")
     files_used: list[dict[str, Any]] = Field(
@@ -191,7 +194,7 @@ def extract_handoff(ws: Workspace, now: datetime, verb_input: ExtractHandoff) ->
     """Extract the facts of a session from its transcript: goal, task, to-dos, commits, files, last tool uses.
 
     FACT is one of initial_goal, active_task, todo_state, files_modified, git_commits, git_status, recent_activity,
-    key_decisions, latest_prompts, last_answer, open_questions, next_steps, files_used, errors.
+    key_decisions, latest_prompts, unanswered, last_answer, open_questions, next_steps, files_used, errors.
 
     Raises:
         InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript is not named or cannot be

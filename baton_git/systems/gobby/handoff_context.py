@@ -11,7 +11,7 @@ from baton_git.core.brief import Rank, Section, short_session
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import is_safe, one_line
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.record import Facts, FileUse, Handoff
+from baton_git.systems.gobby.record import Facts, FileUse, Handoff, SessionPrompt, UnansweredPrompt
 
 _BRACKETS = str.maketrans("[]", "()")
 WIDTH = 400
@@ -35,7 +35,8 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
     """Return the names that a template can use, with their values.
 
     They are the facts by name, `notes`, `session`, `agent`, `branch`, and lines of text that summarize facts: `asked`
-    (the latest prompts, newest first), `answered` (the last answer), `first_goal` (unless it is in `asked`),
+    (the latest prompts, newest first; the first says so if it has no answer), `answered` (the last answer) and
+    `answered_prompt` (its prompt, if that is not the last one), `first_goal` (unless it is in `asked`),
     `files_told` (the changed or read files, the most used first), `files_changed` (those of `files_told` that were
     changed) and `files_named` (the other files). `files_modified` has the files in the order of their last change.
     """
@@ -53,14 +54,33 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
 
 
 def _describe_conversation(facts: Facts) -> dict[str, Any]:
-    prompts = [prompt.text for prompt in reversed(facts.latest_prompts)]
+    prompts = [_label_origin(prompt) for prompt in reversed(facts.latest_prompts)]
     asked = (prompts or [facts.initial_goal])[: 1 + EARLIER_PROMPTS]
     limits = (MAX_ASKED, *[MAX_EARLIER] * EARLIER_PROMPTS)
+    lines = [_flatten(text, limit) for text, limit in zip(asked, limits, strict=False) if text.strip()]
+    if lines and facts.unanswered is not None:  # in the line itself, as a project's template may pair it with an answer
+        lines[0] = f"{lines[0]} (no answer: {_describe_ending(facts.unanswered)})"
+    answer = facts.last_answer
     return {
-        "asked": [_flatten(text, limit) for text, limit in zip(asked, limits, strict=False) if text.strip()],
-        "answered": _flatten(facts.last_answer.text, MAX_ANSWERED) if facts.last_answer is not None else "",
+        "asked": lines,
+        "answered": _flatten(answer.text, MAX_ANSWERED) if answer is not None else "",
+        "answered_prompt": _flatten(answer.prompt, MAX_EARLIER) if answer is not None and answer.prompt else "",
         "first_goal": _flatten(facts.initial_goal, MAX_EARLIER) if prompts else "",
     }
+
+
+def _label_origin(prompt: SessionPrompt) -> str:
+    return f"(of unknown origin) {prompt.text}" if prompt.origin else prompt.text
+
+
+def _describe_ending(turn: UnansweredPrompt) -> str:
+    """Return why a turn has no answer, and what the agent said last in it."""
+    words = {
+        "interrupted": "somebody interrupted it", "failed": "it failed", "ended": "the session ended before it",
+    }.get(turn.status, "the agent was still at work")  # fmt: skip
+    reason = f": {_flatten(turn.reason, MAX_EARLIER)}" if turn.reason else ""
+    said = f"; it had said: {_flatten(turn.said, MAX_EARLIER)}" if turn.said else ""
+    return f"{words}{reason}{said}"
 
 
 def _flatten(text: str, limit: int) -> str:

@@ -23,7 +23,7 @@ from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.previous_sessions import extraction_time, read_handoff
 from baton_git.systems.gobby.record import Handoff
-from baton_git.systems.gobby.session_turns import put_turns
+from baton_git.systems.gobby.session_turns import add_received_answers, put_turns
 
 MAX_GOAL = 64 * 1024
 MAX_TEXT = 4096
@@ -46,7 +46,7 @@ _PASSING = ("recent_activity", "git_status", "files_used", "sources", "unknown")
 
 def gather_facts(
     ws: Workspace, now: datetime, path: Path, agent: str | None = None, *, memory: Path | None = None,
-    options: Options | None = None, folder: Path | None = None, session: str | None = None,
+    options: Options | None = None, folder: Path | None = None, session: str | None = None, has_ended: bool = False,
 ) -> Extraction:  # fmt: skip
     """Return the facts of a session, completed from git and from the session's to-do list.
 
@@ -55,11 +55,13 @@ def gather_facts(
         memory: a file that stores the position up to which the transcript was read.
         folder: the session's working directory; None means the one named in its transcript.
         session: the session's name in the namespace, which selects its to-do list.
+        has_ended: whether no agent works on the session any more.
 
     Raises:
         InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript cannot be read.
     """
-    extraction = extract(path, agent, memory=memory, options=options, folder=folder)
+    extraction = extract(path, agent, memory=memory, options=options, folder=folder, has_ended=has_ended)
+    extraction = add_received_answers(ws, replace(extraction, session=session or extraction.session))
     extraction = add_git_facts(extraction, now, ws.environment, folder)
     name = session or extraction.session
     state = ws.branch.read().state
@@ -142,7 +144,6 @@ def store_handoff(
         """Return the new record and the one it replaces, or None if they do not differ."""
         before = read_handoff(state, key.id)
         new = {"notes": before.notes, **body} if before is not None and before.notes is not None else body
-        new = {**new, "facts": _keep_received_answer(new["facts"], before)} if before is not None else new
         is_known = before is not None and alike(select_compared(new, force), select_compared(before.as_data(), force))
         return None if is_known else (new, before)
 
@@ -161,25 +162,6 @@ def store_handoff(
     ws.remember_work_tree(find_top(ws, extraction, worktree))
     written = ws.update("handoff-extract", now, change)
     return written if written.changes else None
-
-
-def _keep_received_answer(facts: dict[str, Any], before: Handoff) -> dict[str, Any]:
-    """Return the facts with the answer that a hook received, unless the transcript has a later one.
-
-    Claude Code writes the final message of a turn after its Stop hook, and not at all if it is killed at that
-    moment.
-    """
-    received = before.facts.last_answer
-    if received is None or received.source is not None:
-        return facts
-    answered_at = parse_time_or_none(facts.get("last_answer", {}).get("source", {}).get("time") or "")
-    extracted = parse_time_or_none(before.extracted_at)
-    if answered_at is not None and extracted is not None and answered_at > extracted:
-        return facts
-    kept = before.facts.as_data()
-    names = ("last_answer", "open_questions", "next_steps")
-    others = {name: value for name, value in facts.items() if name not in names}
-    return others | {name: kept[name] for name in names if name in kept}
 
 
 def make_handoff_id(extraction: Extraction) -> str:

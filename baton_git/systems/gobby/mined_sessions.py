@@ -89,7 +89,7 @@ def read_session(
     """
     extraction = gather_facts(
         ws, now, candidate.path, candidate.agent, options=_OPTIONS, folder=_find_folder(ws, candidate),
-        session=candidate.session,
+        session=candidate.session, has_ended=True,
     )  # fmt: skip
     # A file can contain two sessions, because accepting a plan may begin a new one.
     extraction = replace(extraction, session=candidate.session)

@@ -97,12 +97,31 @@ class SessionPrompt(Part):
 
     text: Text = Field(description="The text of the prompt; a long prompt is cut in the middle.")
     source: Source | None = Field(None, description="The prompt's position in the transcript.")
+    origin: Text | None = Field(
+        None, description="Whose prompt it is, if it is probably not a person's: `unknown`, as it came in a wrapping."
+    )
+
+
+class UnansweredPrompt(Part):
+    """The last prompt of the session, if it has no answer."""
+
+    prompt: Text = Field(description="The text of the prompt; a long prompt is cut in the middle.")
+    status: Text = Field(
+        description="Why it has no answer: `interrupted`, `failed`, `ended` (the session ended before), `running` (the "
+        "agent was at work when the facts were extracted), or `continued` (so was it, on a later prompt)."
+    )
+    reason: Text | None = Field(None, description="The message of the agent CLI about a failure.")
+    said: Text | None = Field(None, description="What the agent said last in that turn, which is no answer.")
+    source: Source | None = Field(None, description="The prompt's position in the transcript.")
 
 
 class LastAnswer(Part):
     """The last answer of the agent."""
 
     text: Text = Field(description="The text of the answer; a long answer is cut in the middle.")
+    prompt: Text | None = Field(
+        None, description="The prompt that it answers, if that is not the last one; a long prompt is cut in the middle."
+    )
     source: Source | None = Field(
         None,
         description="The answer's position in the transcript. Null if a hook received the answer and the transcript "
@@ -179,6 +198,7 @@ class Facts(Part):
     latest_prompts: tuple[SessionPrompt, ...] = Field(
         (), description="The last prompts, oldest first. The first prompt of the session is not repeated here."
     )
+    unanswered: UnansweredPrompt | None = Field(None, description="The last prompt, if it has no answer.")
     last_answer: LastAnswer | None = Field(None, description="The last answer of the agent.")
     open_questions: Texts = Field((), description="The sentences of the last answer that end with a question mark.")
     next_steps: Texts = Field(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from baton_git.agents.extraction import Extraction
+from baton_git.agents.events import ANSWERED, ENDED, RUNNING
+from baton_git.agents.extraction import Extraction, add_final_answer
 from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, bound_turns, turns_folder
 from baton_git.core.output import one_line
 from baton_git.core.records.base import parse
@@ -32,22 +33,34 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
 
     Raises:
         InvalidName: the session id cannot be used as a file name.
-        StoreError, LimitExceeded: the stored turns cannot be read.
         WriteFailed: the file cannot be written.
     """
     folder = work_tree or extraction.home or extraction.cwd
     session, namespace = extraction.session or "unknown", str(ws.branch.namespace)
     store = open_turn_store(ws)
-    turns = _keep_received_answer(extraction.turns, store.load(extraction.agent, session))
-    store.save(SessionTurns(extraction.agent, session, extraction.started, folder, extraction.branch, namespace, turns))
+    store.save(
+        SessionTurns(
+            extraction.agent, session, extraction.started, folder, extraction.branch, namespace, extraction.turns
+        )
+    )
 
 
-def _keep_received_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) -> tuple[Turn, ...]:
-    """Return the turns. If the last one has no answer yet, it gets the stored answer of the same turn."""
-    if not turns or turns[-1].answer or stored is None or not stored.turns:
-        return turns
-    last = stored.turns[-1]
-    return (*turns[:-1], turns[-1]._replace(answer=last.answer)) if last.number == turns[-1].number else turns
+def add_received_answers(ws: Workspace, extraction: Extraction) -> Extraction:
+    """Return the extraction with the answers that hooks received before and the transcript does not contain.
+
+    Claude Code writes the final message of a turn after its Stop hook, and not at all if it is killed at that moment.
+
+    Raises:
+        InvalidName: the session id cannot be used as a file name.
+        StoreError, LimitExceeded: the stored turns cannot be read.
+    """
+    stored = open_turn_store(ws).load(extraction.agent, extraction.session or "unknown")
+    known = {turn.offset: turn for turn in stored.turns if turn.status == ANSWERED} if stored is not None else {}
+    for turn in extraction.turns:
+        received = known.get(turn.offset)
+        if received is not None and turn.status in (RUNNING, ENDED) and turn.prompt == received.prompt:
+            extraction = add_final_answer(extraction, received.answer, turn.offset + 1)
+    return extraction
 
 
 def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: Handoff) -> State:
@@ -60,13 +73,16 @@ def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: H
         return state
     names = ws.names_for(ws.names.find_work_tree(handoff.worktree or ""))
     shorten = partial(names.shorten_text, from_transcript=True)
-    turns = bound_turns([turn._replace(prompt=shorten(turn.prompt), answer=shorten(turn.answer)) for turn in all_turns])
+    turns = bound_turns(
+        turn._replace(prompt=shorten(turn.prompt), answer=shorten(turn.answer), reason=shorten(turn.reason))
+        for turn in all_turns
+    )
     optional = {name: getattr(handoff, name) for name in ("started", "machine", "worktree", "branch")}
     record = {
         "id": handoff.id, "recorded_at": handoff.extracted_at,
         **{name: value for name, value in optional.items() if value is not None},
         "topic": one_line(turns[0].prompt, TOPIC),
-        "conversation": {"count": turns[-1].number, "turns": [_drop_nulls(turn._asdict()) for turn in turns]},
+        "conversation": {"count": turns[-1].number, "turns": [_drop_empty(turn._asdict()) for turn in turns]},
     }  # fmt: skip
     state = state.put(parse(SharedTurns, redact(record)[0]))
     for id_ in state.ids(SharedTurns.kind) - state.ids(Handoff.kind):
@@ -74,5 +90,5 @@ def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: H
     return state
 
 
-def _drop_nulls(turn: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in turn.items() if value is not None}
+def _drop_empty(turn: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in turn.items() if value not in (None, "") or name == "prompt"}

@@ -9,14 +9,30 @@ from baton_git.core.records.merge_rules import Beside, Earliest, Latest
 
 
 class SharedTurn(Part):
-    """A turn: a prompt and the last answer to it."""
+    """A turn: a prompt, and the answer to it or the reason why there is none."""
 
     number: Whole = Field(description="The number of the turn in the session, from 1.")
     time: Text | None = Field(None, description="The time of the prompt, as written in the transcript.")
     prompt: Text = Field(description="The text of the prompt; a long prompt is cut in the middle.")
-    answer: Text = Field("", description="The text of the answer, cut in the same way; empty if there is none yet.")
+    answer: Text = Field(
+        "",
+        description="The last reply in the turn, cut in the same way; empty if there is none. Unless the status is "
+        "`answered` or `unknown`, it is not an answer, but what the agent said before the turn stopped.",
+    )
     line: Whole = Field(description="The number of the prompt's line in the transcript, from 1.")
     offset: Whole = Field(description="The byte offset of that line in the file.")
+    origin: Text = Field(
+        "person",
+        description="Whose prompt it is: `person`, `agent` (another one), `harness` (the agent CLI), `schedule` or "
+        "`unknown`.",
+    )
+    status: Text = Field(
+        "unknown",
+        description="`answered`; or why there is no answer: `running`, `continued` (the agent went on with the next "
+        "prompt), `interrupted`, `failed` or `ended` (the session did); or `unknown`, for turns of an older baton.",
+    )
+    reason: Text = Field("", description="The message of the agent CLI about a failure.")
+    id: Text = Field("", description="The id of the turn in the transcript; empty if it has none.")
 
 
 class Conversation(Part):

@@ -752,7 +752,10 @@ def test_an_answer_is_not_assigned_to_a_later_turn(hook, session, git, repo):
     for saver in savers(repo):
         saver.kill()
     session.say("user", "Now the CSV export")
-    assert "It greets." not in context(hook("SessionStart", NEW, source="startup"))
+    received = context(hook("SessionStart", NEW, source="startup"))
+    assert "Now the CSV export (no answer: the agent was still at work)" in received
+    assert received.index("What it had answered before, to: Add a greet module") < received.index("It greets.")
+    assert "answered last" not in received
 
 
 def test_two_turns_are_saved_by_one_process(hook, session, git, repo):

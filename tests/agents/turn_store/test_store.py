@@ -33,7 +33,7 @@ def test_the_file_has_a_header_and_one_line_for_each_turn(tmp_path: Path) -> Non
     make_store(tmp_path).save(SESSION)
     path = tmp_path / "baton/turns/claude/0b1c.jsonl"
     header, *turns = map(json.loads, path.read_text().split("\n")[:-1])
-    assert header["format"] == 1
+    assert header["format"] == 2
     assert header["session"] == "0b1c"
     assert "turns" not in header
     assert [turn["prompt"] for turn in turns] == ["Fix bug A", "Stop that: CSV export"]
@@ -64,12 +64,26 @@ def test_stored_sessions_are_listed_and_deleted(tmp_path: Path) -> None:
     assert [file.session for file in store.list()] == ["../A"]
 
 
-def test_a_damaged_or_newer_file_is_ignored(tmp_path: Path) -> None:
+def test_a_file_of_an_older_or_newer_baton_is_read(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    store.save(SESSION)
+    path = store.path("claude", "0b1c")
+    header, *turns = map(json.loads, path.read_text().split("\n")[:-1])
+    old = [{name: turn[name] for name in ("number", "time", "prompt", "answer", "line", "offset")} for turn in turns]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in ({**header, "format": 1}, *old)))
+    assert store.load("claude", "0b1c") == SESSION
+    assert {turn.status for turn in SESSION.turns} == {"unknown"}
+    new = [{**turn, "mood": "calm"} for turn in turns]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in ({**header, "format": 3, "place": "x"}, *new)))
+    assert store.load("claude", "0b1c") == SESSION
+
+
+def test_a_damaged_file_is_ignored(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     store.save(SESSION)
     path = store.path("claude", "0b1c")
     whole = path.read_bytes()
-    for content in (b"", b"[]\n", whole[:-20], whole.replace(b'"format": 1', b'"format": 2'), b"\xff\n"):
+    for content in (b"", b"[]\n", whole[:-20], whole.replace(b'"format": 2', b'"format": 0'), b"\xff\n"):
         path.write_bytes(content)
         assert store.load("claude", "0b1c") is None
 

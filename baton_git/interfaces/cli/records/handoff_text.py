@@ -22,7 +22,8 @@ def render_sections(facts: Facts) -> str:
         ("Commits This Session", [line for commit in _of(facts, "git_commits") for line in _commit(commit)]),
         ("Uncommitted Changes", ["```", *facts["git_status"].splitlines(), "```"] if facts.get("git_status") else []),
         ("Latest Prompts", [f"- {flat(prompt['text'])}" for prompt in _of(facts, "latest_prompts")[::-1]]),
-        ("Last Answer", ((facts.get("last_answer") or {}).get("text") or "").splitlines()),
+        ("Not Answered", _unanswered(facts)),
+        ("Last Answer", _answer(facts)),
         ("Open Questions", [f"- {flat(question)}" for question in _of(facts, "open_questions")]),
         ("Next Steps", [f"- {flat(step)}" for step in _of(facts, "next_steps")]),
         (
@@ -55,6 +56,21 @@ def _task(facts: Facts) -> list[str]:
     return [f"**{flat(task['title'])}**{number}", *status, *(task.get("description") or "").splitlines()]
 
 
+def _unanswered(facts: Facts) -> list[str]:
+    turn = facts.get("unanswered")
+    if not turn:
+        return []
+    reason = f": {flat(turn['reason'])}" if turn.get("reason") else ""
+    said = [f"It had said: {flat(turn['said'])}"] if turn.get("said") else []
+    return [f"{flat(turn['prompt'])} ({turn['status']}{reason})", *said]
+
+
+def _answer(facts: Facts) -> list[str]:
+    answer = facts.get("last_answer") or {}
+    asked = [f"To: {flat(answer['prompt'])}"] if answer.get("prompt") else []
+    return [*asked, *(answer.get("text") or "").splitlines()]
+
+
 def _commit(commit: Facts) -> Iterator[str]:
     doubt = {True: "", False: " (not in the repository)", None: " (not verified)"}[commit.get("verified")]
     doubt = " (on no branch now)" if commit.get("on_branch") is False else doubt
@@ -72,8 +88,12 @@ def _sentences(facts: Facts) -> Iterator[str]:
         yield f"The session was asked: {goal}"
     if prompts := _of(facts, "latest_prompts"):
         yield f"It was last asked: {prompts[-1]['text']}"
+    if turn := facts.get("unanswered"):
+        reason = f" ({turn['reason']})" if turn.get("reason") else ""
+        yield f"That has no answer: {turn['status']}{reason}."
     if answer := facts.get("last_answer"):
-        yield f"It answered: {answer['text']}"
+        asked = f" “{flat(answer['prompt'])}”" if answer.get("prompt") else ""
+        yield f"It answered{asked}: {answer['text']}"
     if task := facts.get("active_task"):
         state = f", {flat(task['status'])}" if task.get("status") else ""
         yield f"It was working on {flat(task['title'])}{state}."
