@@ -197,7 +197,7 @@ class Machine:
         return decide(self.ws, self.clock(), "origin", ReviewChoice(take, refuse))
 
     def conflicts(self) -> list[Conflict]:
-        return list_open_conflicts(self.ws)
+        return list(list_open_conflicts(self.ws))
 
     def list_conflicting_fields(self) -> list[tuple[str, str]]:
         """Return id and field of each open conflict."""

@@ -45,6 +45,9 @@ class MemoryFolder:
     def _below(self) -> dict[str, bytes]:
         return {name.removeprefix(self.path): text for name, text in self.files.items() if name.startswith(self.path)}
 
+    def with_content(self, oid: Oid) -> MemoryFolder:
+        raise Corrupt(self.path, f"there is no folder {oid}")
+
     def list_differing(self, other: object) -> None:
         return None
 

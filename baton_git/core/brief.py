@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
 from baton_git.core.isolation import UnshownRecord
+from baton_git.core.outlines import DecisionOutline
 from baton_git.core.output import one_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision
@@ -200,7 +201,7 @@ class BriefJudge(Protocol):
     def is_confirmed(self, key: Key) -> bool:
         """Whether a person confirmed the record."""
 
-    def is_superseded(self, decision: ActiveDecision) -> bool:
+    def is_superseded(self, decision: ActiveDecision | DecisionOutline) -> bool:
         """Whether the decision counts as superseded: its status counts only if an entitled author changed it."""
 
 

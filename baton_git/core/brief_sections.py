@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
@@ -28,13 +28,14 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.sessions import WorkContext, list_contexts
-from baton_git.core.state import State, key_of
+from baton_git.core.state import Key, State, key_of
 
 Model = TypeVar("Model", bound=Record)
 
 CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
-MOST_CONFLICTS = 200
-"""Maximum number of conflicts of which a brief makes lines; a brief of the default size has room for about 100."""
+MOST_LINES = 200
+"""Maximum number of conflicts and of claimed rules of which a brief makes lines; a brief of the default size has room
+for about 100."""
 OTHER_CONTEXTS = "Where the work of other sessions stands, which worked at the same time"
 _OTHER_CONTEXT = 1000
 """Maximum length in characters of the text of such a session; `baton show` shows all of it."""
@@ -117,7 +118,7 @@ def _rule_candidates_section(state: State, now: datetime, policy: Policy, judge:
 
 def _decisions_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     proposals, limit = find_proposals(state, judge), policy.max_active_decisions
-    decisions = [decision for decision in _decisions(state, judge) if decision.id not in proposals.targets]
+    decisions = _decisions(state, judge, proposals.targets)
 
     def line(decision: ActiveDecision) -> str:
         waiting = [state.get(ActiveDecision, id_) for id_ in proposals.by_target.get(decision.id, ())]
@@ -127,15 +128,16 @@ def _decisions_section(state: State, now: datetime, policy: Policy, judge: Brief
 
 
 def _confirmed_rules_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    rules = [rule for rule in state.records(Rule) if judge.is_confirmed(key_of(rule))]
+    rules = state.select(Rule, lambda rule: judge.is_confirmed(Key(Rule.kind, rule.id)))
     lines, unshown = show_each(rules, lambda rule: rule_line(rule, judge))
     return Section("Rules that people confirmed", lines, "rules", rank=Rank.IN_FORCE, unshown=unshown)
 
 
 def _claimed_rules_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    rules = [rule for rule in state.records(Rule) if not judge.is_confirmed(key_of(rule))]
-    lines, unshown = show_each(rules, lambda rule: rule_line(rule, judge))
-    return Section(CLAIMED, lines, "claimed rules", all="baton validate", unshown=unshown)
+    rules = state.select(Rule, lambda rule: not judge.is_confirmed(Key(Rule.kind, rule.id)))
+    more = max(0, len(rules) - MOST_LINES)
+    lines, unshown = show_each(rules[:MOST_LINES], lambda rule: rule_line(rule, judge))
+    return Section(CLAIMED, lines, "claimed rules", more, all="baton validate", unshown=unshown)
 
 
 def _patterns_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
@@ -148,7 +150,7 @@ def _patterns_section(state: State, now: datetime, policy: Policy, judge: BriefJ
 def _conflicts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     title = "Conflicts (one side's value is in force until resolved)"
     conflicts = state.select(Conflict, lambda conflict: True)
-    return _limit_section(title, conflicts, "conflicts", MOST_CONFLICTS, conflict_line, Rank.ATTENTION)
+    return _limit_section(title, conflicts, "conflicts", MOST_LINES, conflict_line, Rank.ATTENTION)
 
 
 def _make_section_of(kind: str) -> SectionMaker:
@@ -208,10 +210,15 @@ def _patterns(state: State, status: str) -> Sequence[Pattern]:
     return state.select(Pattern, lambda pattern: pattern.status == status, lambda pattern: -pattern.seen)
 
 
-def _decisions(state: State, judge: BriefJudge) -> list[ActiveDecision]:
-    """Return the decisions in force, the monitored ones last; an unauthorised supersession is ignored."""
-    newest_first = [decision for decision in state.records(ActiveDecision)[::-1] if not judge.is_superseded(decision)]
-    return sorted(newest_first, key=lambda decision: decision.status == "monitoring")
+def _decisions(state: State, judge: BriefJudge, proposed: Container[str]) -> Sequence[ActiveDecision]:
+    """Return the decisions in force, except proposed ones: newest first, the monitored ones last.
+
+    An unauthorised supersession is ignored.
+    """
+    return state.select(
+        ActiveDecision, lambda decision: decision.id not in proposed and not judge.is_superseded(decision),
+        lambda decision: decision.status != "monitoring",
+    )[::-1]  # fmt: skip
 
 
 def record_line(record: object, now: datetime, judge: BriefJudge) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.core.names import RecordId
-from baton_git.core.outlines import FollowUpOutline, LoopOutline
+from baton_git.core.outlines import DecisionOutline, FollowUpOutline, LoopOutline
 from baton_git.core.records.base import TIERS, Record, parse
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import (
@@ -243,7 +243,7 @@ def apply_monitoring(decision: ActiveDecision) -> ActiveDecision:
 class Judge(Protocol):
     """Judges records by their provenance."""
 
-    def is_superseded(self, decision: ActiveDecision) -> bool:
+    def is_superseded(self, decision: ActiveDecision | DecisionOutline) -> bool:
         """Whether the decision counts as superseded: its status counts only if an entitled author changed it."""
 
     def tier(self, key: Key, declared: str) -> str:
@@ -253,7 +253,7 @@ class Judge(Protocol):
 class _Declared:
     """Accepts the tier and the status that each record declares."""
 
-    def is_superseded(self, decision: ActiveDecision) -> bool:
+    def is_superseded(self, decision: ActiveDecision | DecisionOutline) -> bool:
         return decision.status == "superseded"
 
     def tier(self, key: Key, declared: str) -> str:
@@ -374,14 +374,25 @@ def archive_closed(state: State, now: datetime, session: str | None, judge: Judg
     """
     for loop in state.select(OpenLoop, lambda loop: loop.status == "verified"):
         state = state.archive(loop, at=iso(now), reason="verified", session=session)
-    for decision in state.records(ActiveDecision):
-        if decision.status == "superseded" and judge.is_superseded(decision):
-            reason = f"superseded by {decision.superseded_by}" if decision.superseded_by else "superseded"
-            state = state.archive(decision, at=iso(now), reason=reason, session=session)
+    for decision in state.select(
+        ActiveDecision, lambda decision: decision.status == "superseded" and judge.is_superseded(decision)
+    ):
+        reason = f"superseded by {decision.superseded_by}" if decision.superseded_by else "superseded"
+        state = state.archive(decision, at=iso(now), reason=reason, session=session)
     return state
 
 
-def choose_surplus(surplus: Sequence[Model], by: str) -> list[Model]:
+class _Identified(Protocol):
+    """A record or its outline."""
+
+    @property
+    def id(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=_Identified)
+
+
+def choose_surplus(surplus: Sequence[Item], by: str) -> list[Item]:
     """Return the records that the session `by` archives of those that need not stay live: at most `MOST_ARCHIVED`.
 
     Sessions that run at the same time do not see each other's commits, so each of them finds the same surplus: with 60

@@ -6,9 +6,10 @@ pair is told as one: what is in force, and beside it what is proposed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
+from baton_git.core.outlines import DecisionOutline
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import State
 
@@ -16,7 +17,7 @@ from baton_git.core.state import State
 class SupersessionJudge(Protocol):
     """Judges whether a decision counts as superseded."""
 
-    def is_superseded(self, decision: ActiveDecision) -> bool:
+    def is_superseded(self, decision: ActiveDecision | DecisionOutline) -> bool:
         """Whether the decision counts as superseded here."""
 
 
@@ -26,12 +27,12 @@ class Proposals(NamedTuple):
     Attributes:
         targets: by the id of a proposed decision, the id of the one in force that it is to replace.
         by_target: the same, by the id of the one in force.
-        texts: by the id of each decision of a pair, what was decided.
+        read_text: returns what was decided, by the id of a decision of a pair.
     """
 
     targets: Mapping[str, str]
     by_target: Mapping[str, tuple[str, ...]]
-    texts: Mapping[str, str]
+    read_text: Callable[[str], str]
 
     def describe(self, id_: str) -> str:
         """Return what is proposed for a decision in force, such as `DEC-2, proposed to replace DEC-1`."""
@@ -40,10 +41,10 @@ class Proposals(NamedTuple):
     def find_counterpart(self, id_: str) -> str:
         """Return the other text of a pair: for a proposed decision what is in force, for that one what is proposed."""
         target = self.targets.get(id_)
-        return self.texts[target] if target else " · or ".join(self.texts[other] for other in self.by_target[id_])
+        return self.read_text(target) if target else " · or ".join(map(self.read_text, self.by_target[id_]))
 
 
-NO_PROPOSALS = Proposals({}, {}, {})
+NO_PROPOSALS = Proposals({}, {}, str)
 
 
 def find_proposals(state: State, judge: SupersessionJudge) -> Proposals:
@@ -51,7 +52,7 @@ def find_proposals(state: State, judge: SupersessionJudge) -> Proposals:
 
     A proposal to replace a proposal is one to replace what that is to replace. Proposals in a circle replace nothing.
     """
-    decisions = {decision.id: decision for decision in state.records(ActiveDecision)}
+    decisions: dict[str, DecisionOutline] = {decision.id: decision for decision in state.outlines(ActiveDecision)}
     named = {id_: decision.replaces for id_, decision in decisions.items() if decision.replaces in decisions}
     if not named:
         return NO_PROPOSALS
@@ -61,7 +62,7 @@ def find_proposals(state: State, judge: SupersessionJudge) -> Proposals:
     by_target: dict[str, tuple[str, ...]] = {}
     for id_, target in sorted(targets.items()):
         by_target[target] = (*by_target.get(target, ()), id_)
-    return Proposals(targets, by_target, {id_: decisions[id_].what for id_ in {*targets, *by_target}})
+    return Proposals(targets, by_target, lambda id_: state.get(ActiveDecision, id_).what)
 
 
 def _find_root(waiting: Mapping[str, str], id_: str) -> str | None:

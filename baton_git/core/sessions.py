@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from baton_git.core.lifecycle import Policy, choose_surplus
+from baton_git.core.outlines import SessionOutline
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Session
@@ -41,12 +42,13 @@ def record_session(state: State, session: Session, now: datetime, policy: Policy
     of the newest current contexts, so that a brief need not search the archive.
     """
     state = state.remove(Key(Session.kind, session.id, archived=True)).put(session)
-    live = state.records(Session)
+    live: list[SessionOutline] = sorted(state.outlines(Session), key=lambda known: (known.date, known.id))
     if len(live) <= policy.sessions_kept:
         return state
     kept = {session.id, *(context.session for context in list_contexts(state)[: policy.sessions_kept])}
     surplus = [old for old in live[: len(live) - policy.sessions_kept] if old.id not in kept]
-    for old in choose_surplus(surplus, session.id):
+    for outline in choose_surplus(surplus, session.id):
+        old = state.get(Session, outline.id)
         state = state.archive(old, at=iso(now), reason="older than the newest sessions", session=session.id)
     return state
 
@@ -83,11 +85,7 @@ class WorkContext(NamedTuple):
 
 def list_contexts(state: State) -> list[WorkContext]:
     """Return the current contexts, newest first."""
-    entries = (state.entry(Key(Session.kind, id_)) for id_ in state.ids(Session.kind))
-    found = [
-        _make_context(session) for session in entries
-        if isinstance(session, Session) and session.has_current_context
-    ]  # fmt: skip
+    found = [_make_context(session) for session in state.select(Session, lambda known: known.has_current_context)]
     head = state.readable_head
     if head.context.strip():
         found.append(WorkContext(head.context, head.session_id, head.updated_at or "", is_in_head=True))

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 from baton_git.core.errors import Ambiguous, Corrupt, FieldHint, NotAllowed, NotFound
 from baton_git.core.kinds import ALL_KINDS, KINDS, name_kind, name_typed_plural
 from baton_git.core.names import derive_id
-from baton_git.core.outlines import has_outlines, make_outline
+from baton_git.core.outlines import make_outline
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, same
 from baton_git.core.records.work_items import Head, Shape
@@ -148,7 +148,7 @@ class State:
     def select(
         self, model: type[Model], accepts: Callable[[Any], bool], rank: Callable[[Any], Any] | None = None
     ) -> Selection[Model]:
-        """Return the live readable records of a kind that has outlines, if their outline is accepted.
+        """Return the live readable records of a kind whose outline is accepted.
 
         Only the records that are taken from the selection are decoded.
 
@@ -156,13 +156,13 @@ class State:
             accepts: tells by the outline of a record whether it is selected.
             rank: a sort key made of an outline; records of the same rank are ordered by date, then id.
         """
-        chosen = [outline for outline in self._outlines(model) if accepts(outline)]
+        chosen = [outline for outline in self.outlines(model) if accepts(outline)]
         chosen.sort(key=lambda outline: (outline.date, outline.id))
         if rank is not None:
             chosen.sort(key=rank)
-        return Selection(self, model, [outline.id for outline in chosen])
+        return Selection(self, model, chosen)
 
-    def _outlines(self, model: type[Model]) -> Iterator[Any]:
+    def outlines(self, model: type[Model]) -> Iterator[Any]:
         """Yield the outlines of the live readable records of a kind, unordered."""
         known = self.source.outlines(model.kind)
         if len(known) == len(self.source.ids(model.kind)) and not any(key.kind == model.kind for key in self.edits):
@@ -239,10 +239,9 @@ class State:
     def unreadable(self, kinds: Iterable[str]) -> Iterator[Unreadable]:
         """Yield the unreadable live records of `kinds`, and stray files in record folders."""
         for kind in kinds:
-            readable = self.source.outlines(kind) if has_outlines(kind) else {}
-            for id_ in sorted(self.ids(kind)):
-                key = Key(kind, id_)
-                entry = self.entry(key) if id_ not in readable or key in self.edits else None
+            readable = self.source.outlines(kind)
+            for id_ in sorted(id_ for id_ in self.ids(kind) if id_ not in readable or Key(kind, id_) in self.edits):
+                entry = self.entry(Key(kind, id_))
                 if isinstance(entry, Unreadable):
                     yield entry
         yield from self.source.unreadable()
@@ -336,13 +335,16 @@ class State:
 
 
 class Selection(Sequence[Model], Generic[Model]):
-    """Live records of a state, each decoded when it is first needed. Equal to a list of the same records."""
+    """Live records of a state, each decoded when it is first needed. Equal to a list of the same records.
 
-    def __init__(self, state: State, model: type[Model], ids: Sequence[str]) -> None:
-        self._state, self._model, self._ids = state, model, ids
+    `outlines` are the outlines of the records, in the same order.
+    """
+
+    def __init__(self, state: State, model: type[Model], outlines: Sequence[Any]) -> None:
+        self._state, self.model, self.outlines = state, model, outlines
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self.outlines)
 
     def __eq__(self, other: object) -> bool:
         return list(self) == list(other) if isinstance(other, list | Selection) else NotImplemented
@@ -358,8 +360,8 @@ class Selection(Sequence[Model], Generic[Model]):
             Corrupt: the file of the record can no longer be read.
         """
         if isinstance(at, slice):
-            return Selection(self._state, self._model, self._ids[at])
-        return self._state.get(self._model, self._ids[at])
+            return Selection(self._state, self.model, self.outlines[at])
+        return self._state.get(self.model, self.outlines[at].id)
 
 
 Single = TypeVar("Single", Head, Shape)

@@ -134,6 +134,10 @@ class Folder:
         except Corrupt as error:
             raise Corrupt(self._path_of(name), str(error), hint=error.hint) from error
 
+    def with_content(self, oid: Oid) -> Folder:
+        """Return the folder of the same path in another commit, as it is stored; `oid` is its id."""
+        return Folder(self._objects, oid, self.path)
+
     def list_differing(self, other: TreeFolder) -> Iterable[str] | None:
         """Return the paths of the files that differ from those of another folder; None if the entries tell them."""
         return None

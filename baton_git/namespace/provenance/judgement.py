@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from baton_git.core.kinds import LABELLED
+from baton_git.core.outlines import DecisionOutline
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
@@ -81,13 +82,14 @@ class Judgement:
             return "human_confirmed"
         return "llm_derived" if kind not in WRITTEN_HERE and declared == "human_confirmed" else declared
 
-    def is_superseded(self, decision: ActiveDecision) -> bool:
+    def is_superseded(self, decision: ActiveDecision | DecisionOutline) -> bool:
         """Return whether a decision counts as superseded here.
 
         A change of its status, in either direction, counts only if its author was entitled to it: a person, somebody on
         this machine, a remote that the user trusts, or the source of the decision itself.
         """
-        text, closing = (self._labels.of(key_of(decision), facet) for facet in ("text", "closing"))
+        key = Key(ActiveDecision.kind, decision.id)
+        text, closing = (self._labels.of(key, facet) for facet in ("text", "closing"))
         is_entitled = (
             closing.rank >= RANK["unauthenticated"] or self._labels.is_trusted(closing) or _same_source(text, closing)
         )

@@ -112,14 +112,14 @@ def list_unfinished(
         shown: ids of handoffs that the brief shows in full, so that their items are left out.
         acting: the id of the current session; items of its own list are left out.
     """
-    sessions = {session.id: session for session in state.records(Session)}
-    by_start = sorted(sessions.values(), key=lambda session: session.started)
+    by_start = state.select(Session, lambda session: session.has_todos)
+    started_at = {session.id: session.date for session in state.outlines(Session)}
     closed = {todo.content: session.started for session in by_start for todo in session.todos if todo.status in CLOSED}
-    seen = {todo.content for todo in sessions[acting].todos} if acting in sessions else set()
+    seen = {todo.content for session in by_start if session.id == acting for todo in session.todos}
     unfinished: list[UnfinishedItem] = []
     for handoff in newest_first[:MAX_SESSIONS]:
         id_ = session_of(handoff)
-        started = sessions[id_].started if id_ in sessions else " "  # an unknown session counts as the earliest
+        started = started_at.get(id_, " ")  # an unknown session counts as the earliest
         new = [todo for todo in handoff.facts.todo_state if todo.content not in seen]
         seen |= {todo.content for todo in new}
         open_todos = [todo for todo in new if todo.status in OPEN and closed.get(todo.content, "") < started]

@@ -242,12 +242,11 @@ def _list_live_ids(state: State) -> str:
 
 
 def _list_conflicts(state: State, id_: str) -> tuple[Conflict, ...]:
-    conflicts = (
-        conflict
-        for conflict in state.records(Conflict)
-        if (conflict.record_kind, conflict.record_id) == (Handover.kind, id_)
-    )
-    return tuple(sorted(conflicts, key=lambda conflict: (conflict.field, conflict.id)))
+    of_record = state.select(
+        Conflict, lambda conflict: (conflict.record_kind, conflict.record_id) == (Handover.kind, id_),
+        lambda conflict: conflict.field,
+    )  # fmt: skip
+    return tuple(of_record)
 
 
 # --- ended and changed runs

@@ -125,7 +125,7 @@ def _make_head(state: State, updated_at: str | None) -> dict[str, Any]:
     """
     contexts = [context.session for context in list_contexts(state) if not context.is_in_head]
     known = find_session(state, contexts[0]) if contexts else None
-    newest = known or next(iter(state.records(Session)[::-1]), None)
+    newest = known or next(iter(state.select(Session, lambda _: True)[::-1]), None)
     writer, parent = (newest.id, newest.parent) if newest is not None else ("none", None)
     head = {"schema_version": 1, "session_id": writer, "parent_session": parent, "context": ""}
     return head | ({"updated_at": updated_at} if updated_at is not None else {})

@@ -22,7 +22,7 @@ from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import RecordAging, Workspace
-from baton_git.verbs.records.ready import ReadyItem, find_ready
+from baton_git.verbs.records.ready import ReadyItem, list_needs
 from baton_git.verbs.records.stored import TIME, StoredRecord, check_kind, describe_stored
 from baton_git.verbs.revisions.history import changes_of, files_at
 
@@ -99,10 +99,8 @@ def show_record(ws: Workspace, now: datetime, verb_input: OneRecord) -> ShownRec
     assert entry is not None
     commits, unread = _list_readable_commits(ws, revision, key)
     events = [_describe_event(ws, entry, key) for entry in commits[:SHOWN]]
-    conflicts = [
-        conflict.id for conflict in revision.state.records(Conflict)
-        if (conflict.record_kind, conflict.record_id) == (key.kind, key.id)
-    ]  # fmt: skip
+    about = revision.state.select(Conflict, lambda other: (other.record_kind, other.record_id) == (key.kind, key.id))
+    conflicts = [outline.id for outline in about.outlines]
     return ShownRecord(
         **full_position(revision), **describe_stored(ws, revision, RecordAging(ws, revision), key, entry),
         began=_describe_event(ws, commits[-1], key) if commits and not unread else None, history=events,
@@ -115,8 +113,8 @@ def _find_need(ws: Workspace, now: datetime, revision: Revision, key: Key) -> Re
     """Return the action that a record needs from somebody; None if it needs none."""
     if key.archived:
         return None
-    items = find_ready(ws, now, revision)
-    return next((item for item in items if (item.kind, item.id) == (key.kind, key.id)), None)
+    needs = list_needs(ws, now, revision)
+    return next((need.make() for need in needs if (need.kind, need.id) == (key.kind, key.id)), None)
 
 
 def find_record(state: State, text: str, kind: str | None = None) -> Key:

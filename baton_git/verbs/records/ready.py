@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import partial
-from typing import Literal, TypeVar, get_args
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import Field
 
@@ -16,11 +16,12 @@ from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at, path_of
 from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
+from baton_git.core.outlines import LoopOutline
 from baton_git.core.output import count_noun, count_times, one_line, shell_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
-from baton_git.core.state import Unreadable, key_of
+from baton_git.core.state import Selection, Unreadable, key_of
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Tool, verb
 from baton_git.namespace.remote_selection import count_waiting_commits
@@ -28,7 +29,7 @@ from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import RecordAging, Workspace
 from baton_git.verbs.upkeep.quarantine import list_quarantined
-from baton_git.verbs.verification.consent import list_waiting_checks
+from baton_git.verbs.verification.consent import Consent, find_reason_to_wait, has_automatic_check
 
 Need = Literal[
     "failed", "overdue", "unreadable", "follow_up", "conflict", "review", "import", "rule", "proposal", "unverified"
@@ -89,67 +90,127 @@ class ReadyResult(AtNamespace):
 def list_ready(ws: Workspace, now: datetime, verb_input: ReadyInput) -> ReadyResult:
     """Show what needs attention now, most urgent first, each with the command that resolves it."""
     revision = ws.branch.read()
-    items = find_ready(ws, now, revision)
-    counts = Counter(item.need for item in items)
+    needs = list_needs(ws, now, revision)
+    items = [need.make() for need in needs[: verb_input.limit]]
+    counts = Counter(need.need for need in needs)
+    counts += Counter(item.need for item in items)
+    counts -= Counter(need.need for need in needs[: verb_input.limit])  # an item that cannot be shown is `unreadable`
     return ReadyResult(
-        **full_position(revision), items=items[: verb_input.limit], total=len(items),
+        **full_position(revision), items=sorted(items, key=_by_urgency), total=len(needs),
         counts={need: counts[need] for need in NEEDS if counts[need]},
     )  # fmt: skip
 
 
+class NeedOfRecord(NamedTuple):
+    """Something that needs attention; its record is decoded when the item is made."""
+
+    need: Need
+    kind: str
+    id: str
+    make: Callable[[], ReadyItem]
+
+
 def find_ready(ws: Workspace, now: datetime, revision: Revision) -> list[ReadyItem]:
-    """Return all items that need attention, most urgent first.
+    """Return all items that need attention, most urgent first."""
+    return sorted((need.make() for need in list_needs(ws, now, revision)), key=_by_urgency)
+
+
+def _by_urgency(item: ReadyItem | NeedOfRecord) -> int:
+    return NEEDS.index(item.need)
+
+
+def list_needs(ws: Workspace, now: datetime, revision: Revision) -> list[NeedOfRecord]:
+    """Return what needs attention, most urgent first. Of 10,000 records, only those of the shown items are decoded.
 
     Within one need, loops and patterns are sorted by date, follow-ups by priority and number of deferrals.
     """
-    state = revision.state
-    waiting = _find_waiting(ws, revision)
-    items = [
-        *_describe_each(
-            [loop for loop in state.records(OpenLoop) if loop.status != "verified"],
-            lambda loop: _describe_loop(loop, waiting, now),
-        ),
+    state, waiting = revision.state, _WaitingChecks(ws, revision)
+    loops = state.select(OpenLoop, lambda loop: loop.status != "verified")
+    due = state.select(
+        FollowUp, lambda item: item.priority != "normal",
+        lambda item: (-PRIORITIES.index(item.priority), -item.defer_count),
+    )  # fmt: skip
+    candidates = state.select(Pattern, lambda pattern: pattern.status == "rule_candidate")
+    others = (
         *(_describe_file(file) for file in state.unreadable((*SINGLETONS, *KINDS))),
-        *_describe_each(_list_due(state.records(FollowUp)), _describe_follow_up),
-        *_describe_each(state.records(Conflict), _describe_conflict),
         *_list_reviews(ws),
         *_describe_quarantine(ws),
-        *_describe_each(
-            [item for item in state.records(Pattern) if item.status == "rule_candidate"], _describe_candidate
-        ),
+    )
+    needs = [
+        *_need_each(loops, lambda loop: _describe_loop(loop, waiting, now), lambda loop: _find_loop_need(loop, now)),
+        *_need_each(due, _describe_follow_up, lambda _: "follow_up"),
+        *_need_each(state.select(Conflict, lambda _: True), _describe_conflict, lambda _: "conflict"),
+        *(NeedOfRecord(item.need, item.kind, item.id, partial(lambda item: item, item)) for item in others),
+        *_need_each(candidates, _describe_candidate, lambda _: "rule"),
         *_list_proposals(ws, revision),
     ]
-    return sorted(items, key=lambda item: NEEDS.index(item.need))
+    return sorted(needs, key=_by_urgency)
 
 
-def _find_waiting(ws: Workspace, revision: Revision) -> Collection[str]:
-    """Return the ids of the loops whose check waits for a person's approval."""
-    has_check = any(loop.verify is not None and loop.status != "verified" for loop in revision.state.records(OpenLoop))
-    return list_waiting_checks(ws).keys() if has_check else ()
+def _need_each(
+    records: Selection[Model], describe: Callable[[Model], ReadyItem], find_need: Callable[[Any], Need]
+) -> Iterator[NeedOfRecord]:
+    for number, outline in enumerate(records.outlines):
+        make = partial(_describe_one, records, number, describe)
+        yield NeedOfRecord(find_need(outline), records.model.kind, outline.id, make)
 
 
-def _make_settling_command(loop: OpenLoop, waiting: Collection[str]) -> str:
+def _describe_one(records: Selection[Model], number: int, describe: Callable[[Model], ReadyItem]) -> ReadyItem:
+    """Return the item for a record; if the record cannot be shown, an item that says so."""
+    record = records[number]
+    item = isolate(partial(describe, record))
+    if not isinstance(item, Failure):
+        return item
+    return ReadyItem(
+        need="unreadable", kind=record.kind, id=record.id, title=path_of(key_of(record)), why=item.describe(),
+        command=_command("show", f"{record.kind}/{record.id}"),
+    )  # fmt: skip
+
+
+class _WaitingChecks:
+    """Tells whether the check of a loop waits for a person's approval."""
+
+    def __init__(self, ws: Workspace, revision: Revision) -> None:
+        self._ws = ws
+        self._revision = revision
+
+    @cached_property
+    def _consent(self) -> Consent:
+        return Consent(self._ws, self._revision)
+
+    def __contains__(self, loop: OpenLoop) -> bool:
+        return find_reason_to_wait(self._ws, self._consent, loop) is not None if has_automatic_check(loop) else False
+
+
+def _make_settling_command(loop: OpenLoop, waiting: _WaitingChecks) -> str:
     """Return the command that settles a loop: it approves the check, runs it, or records a result by hand."""
-    if loop.id in waiting:
+    if loop in waiting:
         return _command("trust", loop.id)
-    if loop.verify is not None and loop.verify.method != "manual":
+    if has_automatic_check(loop):
         return _command("verify", loop.id)
     return _command("loop", "verify", loop.id, "--passed")
 
 
-def _describe_loop(loop: OpenLoop, waiting: Collection[str], now: datetime) -> ReadyItem:
+def _find_loop_need(loop: OpenLoop | LoopOutline, now: datetime) -> Need:
+    if loop.status == "failed":
+        return "failed"
+    return "overdue" if loop.status == "escalated" or is_due(loop, now) else "unverified"
+
+
+def _describe_loop(loop: OpenLoop, waiting: _WaitingChecks, now: datetime) -> ReadyItem:
     end, check, command = deadline(loop), loop.last_check, _make_settling_command(loop, waiting)
     why = f": {one_line(check.why, 120)}" if check is not None and check.why else ""
-    if loop.status == "failed":
+    need = _find_loop_need(loop, now)
+    if need == "failed":
         return _make("failed", loop, f"failed{why}", command, check.at if check else loop.created_at)
-    if loop.status == "escalated" or is_due(loop, now):
+    if need == "overdue":
         since = iso(end) if end is not None else loop.created_at
         return _make("overdue", loop, f"overdue, nobody could verify it{why}", command, since)
     return _make("unverified", loop, _why_unverified(loop, waiting, why), command, loop.created_at)
 
 
-def _why_unverified(loop: OpenLoop, waiting: Collection[str], why: str) -> str:
-    if loop.id in waiting:
+def _why_unverified(loop: OpenLoop, waiting: _WaitingChecks, why: str) -> str:
+    if loop in waiting:
         return "its check waits for a person's approval"
     if loop.last_check is not None:
         return f"its check gave no answer{why}"
@@ -158,19 +219,6 @@ def _why_unverified(loop: OpenLoop, waiting: Collection[str], why: str) -> str:
     if loop.verify.method == "manual":
         return f"look yourself{': ' + one_line(loop.verify.note, 120) if loop.verify.note else ''}"
     return "its check has not run yet"
-
-
-def _describe_each(records: Sequence[Model], describe: Callable[[Model], ReadyItem]) -> Iterator[ReadyItem]:
-    """Yield an item for each record; for one that cannot be shown, an item that says so."""
-    for record in records:
-        item = isolate(partial(describe, record))
-        if isinstance(item, Failure):
-            command = _command("show", f"{record.kind}/{record.id}")
-            item = ReadyItem(
-                need="unreadable", kind=record.kind, id=record.id, title=path_of(key_of(record)), why=item.describe(),
-                command=command,
-            )  # fmt: skip
-        yield item
 
 
 def _describe_file(file: Unreadable) -> ReadyItem:
@@ -182,12 +230,6 @@ def _describe_file(file: Unreadable) -> ReadyItem:
         need="unreadable", kind=key.kind if key is not None else "file", id=key.id if key is not None else file.path,
         title=file.path, why=f"cannot be read: {one_line(file.why, 200)}", command=command,
     )  # fmt: skip
-
-
-def _list_due(items: Sequence[FollowUp]) -> list[FollowUp]:
-    """Return the elevated and escalated follow-ups, sorted by priority, then by number of deferrals, highest first."""
-    due = [item for item in items if item.priority != "normal"]
-    return sorted(due, key=lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
 
 
 def _describe_follow_up(item: FollowUp) -> ReadyItem:
@@ -239,12 +281,16 @@ def _describe_candidate(pattern: Pattern) -> ReadyItem:
     return _make("rule", pattern, why, _command("pattern", "graduate", pattern.id), pattern.last_seen)
 
 
-def _list_proposals(ws: Workspace, revision: Revision) -> Iterator[ReadyItem]:
+def _list_proposals(ws: Workspace, revision: Revision) -> Iterator[NeedOfRecord]:
     """Yield the decisions that are proposed to replace others."""
     for id_, target in RecordAging(ws, revision).proposals.targets.items():
-        decision = revision.state.get(ActiveDecision, id_)
-        why = f"proposed to replace {one_line(target, 60)}, which holds until a person confirms it"
-        yield _make("proposal", decision, why, _command("decision", "confirm", id_), decision.created_at)
+        yield NeedOfRecord("proposal", ActiveDecision.kind, id_, partial(_describe_proposal, revision, id_, target))
+
+
+def _describe_proposal(revision: Revision, id_: str, target: str) -> ReadyItem:
+    decision = revision.state.get(ActiveDecision, id_)
+    why = f"proposed to replace {one_line(target, 60)}, which holds until a person confirms it"
+    return _make("proposal", decision, why, _command("decision", "confirm", id_), decision.created_at)
 
 
 def _make(need: Need, record: Record, why: str, command: str, since: str) -> ReadyItem:

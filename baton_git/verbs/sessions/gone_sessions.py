@@ -30,12 +30,12 @@ def find_abandoned_sessions(ws: Workspace, state: State) -> dict[str, str]:
     These are the sessions of `find_gone_sessions`, and the session that the acting session follows in this work tree,
     unless hooks saw that session and did not see its end.
     """
-    active = {session.id for session in state.records(Session) if session.status == "active"} - {ws.session}
+    active: set[str | None] = {known.id for known in state.outlines(Session) if known.status == "active"} - {ws.session}
     if not active:
         return {}
     abandoned = {id_: seen for id_, seen in find_gone_sessions(ws).items() if id_ in active}
     before = ws.actor.follows
-    if before in active and before not in abandoned and not _is_hooked(ws, before):
+    if before is not None and before in active and before not in abandoned and not _is_hooked(ws, before):
         abandoned[before] = ""
     return abandoned
 

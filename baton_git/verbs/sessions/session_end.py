@@ -248,7 +248,7 @@ def wrap(ws: Workspace, now: datetime, verb_input: SessionEnd) -> WrapResult:
     with suppress(BatonError):  # a broken archive does not prevent the end of a session, and is reported elsewhere
         fold_in_background(ws)
     synced = sync_at_end(ws, now) if verb_input.sync else SyncNews()
-    conflicts = [conflict.id for conflict in list_open_conflicts(ws)]
+    conflicts = [conflict.id for conflict in list_open_conflicts(ws).outlines]
     optional = {"checkpoint": hooks.checkpoint, "conflicts": conflicts}
     given = {name: value for name, value in optional.items() if value}
     result = WrapResult.of(

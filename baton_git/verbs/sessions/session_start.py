@@ -331,9 +331,9 @@ def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: flo
         if not due:
             return Checks()
         # imports all check methods, which a start without due checks does not need
-        from baton_git.verbs.verification.checks import run_checks
+        from baton_git.verbs.verification.checks import run_some_checks
 
-        checks = run_checks(ws, now, before, due, seconds, MOST_AT_START)
+        checks = run_some_checks(ws, now, before, due, seconds, MOST_AT_START)
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
         return Checks()
@@ -377,7 +377,11 @@ def _record_begin(
 def _list_checked(state: State, checks: Checks, problems: list[str]) -> list[OpenLoop]:
     if not checks.to_store:
         return []
-    return [loop for loop in _list_records(state, OpenLoop, problems) if loop.id in checks.to_store]
+    try:
+        return list(state.select(OpenLoop, lambda loop: loop.id in checks.to_store))
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return []
 
 
 def _list_verified(state: State, problems: list[str]) -> list[OpenLoop]:
@@ -412,17 +416,12 @@ def _find_parent(state: State, session: str, named: str | None, problems: list[s
         return own.parent
     if named is not None:
         return named
-    others = [known for known in _list_records(state, Session, problems) if known.id != session]
-    return others[-1].id if others else None
-
-
-def _list_records(state: State, model: Any, problems: list[str]) -> list[Any]:
-    """Return the records of a kind; if their folder is unreadable, return none and add a problem."""
     try:
-        return state.records(model)
+        others = [(known.date, known.id) for known in state.outlines(Session) if known.id != session]
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
-        return []
+        return None
+    return max(others)[1] if others else None
 
 
 def _list_unreadable(state: State, problems: list[str]) -> list[Unreadable]:

@@ -90,13 +90,11 @@ def find_current_value(state: State, conflict: Conflict) -> tuple[Any, ...] | No
 
 
 def _find_conflict(state: State, text: str) -> Conflict:
-    of_record = [
-        candidate
-        for candidate in state.records(Conflict)
-        if text and text in (candidate.record_id, candidate.record_kind)
-    ]
+    of_record = state.select(
+        Conflict, lambda candidate: bool(text) and text in (candidate.record_id, candidate.record_kind)
+    )
     if len(of_record) > 1:
-        raise Ambiguous("conflict", text, [candidate.id for candidate in of_record])
+        raise Ambiguous("conflict", text, [outline.id for outline in of_record.outlines])
     return of_record[0] if of_record else state.find(Conflict, text)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self, cast
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from baton_git.core.errors import BatonError
-from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, value_at
+from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo
 from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import State, Unreadable
@@ -51,7 +51,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
         for info in KINDS.values()
         if info.counted is not None
     }
-    begun = [session for session in state.records(Session) if session.status == "active"]
+    begun = state.select(Session, lambda session: session.status == "active")
     gone_ids = find_gone_sessions(ws) if begun else {}
     active = tuple(session for session in begun if session.id not in gone_ids)
     gone = tuple(session for session in begun if session.id in gone_ids)
@@ -76,14 +76,14 @@ def read_status(ws: Workspace) -> NamespaceStatus:
 
 
 def _count_records(state: State, info: KindInfo) -> dict[str, int]:
-    """Count the live records of a kind, grouped as its `counted` says. Records are only read if grouped by a field."""
+    """Count the live records of a kind, grouped as its `counted` says. A field that counts is in the outlines."""
     ids = state.ids(info.kind)
     if info.counted == LIVE:
         return {LIVE: len(ids)} if ids else {}
     if info.counted == BY_FOLDER:
         return dict(Counter(sorted(id_.partition("/")[0] for id_ in ids)))
-    records = state.records(cast("type[Record]", info.model))
-    return dict(Counter(str(value_at(record, info.counted or "")) for record in records))
+    outlines = sorted(state.outlines(cast("type[Record]", info.model)), key=lambda outline: (outline.date, outline.id))
+    return dict(Counter(str(getattr(outline, info.counted or "")) for outline in outlines))
 
 
 class StatusResult(AtNamespace):

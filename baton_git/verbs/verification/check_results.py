@@ -6,13 +6,13 @@ This module does not import the code that runs checks, because many commands do 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git.core.lifecycle import apply_check
 from baton_git.core.records.work_items import LastCheck, OpenLoop
-from baton_git.core.state import Key, State
+from baton_git.core.state import Key, Selection, State
 
 MOST_AT_START = 50
 """Maximum number of checks run at the start of a session; the brief reports how many were skipped."""
@@ -37,10 +37,10 @@ class Checks(NamedTuple):
     skipped: int = 0
 
 
-def list_due_loops(state: State) -> Sequence[OpenLoop]:
-    """List the unverified loops with an automatic check, most urgent first."""
+def list_due_loops(state: State, methods: Collection[str] | None = None) -> Selection[OpenLoop]:
+    """List the unverified loops with an automatic check, or with one of these methods, most urgent first."""
     return state.select(
-        OpenLoop, lambda loop: loop.status != "verified" and loop.has_check,
+        OpenLoop, lambda loop: loop.status != "verified" and loop.has_check and (not methods or loop.method in methods),
         lambda loop: URGENT_FIRST.index(loop.status),
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from baton_git.checks.approvals import ApprovedCheck
 from baton_git.core.errors import BatonError, InvalidArgument, StoreError
+from baton_git.core.outlines import LoopOutline
 from baton_git.core.output import one_line
 from baton_git.core.records.work_items import OpenLoop, VerifySpec
 from baton_git.core.state import Key
@@ -48,6 +49,22 @@ class Consent:
         if stranger is None:
             return None
         return f"waits for approval: {_describe_origin(stranger)}; run: baton trust {loop.id}"
+
+    def may_wait(self, loop: LoopOutline) -> bool:
+        """Return whether the check of a loop waits for approval, unless one of its approvals is for exactly this check.
+
+        It takes no decoding of the loop, of which a start may have 10,000.
+
+        Raises:
+            BatonError: under the same conditions as `Labels.find_stranger`.
+        """
+        if loop.method == "git_commit" and self._ws.folder is None:
+            return False
+        return self._labels.find_stranger(Key(OpenLoop.kind, loop.id), "check") is not None
+
+    def has_approval(self, id_: str) -> bool:
+        """Return whether the user approved a check of the loop with this id, as it is now or as it was before."""
+        return any(approved == id_ for approved, _ in self._approved)
 
     def stranger(self, loop: OpenLoop) -> Label | None:
         """Return who wrote the check; None if it was this machine or a trusted remote.
@@ -126,12 +143,21 @@ def list_waiting_checks(ws: Workspace) -> dict[str, tuple[VerifySpec, str]]:
     revision = ws.branch.read()
     consent = Consent(ws, revision)
     waiting = {}
-    for loop in revision.state.records(OpenLoop):
-        if loop.verify is None or loop.verify.method == "manual":
-            continue
-        why = consent.refusal(loop)
-        if why is None and loop.verify.argv:
-            why = find_refusal(ws, loop.verify.argv)
-        if why is not None:
+    for loop in revision.state.select(OpenLoop, lambda loop: loop.has_check):
+        why = find_reason_to_wait(ws, consent, loop)
+        if why is not None and loop.verify is not None:
             waiting[loop.id] = (loop.verify, why)
     return waiting
+
+
+def has_automatic_check(loop: OpenLoop) -> bool:
+    """Return whether a program checks a loop, not a person."""
+    return loop.verify is not None and loop.verify.method != "manual"
+
+
+def find_reason_to_wait(ws: Workspace, consent: Consent, loop: OpenLoop) -> str | None:
+    """Return why the automatic check of a loop waits for a person's approval; None if it does not."""
+    why = consent.refusal(loop)
+    if why is None and loop.verify is not None and loop.verify.argv:
+        why = find_refusal(ws, loop.verify.argv)
+    return why

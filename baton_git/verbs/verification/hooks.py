@@ -17,13 +17,12 @@ from baton_git.core.errors import InvalidName
 from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import CODE_METHODS
 from baton_git.core.names import Namespace
-from baton_git.core.records.work_items import OpenLoop
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
 from baton_git.namespace.machine_state import HookMarker, HookMarkers
 from baton_git.namespace.remote_selection import is_tracked
-from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
@@ -51,7 +50,7 @@ def verify_due(
     """
     ws = replace(ws, actor=replace(ws.actor, session=None, agent=agent))
     revision = ws.branch.read()
-    loops = _list_due(revision, methods)
+    loops = list_due_loops(revision.state, methods)
     if not loops:
         _settle_mark(ws, methods)
         return None
@@ -60,10 +59,6 @@ def verify_due(
     written = ws.update("verify", now, lambda tip: apply_results(tip.state, loops, select_news(tip.state, answered)))
     _settle_mark(ws, methods)
     return written
-
-
-def _list_due(revision: Revision, methods: Collection[str]) -> list[OpenLoop]:
-    return [loop for loop in list_due_loops(revision.state) if loop.verify and loop.verify.method in methods]
 
 
 # --- one process at a time
@@ -130,9 +125,9 @@ def _parse_component(component: str) -> Namespace | None:
 def _settle_mark(ws: Workspace, methods: Collection[str]) -> None:
     """Clear the marker if nothing is due; then check again, since a loop may have been added meanwhile."""
     mark = HookMarkers(ws.branch.store.repository.common_dir).due
-    if not _list_due(ws.branch.read(), methods):
+    if not list_due_loops(ws.branch.read().state, methods):
         mark.clear(ws.branch.namespace.component)
-        if _list_due(ws.branch.read(), methods):
+        if list_due_loops(ws.branch.read().state, methods):
             mark.set(ws.branch.namespace.component)
 
 

@@ -79,7 +79,7 @@ class Replaced(Changed):
         """Return the result of a write that replaces a decision or proposes to."""
         state = written.revision.state
         changed = [change.id for change in written.changes if change.after("replaces") == id_]
-        new = changed or [other.id for other in state.records(ActiveDecision) if other.replaces == id_]
+        new = changed or [other.id for other in state.select(ActiveDecision, lambda other: other.replaces == id_)]
         old = state.entry(Key(ActiveDecision.kind, id_))
         is_open = isinstance(old, ActiveDecision) and old.status != "superseded"
         return cls.of(written, id=id_, **({"proposed": new[0]} if new and is_open else {}), **fields)

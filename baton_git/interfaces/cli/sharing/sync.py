@@ -115,7 +115,8 @@ def _list_conflicts(ws: Workspace, done: Synced) -> list[str]:
     """List the ids of the open conflicts of all namespaces that were synced."""
     names = [Namespace(outcome.namespace) for outcome in done.outcomes if outcome.error is None]
     branches = [replace(ws.branch, namespace=name) for name in names]
-    return [conflict.id for branch in branches for conflict in list_open_conflicts(replace(ws, branch=branch))]
+    opened = (list_open_conflicts(replace(ws, branch=branch)) for branch in branches)
+    return [conflict.id for conflicts in opened for conflict in conflicts.outlines]
 
 
 def _list_changes(done: Synced) -> list[RecordChange]:
