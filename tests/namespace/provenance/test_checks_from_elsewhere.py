@@ -17,6 +17,7 @@ from machines import Machine, loop
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument
+from baton_git.verbs.sessions import session_start
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import begin_session
 from baton_git.verbs.verification.checks import verify
@@ -105,6 +106,24 @@ def test_a_pushed_check_sends_no_request_and_no_result(both, server, tmp_path):
     assert checks_of(ada) == {}
     assert "6 checks from elsewhere wait for a person's approval" in begun.brief.text
     assert begin_session(ada.ws, ada.clock()).checks["get"].result == "passed"  # here it was written
+
+
+def test_checks_that_wait_do_not_keep_a_start_from_running_its_own(both, server, tmp_path, monkeypatch):
+    ada, bob = both
+    monkeypatch.setattr(session_start, "MOST_AT_START", 1)
+    for id_ in ("a", "b", "c"):
+        ada.loop(id_, verify=spies(server, tmp_path)["get"])
+    ada.sync()
+    bob.sync()
+    bob.loop("own", verify={"method": "file_exists", "path": "x"})
+    approve_check(bob.ws, bob.clock(), "b", find_loop_with_check(bob.ws, "b")[1])
+    begun = begin_session(bob.ws, bob.clock())
+    assert set(begun.checks) == {"a", "b"}  # `b` is older than `own`, and approved
+    assert (begun.checks["b"].result, begun.checks["a"].result, server.count) == ("passed", "unknown", 1)
+    assert "2 checks from elsewhere wait for a person's approval: a, c (" in begun.brief.text
+    assert any("only the 1 most urgent checks ran, 1 more did not" in one for one in begun.problems)
+    begun = begin_session(bob.ws, bob.clock())
+    assert "own" in begun.checks  # `b` is verified and archived
 
 
 def test_a_check_runs_after_its_exact_text_was_approved(both, server, tmp_path):
