@@ -11,7 +11,7 @@ refs/baton-incoming/=lanes/<remote>/<namespace>/<lane> the tip that was fetched 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -26,7 +26,14 @@ from baton_git.namespace.merge_commit import create_merge_commit, sort_parents
 from baton_git.namespace.provenance.origins import record_draft
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.policy import Settle
-from baton_git.namespace.sync.tracking_refs import lanes_of, track_lane
+from baton_git.namespace.sync.tracking_refs import (
+    TRACKED_LANES,
+    encode_remote,
+    lanes_of,
+    list_tracked_lanes,
+    track_lane,
+    tracking_refs_of,
+)
 
 MAX_MERGED = 64
 """Maximum number of lanes that one sync merges; the next one merges the others."""
@@ -51,6 +58,7 @@ class Lanes(NamedTuple):
         merged: the tips of the others, by ref.
         purged: the tips of lanes with commits that were purged here and none that are new here, by ref.
         notes: messages about lanes that were not accepted.
+        present: the refs of all lanes on the remote.
     """
 
     name: str
@@ -60,6 +68,7 @@ class Lanes(NamedTuple):
     merged: Mapping[str, Oid] = {}
     purged: Mapping[str, Oid] = {}
     notes: tuple[str, ...] = ()
+    present: frozenset[str] = frozenset()
 
 
 class Folded(NamedTuple):
@@ -92,8 +101,10 @@ def read_lanes(branch: Branch, fetched: FetchResult, plain: Oid | None, name: st
     """Sort the fetched lanes of a namespace. Without a branch on the remote, its lanes are what was left of it."""
     prefix, store = lanes_of(branch), branch.store
     purged = {ref: lane.tip for ref, lane in fetched.purged.items() if ref.startswith(prefix) and not lane.others}
+    found = (ref for refs in (fetched.tips, fetched.rejected, fetched.purged) for ref in refs)
+    present = frozenset(ref for ref in found if ref.startswith(prefix))
     if plain is None:
-        return Lanes(name, purged=purged)
+        return Lanes(name, purged=purged, present=present)
     tips = {ref: tip for ref, tip in fetched.tips.items() if ref.startswith(prefix)}
     merged = {ref: tip for ref, tip in tips.items() if store.is_ancestor(tip, plain)}
     faulty = {ref: str(error) for ref, error in fetched.rejected.items() if ref.startswith(prefix)}
@@ -106,7 +117,7 @@ def read_lanes(branch: Branch, fetched: FetchResult, plain: Oid | None, name: st
             faulty[ref] = str(error)
     notes = tuple(one_line(f"{ref} was left out: {why}", 300) for ref, why in sorted(faulty.items()))
     waiting = {ref: tip for ref, tip in tips.items() if ref not in merged and ref not in faulty}
-    return Lanes(name, plain, tips.get(name), waiting, merged, purged, notes)
+    return Lanes(name, plain, tips.get(name), waiting, merged, purged, notes, present)
 
 
 def fold_lanes(
@@ -187,6 +198,47 @@ def store_folded(branch: Branch, folded: Folded, ref: str, stamp: CommitStamp) -
     """Store the merges with lanes, and move the private ref of what was fetched to them."""
     record_draft(branch.ledger, folded.draft)
     branch.store.publish(folded.draft, ref, branch.store.tip(ref), folded.commit, stamp.reflog_entry())
+
+
+def find_stale(branch: Branch, remote: str, present: Collection[str] | None) -> dict[str, Oid]:
+    """Return the private refs of lanes that a sync no longer needs, with their tips.
+
+    Args:
+        present: the refs of lanes that the remote has; None if they were not fetched. Then those are left that say
+            which of our commits the remote has in a lane only.
+    """
+    tracked, store = list_tracked_lanes(branch, remote), branch.store
+    if present is not None:
+        kept = {track_lane(ref, remote) for ref in present}
+        return {ref: tip for ref, tip in tracked.items() if ref not in kept}
+    seen, local = store.tip(tracking_refs_of(branch, remote).seen), branch.tip()
+
+    def tells_of_ours(tip: Oid) -> bool:
+        is_ours = local is not None and store.has(tip) and _is_behind(store, tip, local)
+        return is_ours and not (seen is not None and _is_behind(store, tip, seen))
+
+    return {ref: tip for ref, tip in tracked.items() if not tells_of_ours(tip)}
+
+
+def list_lanes_of_others(branch: Branch, remotes: Collection[str]) -> dict[str, Oid]:
+    """Return the private refs of the namespace's lanes on remotes that are not configured any more, with their tips."""
+    store, known = branch.store, {encode_remote(remote) for remote in remotes}
+    folders = [folder for folder in store.ref_folders(TRACKED_LANES) if folder not in known]
+    prefixes = (f"{TRACKED_LANES}{folder}/{branch.namespace.component}/" for folder in folders)
+    return {ref: tip for prefix in prefixes for ref, tip in store.refs(prefix).items()}
+
+
+def plan_last_removal(branch: Branch, remote: str, name: str) -> Push | None:
+    """Return the removal of our lane after the setting was switched off, once the branch there has its commits."""
+    own = branch.store.tip(track_lane(name, remote))
+    seen = branch.store.tip(tracking_refs_of(branch, remote).seen)
+    if own is None or seen is None or not branch.store.has(own) or not _is_behind(branch.store, own, seen):
+        return None
+    return Push(name, None, own)
+
+
+def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
+    return old == new or store.is_ancestor(old, new)
 
 
 def goes_on(lanes: Lanes, now: float) -> bool:

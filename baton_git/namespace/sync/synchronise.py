@@ -45,11 +45,13 @@ from baton_git.namespace.sync.integration import (
 from baton_git.namespace.sync.lanes import (
     Folded,
     Lanes,
+    find_stale,
     fold_lanes,
     goes_on,
     has_commit,
     name_lane,
     plan_lane,
+    plan_last_removal,
     plan_removals,
     read_lanes,
     store_folded,
@@ -70,6 +72,7 @@ from baton_git.namespace.sync.tracking_refs import (
     TrackingRefs,
     encode_remote,
     lanes_of,
+    list_tracked_lanes,
     set_ref,
     track_lane,
     tracking_refs_of,
@@ -100,6 +103,7 @@ class SyncOutcome:
         problems: unreadable records and changed immutable fields, described for people.
         notes: other messages for people.
         is_incomplete: whether older history is not here yet.
+        stale: private refs of lanes that are not needed any more, with their tips; the caller deletes them.
         checked_out_at: a work tree that has the branch checked out; `git status` there shows the changes of the new
             commits as undone.
         changes: of a dry run, the changes that the sync would make here.
@@ -118,6 +122,7 @@ class SyncOutcome:
     notes: tuple[str, ...] = ()
     checked_out_at: str | None = None
     is_incomplete: bool = False
+    stale: Mapping[str, Oid] = field(default_factory=dict)
     changes: tuple[RecordChange, ...] = ()
     error: BatonError | None = None
 
@@ -408,7 +413,26 @@ class _Sync:
             left = self.integrate(job)
             error = left.outcome.error or (None if job.is_sent else busy)
             jobs.append(left._replace(outcome=replace(left.outcome, error=error)))
-        return [_finish_job(self._complete(job)) for job in jobs]
+        return [_finish_job(self._tidy_lanes(self._complete(job))) for job in jobs]
+
+    def _tidy_lanes(self, job: _Job) -> _Job:
+        """Find the private refs of lanes that are stale. If lanes were switched off, remove our own on the remote."""
+        branch = job.branch
+        if self.options.dry_run or job.outcome.error is not None or not list_tracked_lanes(branch, self.name):
+            return job
+        if job.lanes is not None:
+            pushed = (move.ref for move in job.lane_moves if move.new is not None)
+            stale = find_stale(branch, self.name, {*job.lanes.present, *pushed})
+            return job._replace(outcome=replace(job.outcome, stale=stale))
+        own = name_lane(branch, self.terms.machine)
+        stale = find_stale(branch, self.name, None)
+        stale.pop(track_lane(own, self.name), None)
+        removal = None if self.options.receive_only else plan_last_removal(branch, self.name, own)
+        if removal is not None and removal.expected is not None:
+            with suppress(BatonError):  # else the private ref stays, and the next sync tries again
+                self.remote.push([removal], seconds=_seconds_left(self.end))
+                stale[track_lane(own, self.name)] = removal.expected
+        return job._replace(outcome=replace(job.outcome, stale=stale))
 
     def integrate(self, job: _Job, *, is_sent: bool = False) -> _Job:
         """Move the local branch to what was received or sent, if it is still behind. An error is put in the outcome.

@@ -18,17 +18,21 @@ from baton_git.core.output import count_noun
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
 from baton_git.git.remotes import mask_logins, open_remote
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.moving import delete_ref
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.remote_selection import (
     check_configured,
     find_remote_url,
+    list_remote_names,
     read_remotes,
     select_remote,
 )
 from baton_git.namespace.sync.ahead_behind import find_unsent
+from baton_git.namespace.sync.lanes import list_lanes_of_others
 from baton_git.namespace.sync.policy import Settle, Terms, parse_policy
 from baton_git.namespace.sync.sharing_state import Sharing, SharingState, share_key
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
+from baton_git.namespace.sync.tracking_refs import TRACKED_LANES
 from baton_git.namespace.workspace import Workspace
 
 _DEFAULT_OPTIONS = SyncOptions()
@@ -175,6 +179,7 @@ def sync(
         raise
     outcomes = [replace(outcome, notes=(*notes.get(outcome.namespace, ()), *outcome.notes)) for outcome in outcomes]
     _remember(ws, now, name, outcomes, options)
+    _delete_stale_lanes(ws, branches, outcomes)
     return Synced(
         mask_logins(name), tuple(outcomes), waiting=_describe_waiting(ws, name, outcomes),
         first=_describe_first_pushes(ws, name, outcomes, options),
@@ -195,6 +200,18 @@ def _remember(ws: Workspace, now: datetime, remote: str, outcomes: Sequence[Sync
 
     with suppress(BatonError):
         SharingState(ws.branch.store.repository.common_dir).update(change)
+
+
+def _delete_stale_lanes(ws: Workspace, branches: Sequence[Branch], outcomes: Sequence[SyncOutcome]) -> None:
+    """Delete the private refs of lanes that are gone, also of remotes that are gone. What fails is left to the next."""
+    stale = {ref: tip for outcome in outcomes for ref, tip in outcome.stale.items()}
+    with suppress(BatonError):
+        if ws.branch.store.ref_folders(TRACKED_LANES):
+            remotes = list_remote_names(ws)
+            stale |= {ref: tip for branch in branches for ref, tip in list_lanes_of_others(branch, remotes).items()}
+    for ref, tip in stale.items():
+        with suppress(BatonError):
+            delete_ref(ws.branch, ref, tip, ws.environment)
 
 
 def _describe_first_pushes(

@@ -23,6 +23,7 @@ from baton_git.namespace.sync.lanes import fold_tips, name_lane
 from baton_git.namespace.sync.outgoing import find_known_tips
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.remote_names import check_remote
+from baton_git.namespace.sync.tracking_refs import TRACKED_LANES, list_tracked_lanes
 from baton_git.verbs.sessions.auto_sync import sync_at_start
 
 Pair = tuple[Machine, Machine]
@@ -196,6 +197,62 @@ def test_the_setting_can_be_turned_off_while_a_lane_waits(pair: Pair) -> None:
     assert remote_tip(bob) == bob.tip
     ada.sync()
     assert "OL-bob" in ada.state.ids("open_loop")
+
+
+def test_private_refs_of_lanes_that_are_gone_are_deleted(pair: Pair) -> None:
+    ada, bob = pair
+    send_by_lane(bob, "OL-bob")
+    use_lanes(ada, bob)
+    ada.sync()
+    assert list(list_tracked_lanes(ada.ws.branch, "origin").values()) == [bob.tip]
+    bob.loop("OL-next")
+    bob.sync()  # removes its lane
+    ada.sync()
+    assert list_tracked_lanes(ada.ws.branch, "origin") == {}
+    bob.sync()
+    assert list_tracked_lanes(bob.ws.branch, "origin") == {}
+
+
+def test_lanes_of_remotes_that_are_gone_are_forgotten(pair: Pair) -> None:
+    ada, bob = pair
+    send_by_lane(bob, "OL-bob")
+    use_lanes(ada)
+    ada.sync()
+    ada.git("remote", "rename", "origin", "upstream")
+    ada.set_remotes(lanes=frozenset())
+    ada.try_sync(remote="upstream")
+    assert ada.store.refs(TRACKED_LANES) == {}
+
+
+def test_switching_lanes_off_sends_all_to_the_branch_and_removes_what_is_left(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-ada")
+    ada.sync()
+    send_by_lane(bob, "OL-bob")
+    sync_at_start(bob.ws, bob.clock())  # the setting is off now: pushes nothing, and must not forget what the lane has
+    assert lanes_on_remote(bob)
+    assert bob.sync().error is None
+    assert remote_tip(bob) == bob.tip
+    assert lanes_on_remote(bob) == {}
+    assert list_tracked_lanes(bob.ws.branch, "origin") == {}
+    use_lanes(bob)  # and on again
+    send_by_lane(bob, "OL-again")
+    ada.sync()
+    bob.sync()
+    sync_until_equal(ada, bob)
+    assert {"OL-ada", "OL-bob", "OL-again"} < ada.state.ids("open_loop")
+
+
+def test_a_lane_of_another_clone_stays_when_lanes_are_switched_off_here(pair: Pair) -> None:
+    ada, bob = pair
+    use_lanes(ada)
+    send_by_lane(bob, "OL-bob")
+    ada.sync(dry_run=True)
+    ada.set_remotes(lanes=frozenset())
+    ada.loop("OL-ada")
+    ada.sync()
+    assert list(lanes_on_remote(ada).values()) == [bob.tip]
+    assert list_tracked_lanes(ada.ws.branch, "origin") == {}
 
 
 def test_two_clones_with_the_same_lane_lose_nothing(pair: Pair) -> None:
