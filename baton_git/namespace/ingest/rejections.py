@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -44,10 +45,14 @@ def find_refusals(
         old: the current tip of the branch; None for a new branch.
         trusted: returns whether a commit is signed by an allowed key; None if commits need no signature.
     """
+    end = time.monotonic() + budget.seconds
     try:
-        return list(_iterate_refusals(store, namespace, old, new, trusted, budget))
+        with store.limit_reads(end, "checking the push"):
+            return list(_iterate_refusals(store, namespace, old, new, trusted, budget))
     except BatonError as error:
-        return [Refusal(new, "", "", f"{error}{f' ({error.hint})' if error.hint else ''}")]
+        why = f"checking it takes more than {budget.seconds:.3g} s"
+        known = budget.refuse(why, "seconds", 2 * budget.seconds) if time.monotonic() > end else error
+        return [Refusal(new, "", "", f"{known}{f' ({known.hint})' if known.hint else ''}")]
 
 
 def _iterate_refusals(

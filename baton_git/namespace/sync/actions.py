@@ -15,7 +15,7 @@ from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
 from baton_git.namespace.file_merge import entry_at
-from baton_git.namespace.ingest.trees import find_unsafe_files
+from baton_git.namespace.ingest.trees import MOST_BUNDLES, find_unsafe_files
 from baton_git.namespace.provenance.claims import is_vouched_for
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.policy import Terms
@@ -183,7 +183,7 @@ def _find_newest_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tup
     """Return why some remote commits are not accepted (empty if all are), and the newest accepted commit."""
     assert tips.theirs is not None
     store = branch.store
-    unsafe_file = _find_unsafe_file(store, tips)
+    unsafe_file = _find_unsafe_file(branch, tips)
     if unsafe_file:
         return unsafe_file, None
     if terms.policy == "review":
@@ -261,11 +261,14 @@ def _is_in_effect(branch: Branch, commit: Oid, tip: Oid) -> bool:
     return any(entry_at(roots[1], path) == entry_at(roots[2], path) for path in paths)
 
 
-def _find_unsafe_file(store: Store, tips: BranchTips) -> str:
+def _find_unsafe_file(branch: Branch, tips: BranchTips) -> str:
     """Return the path of a file that the remote branch must not change, and why; empty if there is none."""
     assert tips.theirs is not None
+    store = branch.store
+    is_partial = tips.local is None and bool(store.boundary.of(branch.ref))  # then `complete_history` reads the rest
     trees = [store.commit(commit).tree if commit is not None else None for commit in (tips.local, tips.theirs)]
     bases = store.merge_bases(tips.local, tips.theirs)[:1] if tips.local is not None else []
     base = next((store.folder(store.commit(commit).tree) for commit in bases), None)
-    fault = next(find_unsafe_files(store.folder(trees[0]), store.folder(trees[1]), base=base), None)
+    before, after = (store.folder(tree) for tree in trees)
+    fault = next(find_unsafe_files(before, after, base=base, bundles=MOST_BUNDLES if is_partial else None), None)
     return "" if fault is None else f"{fault[0]} {fault[1]}".strip()

@@ -22,6 +22,7 @@ from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch, is_root
 from baton_git.namespace.ingest.budget import Budget
 from baton_git.namespace.ingest.fetch import fetch_older
+from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.provenance.labels import load_marks
 from baton_git.namespace.sync.policy import Terms
 
@@ -141,7 +142,19 @@ def complete_history(
     except BatonError as error:
         hint = f" ({error.hint})" if error.hint else ""
         return f"the older history is still missing: {error}{hint}"
-    return describe_boundary(branch)
+    return describe_boundary(branch) or _find_unread_fault(branch)
+
+
+def _find_unread_fault(branch: Branch) -> str:
+    """Return a line about a fault in the files that the first start had no time to read; empty if there is none."""
+    store, tip = branch.store, branch.tip()
+    if tip is None:
+        return ""
+    try:
+        fault = next(find_unsafe_files(store.folder(None), store.folder(store.commit(tip).tree)), None)
+    except BatonError as error:
+        return f"the files of the first fetch cannot be checked: {error}"
+    return f"{fault[0]} {fault[1]}; that part is not read (baton validate lists all)" if fault is not None else ""
 
 
 def _adopt_ends(branch: Branch, incoming: str) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +17,16 @@ from hypothesis import strategies as st
 from machines import INCOMING, REF, Machine
 
 from baton_git import __version__
+from baton_git.core import stored_form
 from baton_git.core.errors import Rejected
-from baton_git.core.names import Oid
+from baton_git.core.names import Namespace, Oid
 from baton_git.git.objects.values import raw_entries
 from baton_git.git.remotes import open_remote
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.ingest.budget import BOOT, PUSHED, SYNC, Budget, Limits
 from baton_git.namespace.ingest.fetch import fetch_and_check
 from baton_git.namespace.ingest.rejected_tips import RejectedTips
+from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, format_refusal
 from baton_git.namespace.ingest.tree_names import find_tree_fault, parse_plain_tree
 
@@ -228,6 +234,70 @@ def test_a_server_counts_what_is_new_and_names_the_command(pair: Pair, mallory: 
             )
         assert (not refused) == is_accepted
     assert "git config baton.maxNewFiles" in format_refusal(refused[0])
+
+
+def push_bundles(mallory: Hostile, count: int, *, fault: int | None = None) -> str:
+    """Push bundles of one record each, of which one may have a text that is no record; return the commit."""
+    names: dict[str, list[tuple[bytes, bytes, bytes]]] = {}
+    for number in range(count):
+        id_ = f"OL-{number}"
+        rest = b"=== OL-elsewhere.toml\n" if number == fault else b""
+        text = b"=== %s.toml\n" % id_.encode() + b'at = "2026-03-01T00:00:00Z"\n' + rest
+        digits = stored_form.digits_of(id_)[:4]
+        month = f"=20{number % 89 + 10}-01"
+        names.setdefault(month, []).append((FILE, stored_form.name_bundle(digits).encode(), mallory.blob(text)))
+    months = [
+        (FOLDER, month.encode(), mallory.tree(*sorted(names[month], key=itemgetter(1)))) for month in sorted(names)
+    ]
+    loops = mallory.tree((FOLDER, b"open_loops", mallory.tree(*months)))
+    second = (FILE, b"format.toml", mallory.blob(b"version = 2\n"))
+    ours = [entry for entry in mallory.entries(mallory.tip()) if entry[1] != b"format.toml"]
+    entries = sorted([*ours, second, (FOLDER, b"archive", loops)], key=_sorted_as_in_git)
+    return mallory.move_branch(mallory.commit(mallory.tree(*entries), mallory.tip()))
+
+
+def test_every_bundle_is_checked_however_many_there_are(
+    pair: Pair, mallory: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bundle that is no bundle waits, also behind many others; so a server refuses it, and a review names it."""
+    bob, old = pair[1], Oid(mallory.tip())
+    monkeypatch.setattr("baton_git.namespace.sync.actions.MOST_BUNDLES", 20)
+    new = Oid(push_bundles(mallory, 60, fault=59))
+    with Store(Repository.open(mallory.bare)) as store:
+        [refusal] = find_refusals(store, Namespace("x"), old, new)
+    assert "is no bundle of archived records" in refusal.why
+    before = bob.tip
+    done = bob.sync()
+    assert (bob.tip, done.waiting) == (before, 1)
+    assert "is no bundle of archived records" in " ".join(action.why for action in done.actions)
+
+
+@pytest.mark.usefixtures("short_parts")
+def test_bundles_that_a_first_start_did_not_read_are_read_with_the_older_history(
+    pair: Pair, mallory: Hostile, make: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("baton_git.namespace.sync.actions.MOST_BUNDLES", 20)
+    for number in range(6):
+        pair[0].loop(f"OL-live{number}")
+    pair[0].sync()
+    push_bundles(mallory, 60, fault=59)
+    carol = make("carol")
+    carol.sync(completes=False, receive_only=True, retry=False)
+    assert "OL-live3" in carol.state.ids("open_loop")
+    assert carol.get("open_loop", "OL-elsewhere", archived=True) is None
+    [note] = carol.sync().notes
+    assert "is no bundle of archived records" in note
+
+
+def test_a_server_checks_many_large_bundles_within_its_time(
+    pair: Pair, mallory: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = Oid(mallory.tip()), Oid(push_bundles(mallory, 60))
+    monkeypatch.setattr(time, "monotonic", itertools.count().__next__)  # each look at the clock takes a second
+    with Store(Repository.open(mallory.bare)) as store:
+        [refusal] = find_refusals(store, Namespace("x"), old, new, budget=replace(PUSHED, seconds=30))
+    assert "checking it takes more than 30 s" in refusal.why
+    assert "git config baton.maxCheckSeconds" in refusal.why
 
 
 PLAIN = [b"a", b"a.toml", b"a-b", b"b", b"A", b"=3", b"x.git"]
