@@ -242,7 +242,7 @@ class TreeSource:
         """Return the listing of the live records of a kind, and how many of them a saved listing lacks."""
         found = self._listings.get(kind)
         if found is None:
-            saved = self.saved.load(kind) if self.saved is not None and self._folder(KINDS[kind].folder).oid else None
+            saved = self._load_listing(kind)
             found = None if saved is None else self._update_listing(kind, saved)
             if found is None:
                 listing = self.make_listing(kind)
@@ -250,7 +250,22 @@ class TreeSource:
                 found = listing._replace(outlines=known), len(listing.files) - len(known)
             self._listings[kind] = found
             self._strays[kind] = found[0].strays
+            self._remember_listing(kind, found[0])
         return found
+
+    def _remember_listing(self, kind: str, listing: Listing) -> None:
+        weight = 300 * len(listing.files)
+        if self.saved is None or self.memory is None or len(listing.files) < MANY:
+            return
+        if weight <= self.memory.room // 2:  # a larger one would drop everything else
+            self.memory.put(("listing", self.saved.name, kind), listing, weight)
+
+    def _load_listing(self, kind: str) -> Listing | None:
+        """Return the newest listing of a kind that this process knows, or else the saved one."""
+        if self.saved is None or self._folder(KINDS[kind].folder).oid is None:
+            return None
+        known = self.memory.get(("listing", self.saved.name, kind)) if self.memory is not None else None
+        return known if isinstance(known, Listing) else self.saved.load(kind)
 
     def make_listing(self, kind: str) -> Listing:
         """List the live records of a kind from the tree."""
@@ -317,9 +332,10 @@ class TreeSource:
             entry = self.load(Key(kind, id_))
             if isinstance(entry, Record):
                 outlines[id_] = make_outline(entry)
-        new = max(changed, len(outlines) - len(listing.outlines))
+        new, listing = max(changed, len(outlines) - len(listing.outlines)), listing._replace(outlines=outlines)
+        self._remember_listing(kind, listing)
         if new * UNSAVED > len(listing.files):
-            self.saved.save(kind, listing._replace(outlines=outlines))
+            self.saved.save(kind, listing)
         return outlines
 
     def _read(self, key: Key) -> Entry | None:

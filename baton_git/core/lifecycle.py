@@ -33,6 +33,8 @@ from baton_git.core.times import iso, parse_time
 
 PRIORITIES = ("normal", "elevated", "escalated")
 DECISION_STATUSES = ("active", "monitoring", "superseded")
+_MOST_CHOSEN_FROM = 500
+"""Number of the oldest records from which those to archive are chosen."""
 MOST_ARCHIVED = 2
 """Maximum number of old records of one kind that a session archives at once, so that it archives more than it adds."""
 Model = TypeVar("Model", bound=Record)
@@ -400,7 +402,8 @@ def choose_surplus(surplus: Sequence[Item], by: str) -> list[Item]:
     """
     if len(surplus) <= MOST_ARCHIVED:
         return list(surplus)
-    return sorted(surplus, key=lambda old: sha256(f"{by} {old.id}".encode()).digest())[:MOST_ARCHIVED]
+    oldest = surplus[:_MOST_CHOSEN_FROM]
+    return sorted(oldest, key=lambda old: sha256(f"{by} {old.id}".encode()).digest())[:MOST_ARCHIVED]
 
 
 # --- unconfirmed claims

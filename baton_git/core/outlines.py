@@ -194,7 +194,13 @@ def restore_listing(kind: str, data: Any) -> Listing | None:
 
 
 class SavedListings(Protocol):
-    """Listings kept from earlier runs. They may be lost at any time; then they are made again."""
+    """Listings kept from earlier runs. They may be lost at any time; then they are made again.
+
+    `name` is that of the namespace.
+    """
+
+    @property
+    def name(self) -> str: ...
 
     def load(self, kind: str) -> Listing | None:
         """Return the listing of a kind that was saved last, maybe of an earlier folder; None if there is none."""

@@ -27,6 +27,7 @@ class OutlineFiles:
     """The saved listings of one namespace."""
 
     def __init__(self, common_dir: Path, namespace: Namespace) -> None:
+        self.name = namespace.text
         self._folder = common_dir / "baton" / "outlines" / namespace.component
 
     def load(self, kind: str) -> Listing | None:

@@ -208,6 +208,18 @@ def test_a_listing_of_an_earlier_folder_is_brought_up_to_date(
         assert outlines == set(fresh.outlines(FollowUp))
 
 
+def test_a_process_loads_each_listing_once(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    for state in reopened(ws):
+        shown(state)
+    other = opened(ws)
+    assert other.branch.read().state.ids("follow_up")
+    monkeypatch.setattr(OutlineFiles, "load", None)  # any call of it would fail
+    for number in range(3):
+        other.edit("e", NOW, FollowUp, "FU-3", lambda state, item: state.put(item.replace(reason=f"r{number}")))  # noqa: B023  called at once
+        tip = other.branch.store.tip(other.branch.ref)
+        assert len(other.branch.revision_at(tip).state.ids("follow_up")) == 40
+
+
 def test_a_listing_is_made_again_if_its_folder_is_gone(ws: Workspace) -> None:
     for state in reopened(ws):
         shown(state)
