@@ -12,7 +12,8 @@ All other files are foreign: baton changes them only in a merge of two histories
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Protocol
@@ -365,14 +366,27 @@ class TreeSource:
         """
         known = self._loaded.copy() if len(self._loaded) <= MOST_CARRIED else {}
         new_or_gone = list[Key]()
+        following = TreeSource(root, self.memory, self.saved)
         for key, entry in edits.items():
             if entry is None or self.load(key) is None:
                 new_or_gone.append(key)
             known.pop(key, None)
             if entry is None or _round_trips(key, entry):
                 known[key] = entry
-        ids, outlines = self._follow_ids(new_or_gone, edits), self._follow_outlines(edits)
-        return TreeSource(root, self.memory, self.saved, outlines, known, ids, {**self._strays})
+                following.remember_decoded(key, entry)
+        return replace(
+            following, _outlines=self._follow_outlines(edits), _loaded=known, _ids=self._follow_ids(new_or_gone, edits),
+            _strays={**self._strays},
+        )  # fmt: skip
+
+    def remember_decoded(self, key: Key, entry: Entry | None) -> None:
+        """Remember what decoding the file at `key` returns, so that other commits with the file have this very object:
+        merges compare a record with itself much faster than with an equal one."""
+        folder, _, name = path_of(key).rpartition("/")
+        item = self._folder(folder).entries().get(name) if isinstance(entry, Part) else None
+        if self.memory is not None and item is not None and isinstance(entry, Part):
+            with suppress(ValueError):  # a text that JSON cannot represent
+                self.memory.put((key, item.oid), entry, 4 * len(entry.model_dump_json()))
 
     def _follow_outlines(self, edits: Mapping[Key, Entry | None]) -> dict[str, Mapping[str, Any]]:
         """Return the outlines found so far after edits; to load those of 10,000 records takes longer than a write."""
@@ -428,18 +442,33 @@ class TreeSource:
             keys = (Key(key.kind, id_, archived=True) for id_ in ids if id_ is not None)
             yield from (new for new in keys if key.id in self._list_former_ids(new))
             return
-        old_items = old_archive.entries()
+        for known in self._find_archived(key.kind, archive, old_archive):
+            yield from known.get(key.id, ())
+
+    def _find_archived(self, kind: str, archive: TreeFolder, before: TreeFolder) -> Sequence[_ArchivedKeys]:
+        """Return `_list_archived` of each subfolder of an archive that differs in an earlier one.
+
+        Cached for both archives, because most writes archive nothing, and for both subfolders, because of up to 256 few
+        are new if a write does.
+        """
+        whole_key = ("archived", kind, before.oid, archive.oid)
+        whole: Sequence[_ArchivedKeys] | None = self.memory.get(whole_key) if self.memory is not None else None
+        if whole is not None:
+            return whole
+        found, old_items = list[_ArchivedKeys](), before.entries()
         for name, item in archive.entries().items():
             old = old_items.get(name)
             if item.is_folder and (old is None or old.oid != item.oid):
-                # Cached by both folders: of up to 256 folders, few are new at each write.
-                cache_key = ("archived", key.kind, name, old and old.oid, item.oid)
+                cache_key = ("archived", kind, name, old and old.oid, item.oid)
                 known: _ArchivedKeys | None = self.memory.get(cache_key) if self.memory is not None else None
                 if known is None:
-                    known = self._list_archived(key.kind, name, archive.folder(name), old_archive.folder(name))
+                    known = self._list_archived(kind, name, archive.folder(name), before.folder(name))
                     if self.memory is not None:
                         self.memory.put(cache_key, known, 100 * len(known))
-                yield from known.get(key.id, ())
+                found.append(known)
+        if self.memory is not None:
+            self.memory.put(whole_key, found, 100 * sum(len(known) for known in found))
+        return found
 
     def _list_archived(self, kind: str, name: str, folder: TreeFolder, before: TreeFolder) -> _ArchivedKeys:
         """Return the archived records that a subfolder of the archive has and an earlier one lacks, by former id."""

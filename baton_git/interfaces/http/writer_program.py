@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 from collections import deque
@@ -19,6 +20,9 @@ LOCK_SECONDS = 0.1
 VALUES_BYTES, OBJECTS_BYTES = 8 << 20, 4 << 20
 """Limits on the cached values and objects of one process, half and a quarter of the usual ones: there are several
 processes, and each has a part of the namespaces."""
+NEW_OBJECTS = 10_000
+"""Number of new objects after which Python looks for cycles. A write makes several hundred objects and hardly any
+cycles; with the usual 700, to look for them takes a twentieth of the time of a write."""
 TOGETHER = 64
 """Maximum number of documents that a process writes together, which limits how long this takes."""
 
@@ -38,6 +42,8 @@ def main() -> None:
         site.store.locks.wait = LOCK_SECONDS
         site.store.memory.room = VALUES_BYTES
         site.store.objects.limit_cache(OBJECTS_BYTES)
+        gc.freeze()  # what is imported stays
+        gc.set_threshold(NEW_OBJECTS)
         server.sendall(encode_message(str(site.repository.common_dir)))
         while requests := inbox.take(TOGETHER):
             responses = write_together(site, [request for _, request in requests])

@@ -38,7 +38,7 @@ class BatonDocument(NamedTuple):
 
 
 def parse_document(data: Any, *, where: str = "") -> BatonDocument:
-    """Parse and validate a document.
+    """Parse and validate a document; rows that are records already are taken as they are.
 
     Raises:
         InvalidDocument: there are faults, each with its path: a wrong type, an unknown status, an id given twice, …
@@ -51,15 +51,25 @@ def parse_document(data: Any, *, where: str = "") -> BatonDocument:
             "session_id", "is missing; this looks like the answer to a read; the document is in its field `baton`"
         )
         raise InvalidDocument([fault], where=where, hint="baton read | jq .baton")
-    strict_json.check(data, where=where)
+    strict_json.check(_drop_records(data), where=where)
     baton = parse(Baton, data, where=where)
     faults = [*_find_session_faults(baton), *_find_id_faults(baton)]
     if faults:
         raise InvalidDocument(faults, where=where)
-    head = Head.model_validate({name: value for name, value in baton.as_data().items() if name not in DOCUMENT_LISTS})
+    head = Head.model_validate(baton.model_dump(exclude_unset=True, mode="json", exclude=_LISTS))
     sections = {name: list(getattr(baton, name)) for name in DOCUMENT_LISTS if name in baton.model_fields_set}
     records = tuple(record for section in sections.values() for record in section)
     return BatonDocument(head, records, _make_shape(sections))
+
+
+_LISTS = set(DOCUMENT_LISTS)
+
+
+def _drop_records(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    lists = {name: rows for name in DOCUMENT_LISTS if isinstance(rows := data.get(name), list)}
+    if not any(isinstance(row, Record) for rows in lists.values() for row in rows):
+        return data
+    return {**data, **{name: [row for row in rows if not isinstance(row, Record)] for name, rows in lists.items()}}
 
 
 def _find_session_faults(baton: Baton) -> Iterator[Fault]:
@@ -188,7 +198,8 @@ def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
     """
     state = base
     for record in document.records:
-        state = state.put(_keep_anchors(base, record))
+        if base.entry(key_of(record)) is not record:
+            state = state.put(_keep_anchors(base, record))
     names = {(record.kind, record.id) for record in document.records}
     for model in DOCUMENT_LISTS.values():
         for id_ in sorted(base.ids(model.kind)):

@@ -9,7 +9,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from baton_git.core.errors import LimitExceeded
+from baton_git.core.errors import BatonError, LimitExceeded
 from baton_git.core.lifecycle import HeldClaim
 from baton_git.core.merge import Decision, apply, decide
 from baton_git.core.names import Oid
@@ -31,6 +31,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
 from baton_git.systems.session_baton.documents import format_update_time
 from baton_git.systems.session_baton.foreign_checks import from_foreign_checks
+from baton_git.systems.session_baton.known_rows import KnownRows
 from baton_git.systems.session_baton.missing_fields import FilledField, fill_document
 
 IMPORT = "import"
@@ -145,8 +146,7 @@ def plan_write(
     Raises:
         InvalidDocument, LimitExceeded: under the same conditions as `write_document`.
     """
-    data, filled = fill_document(from_foreign_checks(data), now, cache(lambda: ws.branch.read().state))
-    document = parse_document(data, where=where)
+    document, filled, rows = _parse(ws, now, data, where)
     if len(document.records) > MAX_RECORDS:
         raise LimitExceeded("records in the document", len(document.records), MAX_RECORDS)
     actor = replace(ws.actor, session=document.session)
@@ -158,13 +158,34 @@ def plan_write(
         start = (
             WriteStart(tip, tip.state) if expected_revision is not None else _find_start(ws, tip, document, op, source)
         )
-        proposal, held, decisions = _propose(ws, now, tip, start, document, op)
+        known = _reuse_records(tip.state, document)
+        if not filled:
+            rows.remember(known.records)
+        proposal, held, decisions = _propose(ws, now, tip, start, known, op)
         if op == IMPORT:
             proposal = proposal._replace(trailers=((SOURCE, source),))
         outcomes.append(DocumentResult(WriteResult(tip, tip), tuple(held), tuple(decisions)))
         return proposal._replace(keeps_paths=True)  # a client gets back what it wrote
 
     return PlannedWrite(ws.branch, UpdateRequest(change, ws.stamp(op, now), expected_revision), outcomes, filled)
+
+
+def _parse(
+    ws: Workspace, now: datetime, data: Any, where: str
+) -> tuple[BatonDocument, tuple[FilledField, ...], KnownRows]:
+    """Parse a document; return also the fields that were filled in, and its rows."""
+    rows = KnownRows(ws.branch.store.memory, data)
+
+    def parse(data: Any) -> tuple[BatonDocument, tuple[FilledField, ...], KnownRows]:
+        data, filled = fill_document(from_foreign_checks(data), now, cache(lambda: ws.branch.read().state))
+        return parse_document(data, where=where), filled, rows
+
+    try:
+        return parse(rows.data)
+    except BatonError:
+        if not rows.has_any:
+            raise
+        return parse(data)  # an error tells the place in the document that was sent
 
 
 class WriteStart(NamedTuple):
@@ -183,7 +204,6 @@ def _propose(
     the commit gets a second parent with the document as its writer meant it.
     """
     at = iso(now)
-    document = _reuse_records(tip.state, document)
     document, new_context = _split_context(start.state, tip.state, document)
     seen = _add_seen_records(start.state, tip, document)
     known, held = hold_back_claims(seen, document, ws.judgement(tip))
@@ -276,10 +296,12 @@ def _propose_held(state: State, held: Sequence[HeldClaim]) -> State:
 def _add_seen_records(state: State, tip: Revision, document: BatonDocument) -> State:
     """Return the base with those newer records that the writer must have seen: the document continues them, or it also
     has them as graduated."""
+    if state is tip.state:
+        return state
     for record in document.records:
         key = Key(record.kind, record.id)
         newer = tip.state.entry(key)
-        if not isinstance(newer, Record):
+        if not isinstance(newer, Record) or state.entry(key) is newer:
             continue
         is_known = _is_absent(state, key) and _continues(newer, record)
         if is_known or (_is_graduated(newer) and _is_graduated(record)):

@@ -20,6 +20,7 @@ from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.work_items import FollowUp
 from baton_git.core.sessions import list_contexts
 from baton_git.git.store import Repository, Store
 from baton_git.systems.session_baton.document_writing import write_document
@@ -51,6 +52,38 @@ def test_read_returns_what_write_accepted(ws):
     )  # fmt: skip
     write_document(ws, NOW, data)
     assert alike(current(ws), data)
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True, "1", [1], {"a": 1}, None])
+def test_a_row_that_differs_only_in_a_type_from_that_of_an_earlier_document_is_another_row(ws, value):
+    write_document(ws, NOW, document(follow_ups=[{**ITEM, "rank": 1}]))
+    data = document(follow_ups=[{**ITEM, "rank": value}])
+    write_document(ws, later(minutes=1), data)
+    assert alike(current(ws), data)
+
+
+def test_a_fault_beside_rows_of_an_earlier_document_has_its_place_in_the_document_that_was_sent(ws):
+    known = [{**ITEM, "id": f"FU-{number}"} for number in range(3)]
+    write_document(ws, NOW, document(follow_ups=known))
+    with pytest.raises(InvalidDocument) as caught:
+        write_document(ws, later(minutes=1), document(follow_ups=[*known, {**ITEM, "id": "x", "rank": float("nan")}]))
+    assert [fault.path for fault in caught.value.faults] == ["follow_ups[3].rank"]
+
+
+def test_a_row_in_which_fields_are_filled_in_is_filled_in_each_time(ws):
+    row = {name: value for name, value in ITEM.items() if name != "first_seen"}
+    for number in range(2):
+        done = write_document(ws, later(minutes=number), document(follow_ups=[row], context=f"at {number}"))
+        assert [field.path for field in done.filled] == ["follow_ups[0].first_seen"]
+
+
+def test_rows_of_an_earlier_document_are_the_records_of_the_state(ws):
+    write_document(ws, NOW, document(follow_ups=[ITEM, {**ITEM, "id": "FU-2"}]))
+    stored_once = {record.id: record for record in ws.branch.read().state.records(FollowUp)}
+    write_document(ws, later(minutes=1), document(follow_ups=[ITEM, {**ITEM, "id": "FU-2", "reason": "changed"}]))
+    again = {record.id: record for record in ws.branch.read().state.records(FollowUp)}
+    assert again[ITEM["id"]] is stored_once[ITEM["id"]]
+    assert (again["FU-2"].reason, stored_once["FU-2"].reason) == ("changed", ITEM.get("reason"))
 
 
 @settings(max_examples=25, deadline=None)
