@@ -221,6 +221,10 @@ class Workspace:
         if self.branch.places is not None and work_tree is not None:
             self.branch.places.remember(work_tree)
 
+    def list_known_work_trees(self) -> list[str]:
+        """Return the paths of the work trees that exist, or that were recorded before they were removed."""
+        return list(self.names.labels)
+
     def show_work_tree(self, stored: str) -> str:
         """Return the path on this machine of a stored work tree, or what is stored if it is elsewhere."""
         return self.names.find_work_tree(stored) or stored

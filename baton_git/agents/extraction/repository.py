@@ -34,19 +34,24 @@ _LOG_LENGTH = 1000
 
 
 def add_git_facts(
-    extraction: Extraction, now: datetime, environment: Mapping[str, str], folder: Path | None
-) -> Extraction:
+    extraction: Extraction, now: datetime, environment: Mapping[str, str], folder: Path | None,
+    common_dir: Path | None = None,
+) -> Extraction:  # fmt: skip
     """Return the extraction completed from the session's repository.
 
     Args:
         folder: the session's working directory; None: the one in the transcript.
+        common_dir: the git directory of its repository, which still has its commits if the folder was removed.
     """
     options, facts = extraction.options, {**extraction.facts, "unknown": dict(extraction.facts.get("unknown", {}))}
     wanted = [name for name in ("git_status", "git_commits") if getattr(options.extract, name)]
     for name in wanted:
         try:
             repository = SessionRepository(_choose_folder(extraction, folder), environment)
-            if name == "git_status":
+            if name == "git_commits" and common_dir is not None and not repository.folder.is_dir():
+                if facts.get(name):  # which others were made there, only the reflog of its HEAD showed
+                    facts[name] = _check_commits(SessionRepository(common_dir, environment), extraction, now)
+            elif name == "git_status":
                 facts[name] = _read_status(repository)
             else:
                 _add_commits(facts, repository, extraction, now)

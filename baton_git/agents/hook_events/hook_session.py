@@ -23,6 +23,8 @@ class HookSession(NamedTuple):
 
     Attributes:
         git_dir: the git directory of the work tree in which it started.
+        work_tree: the top of the work tree in which its hooks last ran; it may have been removed since.
+        namespace: the namespace in which its facts are saved; empty if an older version stored the session.
         pid: the agent's process id, which does not change when the context is cleared.
         last_seen: the time (ISO 8601) at which a hook last had something to do.
         event: the fingerprint of that hook's event, as `planner.identify_event` returns it.
@@ -73,6 +75,8 @@ class HookSession(NamedTuple):
     doubt: str = ""
     is_weighed: bool = False
     unreadable: str = ""
+    work_tree: str = ""
+    namespace: str = ""
 
 
 _STORED_NAMES = {

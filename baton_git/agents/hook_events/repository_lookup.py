@@ -35,6 +35,26 @@ def find_repository(folder: str) -> RepositoryPaths | None:
         here = above
 
 
+def is_in_repository(folder: str, common_dir: str) -> bool:
+    """Whether a folder exists and is in a work tree of the repository with this common directory."""
+    paths = find_repository(folder) if os.path.isdir(folder) else None
+    return paths is not None and os.path.realpath(paths.common_dir) == os.path.realpath(common_dir)
+
+
+def find_remaining_folder(folder: str, common_dir: str) -> str:
+    """Return the folder in which a session's hook can run, if its work tree may have been removed.
+
+    It is the nearest existing folder around `folder` if that is still in the repository; otherwise the top of the main
+    work tree, or the git directory if that is not inside its work tree.
+    """
+    here = os.path.abspath(folder)
+    while not os.path.isdir(here):
+        here = os.path.dirname(here)
+    if is_in_repository(here, common_dir):
+        return here
+    return os.path.dirname(common_dir) if os.path.basename(common_dir) == ".git" else common_dir
+
+
 def _find_at(folder: str) -> RepositoryPaths | None:
     dot_git = os.path.join(folder, ".git")
     if os.path.isdir(dot_git):

@@ -70,11 +70,14 @@ class Weighed(NamedTuple):
         named: what a search for patterns finds in it.
         changed: when it was last changed, in seconds since 1970.
         read_use: reads what the session did in its folder; called only if that decides.
+        is_removed: whether hooks ran in its work tree and that was removed since. Its branch and its uncommitted files
+            often went with it, so that they are not here proves nothing.
     """
 
     named: Evidence
     changed: float
     read_use: Callable[[], GitUse]
+    is_removed: bool = False
 
 
 class RepositoryEvidence:
@@ -175,13 +178,13 @@ def find_doubt(evidence: Weighed, repository: RepositoryEvidence) -> Doubt | Non
         return None
     return _weigh(
         named, evidence.read_use(), repository, strange_branch=strange_branch, is_older=is_older,
-        strange_namespace=strange_namespace,
+        strange_namespace=strange_namespace, is_removed=evidence.is_removed,
     )  # fmt: skip
 
 
 def _weigh(
     named: Evidence, use: GitUse, repository: RepositoryEvidence, *, strange_branch: bool, is_older: bool,
-    strange_namespace: bool,
+    strange_namespace: bool, is_removed: bool,
 ) -> Doubt | None:  # fmt: skip
     remotes = sorted({normalise_address(address) for address in (*named.remotes, *use.remotes)})
     heads = [commit for commit in named.commits if not commit.subject and len(commit.hash) >= 40]
@@ -197,8 +200,8 @@ def _weigh(
     is_related = any(share_name(first, second) for first in remotes for second in repository.addresses)
     other_remote = bool(remotes) and not is_related
     weak = {
-        f"was on the branch {_quote(branches)}, which is not in this repository": strange_branch,
-        "used no file that is or was in this repository": has_files is False,
+        f"was on the branch {_quote(branches)}, which is not in this repository": strange_branch and not is_removed,
+        "used no file that is or was in this repository": has_files is False and not is_removed,
         "ended before this repository was put into its folder": is_older,
         f"received the state of the namespace {_quote(named.namespaces)}": strange_namespace,
     }

@@ -32,9 +32,13 @@ def handle(payload: Payload) -> HookReply:
     """Handle one event. Invalid settings do not stop the hook; they are reported as problems."""
     hide_tokens()
     app = Call(Settings(CommonOptions(), is_lenient=True))
+    memory = HookSessionStore(str(app.settings.repository.common_dir))
+    known = None if os.path.isdir(payload.cwd) else memory.get(payload.agent, payload.session)  # noqa: PTH112
+    if known is not None and known.namespace:  # the settings of the removed work tree are gone with it
+        app = Call(Settings(CommonOptions(namespace=known.namespace), is_lenient=True))
     settings = app.settings
     inputs = HookInputs(
-        HookSessionStore(str(settings.repository.common_dir)),
+        memory,
         read_handoff_options(app),
         lambda: _find_workflow_folders(app),
         Path.home(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -27,15 +28,19 @@ GRACE = 1.0
 def catch_up(
     ws: Workspace, now: datetime, settings: HookInputs, current: HookSession, problems: list[str]
 ) -> None:  # fmt: skip
-    """Save unsaved facts of other sessions of this work tree, and end all sessions whose process is gone."""
+    """Save unsaved facts of other sessions, and end all sessions whose process is gone.
+
+    The sessions are those of this work tree, and of work trees that were removed.
+    """
     memory = settings.memory
     attempt(lambda: store_addresses(ws.branch.store.repository), "catch-up", problems)
     own = (current.cli, current.session)
     others = [other for other in memory.all() if not other.ended and (other.cli, other.session) != own]
     gone = [other for other in others if not is_running(other) or _end_unwatched(ws, now, other)]
     unsaved = (
-        other for other in others if other.git_dir == current.git_dir and (other in gone or _is_unsaved(memory, other))
-    )
+        other for other in sorted(others, key=lambda other: other.git_dir != current.git_dir)
+        if _is_caught_up_here(ws, other, current) and (other in gone or _is_unsaved(memory, other))
+    )  # fmt: skip
     for other in islice(unsaved, MAX_CAUGHT_UP):
         with lock_session(memory, other.cli, other.session, 0) as is_alone:
             session = memory.get(other.cli, other.session) if is_alone is not False else None
@@ -44,6 +49,14 @@ def catch_up(
     attempt(
         lambda: end_gone_sessions(ws, now, {other.session: other.last_seen for other in gone}), "catch-up", problems
     )
+
+
+def _is_caught_up_here(ws: Workspace, other: HookSession, current: HookSession) -> bool:
+    """Return whether a start in this work tree saves the facts of another session: one of this work tree, or of one
+    that was removed, in which no session can start any more."""
+    if other.namespace not in ("", str(ws.branch.namespace)):
+        return False
+    return other.git_dir == current.git_dir or not os.path.isdir(other.work_tree or other.git_dir)  # noqa: PTH112
 
 
 def _is_unsaved(memory: HookSessionStore, session: HookSession) -> bool:

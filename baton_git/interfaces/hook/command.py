@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton_git.agents.hook_events.fast_exit import is_idle
+from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload, parse
 from baton_git.agents.hook_events.replies import make_empty_reply, reply
-from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, find_repository
+from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, find_remaining_folder, find_repository
 from baton_git.agents.hook_events.session_folder import find_start_folder
 from baton_git.agents.registry import AGENTS
 from baton_git.interfaces.hook.delayed_save import save_later
@@ -64,9 +65,10 @@ def _handle_input(agent: str) -> int:
     if payload is None:
         return _print(make_empty_reply(agent))
     start_folder = find_start_folder(payload, os.environ)
-    folder = start_folder if os.path.isdir(start_folder) else _find_current_folder()
+    folder = start_folder if os.path.isdir(start_folder) else _find_other_folder(payload, start_folder)
     repository = find_repository(os.environ.get("GIT_DIR") or folder)
-    payload = payload._replace(cwd=folder)
+    is_known = repository is not None and HookSessionStore(repository.common_dir).get(payload.agent, payload.session)
+    payload = payload._replace(cwd=start_folder if start_folder and is_known else folder)
     if is_idle(payload, repository, os.environ) or _has_no_state(repository):
         return _print(make_empty_reply(payload.agent))
     if repository is not None and save_later(payload, repository.common_dir, os.environ):
@@ -108,6 +110,15 @@ def _read_input() -> str:
     if sys.stdin is None or sys.stdin.isatty():
         return ""
     return sys.stdin.buffer.read(MAX_INPUT).decode("utf-8", "replace")
+
+
+def _find_other_folder(payload: Payload, removed: str) -> str:
+    """Return the folder for a session whose own was removed: one in the repository that knows the session, if it is
+    around the removed folder, or else the current folder."""
+    repository = find_repository(removed) if removed else None
+    if repository is not None and HookSessionStore(repository.common_dir).get(payload.agent, payload.session):
+        return find_remaining_folder(removed, repository.common_dir)
+    return _find_current_folder()
 
 
 def _find_current_folder() -> str:

@@ -5,6 +5,7 @@ Facts are saved with or without workflows. The workflows determine the context f
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -33,6 +34,7 @@ from baton_git.agents.hook_events.planner import (
     plan_event,
 )
 from baton_git.agents.hook_events.replies import MAX_BYTES, fits
+from baton_git.agents.hook_events.repository_lookup import is_in_repository
 from baton_git.core.brief import MIN_BUDGET, Section, compose, short_session
 from baton_git.core.output import one_line
 from baton_git.core.times import iso_ms, parse_time_or_none
@@ -76,6 +78,8 @@ class EventRunner:
         self.session = known._replace(
             transcript=event.transcript or known.transcript,
             cwd=event.cwd or known.cwd,
+            work_tree=find_work_tree(ws, event, known),
+            namespace=str(ws.branch.namespace),
             last_seen=iso_ms(now),
             event=identify_event(event),
             recalls=settings.recalls,
@@ -168,6 +172,7 @@ class EventRunner:
 
     def begin_session(self) -> None:
         parent = self.session.parent or None
+        self.ws.remember_work_tree(self.ws.folder)  # its facts may be saved when it has been removed
         self._boot = start_session(self.ws, self.now, self.settings, parent, self.attempt)
         if not self._boot.is_readable:
             self.ws.branch.read()  # raises the error again: the agent gets one line instead of a brief without records
@@ -269,6 +274,16 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
         lambda: save_last_checkpoint(run.ws, run.now, run.settings, run.event)
     ),
 }
+
+
+def find_work_tree(ws: Workspace, event: Payload, known: HookSession) -> str:
+    """Return the top of the work tree of a session, also if it was removed since; empty outside of work trees."""
+    common_dir = str(ws.branch.store.repository.common_dir)
+    if event.cwd and not os.path.isdir(event.cwd):  # noqa: PTH112  Path.is_dir raises for a name that is too long
+        return known.work_tree or event.cwd
+    if known.work_tree and not is_in_repository(event.cwd, common_dir):  # another project took the place
+        return known.work_tree
+    return str(ws.folder) if ws.folder is not None else ""
 
 
 def idle_seconds(known: HookSession, now: datetime) -> float:

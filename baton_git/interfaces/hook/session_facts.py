@@ -161,12 +161,17 @@ class SessionFacts:
         if extraction.misread:
             self._problems.append(f"{one_line(str(path), 300)}: {extraction.misread}")
         if any(extraction.facts.get(name) for name in LASTING_FACTS):
-            store_handoff(self._ws, self._now, extraction, trigger=trigger, worktree=self._ws.folder, force=force)
+            store_handoff(self._ws, self._now, extraction, trigger=trigger, worktree=self._work_tree, force=force)
         if extraction.turns:
-            folder = str(self._ws.folder) if self._ws.folder is not None else None
+            folder = str(self._work_tree) if self._work_tree is not None else None
             attempt(lambda: store_turns(self._ws, extraction, folder), "turns", self._problems)
         session = self._session._replace(size=size, transcript=str(path))
         return extraction, session._replace(saved_turn=self._turn.id) if self._turn is not None else session
+
+    @property
+    def _work_tree(self) -> Path | None:
+        """The work tree of the session, which may be another one than that of the hook, and may have been removed."""
+        return Path(self._session.work_tree) if self._session.work_tree else self._ws.folder
 
     def _weigh(self, path: Path) -> HookSession:
         """Return the session with the decision whether its transcript contradicts this repository.

@@ -13,7 +13,7 @@ import time
 
 from baton_git.agents.hook_events.ended_turns import EndedTurn, find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_events.repository_lookup import find_repository
+from baton_git.agents.hook_events.repository_lookup import find_remaining_folder, find_repository
 from baton_git.interfaces.background.detached import leave_caller
 from baton_git.interfaces.hook.command import handle_in_time
 from baton_git.interfaces.hook.delayed_save import start_saver
@@ -32,7 +32,8 @@ def main(lock: int, common_dir: str, agent: str, session: str) -> None:
     time.sleep(DELAY)
     turn = _find_turn(memory, agent, session)
     if turn is not None:
-        handle_in_time(turn.payload(agent, session), turn.cwd, find_repository(turn.cwd))
+        folder = find_remaining_folder(turn.cwd, common_dir)  # the work tree is often removed right after the answer
+        handle_in_time(turn.payload(agent, session), folder, find_repository(folder))
     os.close(lock)
     newer = _find_turn(memory, agent, session)
     if newer is not None and newer != turn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from baton_git.agents.mining.belonging import is_folder
 from baton_git.agents.mining.evidence import Evidence, find_evidence
 from baton_git.agents.mining.git_use import read_git_use
 from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence, Weighed, find_doubt
@@ -23,18 +24,20 @@ def open_repository_evidence(ws: Workspace, clone: Repository | None = None) -> 
 
 
 def weigh_transcript(
-    repository: RepositoryEvidence, agent: str, path: Path, folder: str | None, named: Evidence, changed: float
-) -> Doubt | None:
+    repository: RepositoryEvidence, agent: str, path: Path, folder: str | None, named: Evidence, changed: float,
+    *, is_removed: bool = False,
+) -> Doubt | None:  # fmt: skip
     """Return why the session of a transcript probably worked in another project, or None.
 
     Args:
         folder: the folder of the session, for a transcript that does not name it.
         named: what a search for patterns finds in the transcript.
         changed: when the transcript was last changed, in seconds since 1970.
+        is_removed: whether hooks ran in the folder, and it was removed since.
 
     Raises as the reader of the transcript does.
     """
-    return find_doubt(Weighed(named, changed, lambda: read_git_use(agent, path, folder)), repository)
+    return find_doubt(Weighed(named, changed, lambda: read_git_use(agent, path, folder), is_removed), repository)
 
 
 def is_stored(ws: Workspace, agent: str, session: str) -> bool:
@@ -53,6 +56,7 @@ def find_session_doubt(ws: Workspace, agent: str, session: str, path: Path, fold
         return None
     try:
         repository = open_repository_evidence(ws)
-        return weigh_transcript(repository, agent, path, folder, find_evidence(path), path.stat().st_mtime)
+        changed, is_removed = path.stat().st_mtime, folder is not None and not is_folder(folder)
+        return weigh_transcript(repository, agent, path, folder, find_evidence(path), changed, is_removed=is_removed)
     except (BatonError, OSError):
         return None

@@ -62,7 +62,7 @@ def gather_facts(
     """
     extraction = extract(path, agent, memory=memory, options=options, folder=folder, has_ended=has_ended)
     extraction = add_received_answers(ws, replace(extraction, session=session or extraction.session))
-    extraction = add_git_facts(extraction, now, ws.environment, folder)
+    extraction = add_git_facts(extraction, now, ws.environment, folder, ws.branch.store.repository.common_dir)
     name = session or extraction.session
     state = ws.branch.read().state
     extraction = _drop_commits_of_others(extraction, state, name)

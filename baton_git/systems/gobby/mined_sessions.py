@@ -88,7 +88,7 @@ def read_session(
         NotFound, InvalidArgument, StoreError, LimitExceeded: the file cannot be read, or the turns cannot be stored.
     """
     extraction = gather_facts(
-        ws, now, candidate.path, candidate.agent, options=_OPTIONS, folder=_find_folder(ws, candidate),
+        ws, now, candidate.path, candidate.agent, options=_OPTIONS, folder=_find_folder(ws, candidate, work_tree),
         session=candidate.session, has_ended=True,
     )  # fmt: skip
     # A file can contain two sessions, because accepting a plan may begin a new one.
@@ -108,11 +108,14 @@ def has_turns(ws: Workspace, candidate: Candidate) -> bool:
         return False
 
 
-def _find_folder(ws: Workspace, candidate: Candidate) -> Path | None:
-    """Return the folder in which git looks up the session's commits: the session's own folder, otherwise this
-    repository."""
-    folder = Path(candidate.cwd) if candidate.cwd else None
-    return folder if folder is not None and is_folder(str(folder)) else ws.folder or folder
+def _find_folder(ws: Workspace, candidate: Candidate, work_tree: str | None) -> Path | None:
+    """Return the folder in which git looks up the session's commits: the session's own folder, or its work tree.
+
+    Another work tree does not replace a removed one: its HEAD shows commits that this session did not make.
+    """
+    places = [place for place in (candidate.cwd, work_tree) if place]
+    existing = next((place for place in places if is_folder(place)), None)
+    return Path(existing or places[0]) if places else ws.folder
 
 
 def _build_session(

@@ -329,6 +329,8 @@ class _MiningRun:
         folders = self._open_project_folders()
         cwds = self._cwds = {item.path: item.cwd or folders.resolve_digest(item.cwd_digest) for item in candidates}
         judged = {path: folders.judge(cwd) for path, cwd in cwds.items()}
+        for item in candidates if self._verb_input.project is None else ():
+            judged[item.path] = self._follow_hooks(item, judged[item.path])
         unclear = [item for item in candidates if self._looks_inside and judged[item.path].verdict == "unclear"]
         self._proven = self._find_proven(folders, unclear)
         for item in unclear:
@@ -339,11 +341,19 @@ class _MiningRun:
                 judged[item.path] = folders.judge(cwd)
         return {path: self._follow_move(belonging) for path, belonging in judged.items()}
 
+    def _follow_hooks(self, item: Candidate, belonging: Belonging) -> Belonging:
+        """Return `belonging`; a session whose hooks ran here belongs here, whatever became of its work tree."""
+        hooked = self._memory.get(item.agent, item.session) if belonging.verdict != "ours" else None
+        if hooked is None or hooked.doubt or not hooked.work_tree or is_folder(hooked.git_dir):
+            return belonging
+        is_here = hooked.namespace == str(self._ws.branch.namespace)
+        return Belonging("ours", hooked.work_tree) if is_here else belonging
+
     def _open_project_folders(self) -> ProjectFolders:
         ws, project = self._ws, self._verb_input.project and os.path.normpath(self._verb_input.project)
         repository = ws.branch.store.repository
         if project is None:
-            return ProjectFolders(repository, ws.folder, ws.environment)
+            return ProjectFolders(repository, ws.folder, ws.environment, ws.list_known_work_trees())
         other = Repository.discover(Path(project)) if is_folder(project) else None
         if other is not None:
             return ProjectFolders(other, other.work_tree, ws.environment)
