@@ -37,6 +37,7 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?=\.|$)")
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}\Z")
 _MINTED = re.compile(r"(?:OL|FU|PAT|DEC|C)(?=-)")
+_LANE = re.compile(r"[0-9a-f]{16}\Z")
 _ESCAPE = re.compile(rb"%([0-9a-f]{2})")
 _LOWER_TWIN = re.compile(r"(?:ol|fu|pat|dec|c)(?=-)")
 
@@ -263,3 +264,8 @@ def mint_id(prefix: str, random: bytes) -> str:
 def is_minted_session(name: str) -> bool:
     """Whether the name of a session was generated: a date and a random id."""
     return re.fullmatch(rf"\d{{4}}-\d\d-\d\d-[{_BASE32}]{{6}}", name) is not None
+
+
+def is_lane_name(name: str) -> bool:
+    """Return whether the last part of a ref below `LANES` is the name of a lane."""
+    return _LANE.match(name) is not None

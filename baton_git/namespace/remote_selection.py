@@ -198,9 +198,10 @@ def find_unsent_commits(ws: Workspace) -> list[UnsentCommits]:
     automatic = select_automatic_remote(ws) if ws.remote_settings.sends else None
     errors = SharingState(ws.branch.store.repository.common_dir).read().errors
     known = [remote for remote in _list_known_remotes(ws) if automatic is None or remote != encode_remote(automatic)]
-    found = []
+    found, lanes = [], ws.remote_settings.lanes
+    with_lanes = {*lanes, *map(encode_remote, lanes)}
     for remote in dict.fromkeys([*known, *([automatic] if automatic else [])]):
-        commits, oldest = find_unsent(ws.branch, remote)
+        commits, oldest = find_unsent(ws.branch, remote, lanes=remote in with_lanes)
         if commits:
             since = from_seconds(oldest) if oldest is not None else None
             error = errors.get(_key_of(ws, remote), "")

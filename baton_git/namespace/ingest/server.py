@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, Rejected
-from baton_git.core.names import LANES, Namespace, Oid, parse_oid
+from baton_git.core.names import LANES, Namespace, Oid, is_lane_name, parse_oid
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import PUSHED, Budget
 from baton_git.namespace.ingest.checking import Before, find_rejections
@@ -127,7 +127,7 @@ def _check_lane(
         namespace = Namespace.from_component(component)
     except InvalidName:
         namespace = None
-    if namespace is None or not lane or "/" in lane:
+    if namespace is None or (new is not None and not is_lane_name(lane)):
         yield Refusal(new or NOTHING, "", "", f"{ref} is not the name of a lane of a namespace")
         return
     branch = store.tip(prefix + component)

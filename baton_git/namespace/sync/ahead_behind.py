@@ -35,9 +35,15 @@ class Unsent(NamedTuple):
     oldest: int | None = None
 
 
-def find_unsent(branch: Branch, remote: str) -> Unsent:
-    """Return what the remote lacked when baton or git last saw its branch."""
-    tip, seen = branch.tip(), [find_seen(branch, remote), *list_tracked_lanes(branch, remote).values()]
+def find_unsent(branch: Branch, remote: str, *, lanes: bool = True) -> Unsent:
+    """Return what the remote lacked when baton or git last saw its branch.
+
+    Args:
+        lanes: whether commits that are only in a lane there count as sent; not so once the setting is off, because
+            then nobody may merge them.
+    """
+    in_lanes = list_tracked_lanes(branch, remote).values() if lanes else ()
+    tip, seen = branch.tip(), [find_seen(branch, remote), *in_lanes]
     if tip is None or tip in seen:
         return Unsent()
     known = (commit for commit in seen if commit is not None and branch.store.has(commit))

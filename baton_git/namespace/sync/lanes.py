@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from baton_git.core.errors import BatonError
-from baton_git.core.names import LANES, Oid
+from baton_git.core.names import LANES, Oid, is_lane_name
 from baton_git.core.output import one_line
 from baton_git.git.remotes import Push
 from baton_git.git.store import ObjectDraft, Store
@@ -38,7 +38,7 @@ from baton_git.namespace.sync.tracking_refs import (
 MAX_MERGED = 64
 """Maximum number of lanes that one sync merges; the next one merges the others."""
 _MAX_REMOVED = 20
-_ABANDONED = 86_400.0
+ABANDONED = 86_400.0
 """Age in seconds of the last commit of a lane at which any machine removes it, once the branch has its commits."""
 _NEW = 60.0
 """Age in seconds below which a sync that sends nothing leaves a lane to the machines that send. Merges made only for
@@ -106,10 +106,12 @@ def read_lanes(branch: Branch, fetched: FetchResult, plain: Oid | None, name: st
     if plain is None:
         return Lanes(name, purged=purged, present=present)
     tips = {ref: tip for ref, tip in fetched.tips.items() if ref.startswith(prefix)}
-    merged = {ref: tip for ref, tip in tips.items() if store.is_ancestor(tip, plain)}
+    named = {ref: tip for ref, tip in tips.items() if is_lane_name(ref.removeprefix(prefix))}
+    merged = {ref: tip for ref, tip in named.items() if store.is_ancestor(tip, plain)}
     faulty = {ref: str(error) for ref, error in fetched.rejected.items() if ref.startswith(prefix)}
     faulty |= {ref: f"{_PURGED} (baton sync --settle ours removes it)" for ref in fetched.purged if ref in purged}
     faulty |= {ref: f"{_PURGED}, and others" for ref in fetched.purged if ref.startswith(prefix) and ref not in purged}
+    faulty |= {ref: "it is not the name of a lane" for ref in tips if ref not in named}
     for ref, tip in tips.items():
         try:
             branch.revision_at(tip)
@@ -188,7 +190,7 @@ def plan_removals(store: Store, lanes: Lanes, pushed: Push | None, now: float, s
     merged = {
         ref: tip
         for ref, tip in lanes.merged.items()
-        if ref != used and (ref == lanes.name or now - store.commit(tip).time > _ABANDONED)
+        if ref != used and (ref == lanes.name or now - store.commit(tip).time > ABANDONED)
     }
     removed = {**merged, **(lanes.purged if settle == "ours" else {})}
     return [Push(ref, None, tip) for ref, tip in removed.items()][:_MAX_REMOVED]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from baton_git.core.errors import AccessDenied, RemoteError, Unreachable
-from baton_git.core.names import Oid
-from baton_git.core.output import count_noun
+from baton_git.core.errors import AccessDenied, BatonError, RemoteError, Unreachable
+from baton_git.core.names import Oid, is_lane_name
+from baton_git.core.output import count_noun, one_line
 from baton_git.git.files import durable_files
 from baton_git.git.remotes import child_process
+from baton_git.namespace.ingest.budget import SYNC
+from baton_git.namespace.ingest.rejected_tips import RejectedTips
 from baton_git.namespace.purges import read_purged
 from baton_git.namespace.remote_selection import (
     count_waiting_commits,
@@ -22,7 +24,8 @@ from baton_git.namespace.remote_selection import (
     select_remote,
 )
 from baton_git.namespace.sync.ahead_behind import count_commits
-from baton_git.namespace.sync.tracking_refs import list_known_remotes, tracking_refs_of
+from baton_git.namespace.sync.lanes import ABANDONED
+from baton_git.namespace.sync.tracking_refs import lanes_of, list_known_remotes, track_lane, tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
@@ -58,7 +61,7 @@ def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
     if not names:
         yield ok("there is no remote: the state is on this machine only")
     for name in names:
-        yield from _check_remote(ws, name)
+        yield from _check_remote(examination, name)
     for waiting in count_waiting_commits(ws):
         verb = "waits" if waiting.commits == 1 else "wait"
         text = f"{count_noun(waiting.commits, 'commit')} of {waiting.remote} {verb} for a review"
@@ -80,13 +83,15 @@ def list_remotes(ws: Workspace) -> list[str]:
     return list(dict.fromkeys([*known, *([chosen] if chosen else [])]))
 
 
-def _check_remote(ws: Workspace, name: str) -> Iterator[Diagnostic]:
+def _check_remote(examination: Examination, name: str) -> Iterator[Diagnostic]:
     from baton_git.git.remotes import open_remote  # slow to load, and rarely needed
 
+    ws = examination.ws
     refs = tracking_refs_of(ws.branch, name)
     try:
         remote = open_remote(ws.branch.store.repository, name, ws.environment)
-        theirs = remote.tips({ws.branch.ref: refs.incoming}, seconds=ANSWER_SECONDS).get(ws.branch.ref)
+        pattern = f"{lanes_of(ws.branch)}*"
+        tips = remote.tips({ws.branch.ref: refs.incoming, pattern: track_lane(pattern, name)}, seconds=ANSWER_SECONDS)
     except Unreachable as error:
         yield Diagnostic("unknown", f"{name} does not answer", str(error), error.hint)
         return
@@ -96,11 +101,15 @@ def _check_remote(ws: Workspace, name: str) -> Iterator[Diagnostic]:
     except RemoteError as error:
         yield Diagnostic("error", f"{name}: {error}", advice=error.hint)
         return
-    yield _compare(ws, name, theirs, ws.branch.store.tip(refs.seen))
+    theirs = tips.pop(ws.branch.ref, None)
+    yield _compare(ws, name, theirs, ws.branch.store.tip(refs.seen), tips.values())
+    yield from _check_lanes(examination, name, theirs, tips)
 
 
-def _compare(ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None) -> Diagnostic:
-    """Compare our branch with that of a remote."""
+def _compare(
+    ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None, lanes: Collection[Oid]
+) -> Diagnostic:  # fmt: skip
+    """Compare our branch with that of a remote. What is in a lane there is sent, if lanes are on."""
     store, advice = ws.branch.store, f"baton sync --remote {name}"
     ours = ws.branch.tip()
     if theirs is None and seen is not None:
@@ -117,12 +126,65 @@ def _compare(ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None) -> 
         return Diagnostic("warning", f"{name} has commits that were not fetched yet", advice=advice)
     if seen is not None and not store.is_ancestor(seen, theirs):
         return Diagnostic("error", f"the branch was rewritten on {name}", "somebody pushed with force", advice)
-    ahead, behind = count_commits(store, ours, theirs), count_commits(store, theirs, ours)
+    in_lanes = [tip for tip in lanes if store.is_stored(tip)] if name in ws.remote_settings.lanes else []
+    ahead, behind = count_commits(store, ours, theirs, *in_lanes), count_commits(store, theirs, ours)
+    if not ahead and not behind:
+        return ok(f"{name} answers, and has all commits of ours, some of them in a lane")
     counts = [
         f"lacks {count_noun(ahead, 'commit')} of ours" if ahead else "",
         f"is ahead by {count_noun(behind, 'commit')}" if behind else "",
     ]
     return Diagnostic("warning", f"{name} {' and '.join(filter(None, counts))}", advice=advice)
+
+
+def _check_lanes(
+    examination: Examination, name: str, theirs: Oid | None, lanes: Mapping[str, Oid]
+) -> Iterator[Diagnostic]:  # fmt: skip
+    """Find lanes on a remote that nothing takes into the branch, or that no sync can read."""
+    ws, prefix, advice = examination.ws, lanes_of(examination.ws.branch), f"baton sync --remote {name}"
+    store, is_on = ws.branch.store, name in ws.remote_settings.lanes
+    forged = [ref for ref in lanes if not is_lane_name(ref.removeprefix(prefix))]
+    if forged:
+        shown = one_line(", ".join(forged[:NAMED]), 300)
+        yield Diagnostic(
+            "warning", f"{count_noun(len(forged), 'ref')} on {name} with names that no lane has: {shown}",
+            "no sync reads them", f"git push {name} --delete REF, if nobody needs it",
+        )  # fmt: skip
+    for ref, why in _find_unreadable_lanes(ws, lanes):
+        yield Diagnostic("warning", f"{ref} on {name} cannot be taken in: {why}", "syncs leave it out", advice)
+    if theirs is None or not store.is_stored(theirs):
+        return
+    waiting, left = 0, 0
+    for ref in lanes.keys() - forged:
+        tip = lanes[ref]
+        is_merged = store.is_stored(tip) and (tip == theirs or store.is_ancestor(tip, theirs))
+        waiting += not is_merged
+        left += is_merged and examination.now.timestamp() - store.commit(tip).time > ABANDONED
+    if waiting and not is_on:
+        setting = f"git config remote.{name}.batonLanes true; {advice}"
+        text = f"{count_noun(waiting, 'lane')} on {name} with commits that the branch lacks"
+        yield Diagnostic("warning", text, "this machine reads no lanes; another may merge them", setting)
+    elif waiting:
+        text = f"{count_noun(waiting, 'lane')} on {name} with commits that the branch does not have yet"
+        yield Diagnostic("warning", text, "the next push to the branch merges them", advice)
+    if left:
+        text = f"{count_noun(left, 'lane')} on {name} whose commits the branch has had for more than a day"
+        yield Diagnostic("warning", text, "the next push of a machine with lanes removes them", advice)
+
+
+def _find_unreadable_lanes(ws: Workspace, lanes: Mapping[str, Oid]) -> Iterator[tuple[str, str]]:
+    """Yield the lanes that were rejected at a fetch or are no namespace, with the reason."""
+    rejected = RejectedTips.of(ws.branch.store.repository.common_dir)
+    budget = SYNC.within(ws.remote_settings.limits)
+    for ref, tip in sorted(lanes.items()):
+        error: BatonError | None = rejected.get(tip, budget)
+        if error is None and ws.branch.store.is_stored(tip):
+            try:
+                ws.branch.revision_at(tip)
+            except BatonError as failed:
+                error = failed
+        if error is not None:
+            yield ref, one_line(str(error), 300)
 
 
 # --- privacy

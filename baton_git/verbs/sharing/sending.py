@@ -41,7 +41,11 @@ def find_sending_remote(ws: Workspace) -> str | None:
     if not ws.remote_settings.sends or ws.branch.tip() is None:
         return None
     name = select_automatic_remote(ws)
-    return name if name is not None and find_unsent(ws.branch, name).commits else None
+    return (
+        name
+        if name is not None and find_unsent(ws.branch, name, lanes=name in ws.remote_settings.lanes).commits
+        else None
+    )
 
 
 def send_unsent(workspaces: Sequence[Workspace], now: datetime, *, pause: float = PAUSE) -> Collection[str]:

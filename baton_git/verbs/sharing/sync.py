@@ -170,7 +170,7 @@ def sync(
         notes = _complete_partial_clone(ws, branches, options)
         outcomes = synchronise(branches, reached, name, terms, ws.stamp("sync", now), options)
     except Unreachable as error:
-        offline = [_make_offline_outcome(branch, name) for branch in branches]
+        offline = [_make_offline_outcome(branch, name, lanes=terms.lanes) for branch in branches]
         _remember(ws, now, name, [replace(outcome, error=error) for outcome in offline], options)
         return Synced(mask_logins(name), tuple(offline), str(error), is_slow=error.data.get("is_slow", False))
     except BatonError as error:
@@ -291,8 +291,8 @@ def _make_terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
     )  # fmt: skip
 
 
-def _make_offline_outcome(branch: Branch, remote: str) -> SyncOutcome:
-    return SyncOutcome(str(branch.namespace), pending=find_unsent(branch, remote).commits)
+def _make_offline_outcome(branch: Branch, remote: str, *, lanes: bool) -> SyncOutcome:
+    return SyncOutcome(str(branch.namespace), pending=find_unsent(branch, remote, lanes=lanes).commits)
 
 
 def describe_sync(done: Synced, *, waiting: bool = True) -> list[str]:

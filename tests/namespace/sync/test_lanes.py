@@ -19,6 +19,7 @@ from baton_git.core.names import LANES, Oid
 from baton_git.git.remotes import PushOvertaken
 from baton_git.namespace.ingest.budget import PUSHED, Budget
 from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates
+from baton_git.namespace.remote_selection import count_pending_commits
 from baton_git.namespace.sync.lanes import fold_tips, name_lane
 from baton_git.namespace.sync.outgoing import find_known_tips
 from baton_git.namespace.sync.policy import Terms
@@ -255,6 +256,29 @@ def test_a_lane_of_another_clone_stays_when_lanes_are_switched_off_here(pair: Pa
     assert list_tracked_lanes(ada.ws.branch, "origin") == {}
 
 
+def test_a_ref_with_another_name_is_no_lane(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-ada")
+    ada.git("push", "-q", "origin", f"{REF}:{LANES}x/main")
+    use_lanes(bob)
+    bob.loop("OL-bob")
+    done = bob.sync()
+    assert any("not the name of a lane" in note for note in done.notes)
+    assert "OL-ada" not in bob.state.ids("open_loop")
+    assert list(lanes_on_remote(bob)) == [f"{LANES}x/main"]
+
+
+def test_commits_in_a_lane_count_as_unsent_once_lanes_are_off(pair: Pair) -> None:
+    bob = pair[1]
+    use_lanes(bob)
+    send_by_lane(bob, "OL-bob")
+    assert count_pending_commits(bob.ws) == {}
+    bob.set_remotes(lanes=frozenset())
+    assert count_pending_commits(bob.ws) == {"origin": 1}
+    bob.sync()
+    assert count_pending_commits(bob.ws) == {}
+
+
 def test_two_clones_with_the_same_lane_lose_nothing(pair: Pair) -> None:
     ada, bob = pair
     name = name_lane(bob.ws.branch, bob.ws.actor.machine)
@@ -447,6 +471,8 @@ def test_a_server_checks_lanes_like_the_branch(pair: Pair) -> None:
     assert "would remove commits" in refusals(ada, lane, good, None)[0]
     assert "would remove commits" in refusals(ada, lane, good, base)[0]
     assert refusals(ada, lane, base, None) == []  # the branch has it
-    assert "is not the name of a lane" in refusals(ada, f"{LANES}x", None, good)[0]
+    for name in ("x", "x/", "x/main", "x/0123456789ABCDEF", "x/0123456789abcdef0"):
+        assert "is not the name of a lane" in refusals(ada, f"{LANES}{name}", None, good)[0]
+    assert refusals(ada, f"{LANES}x/main", base, None) == []  # what should not be there may go
     assert "is not the name of a lane" in refusals(ada, f"{LANES}x/a/b", None, good)[0]
     assert refusals(ada, "refs/other/x", None, bad) == []

@@ -250,6 +250,33 @@ def test_the_state_of_a_remote_against_the_branch_is_reported(
     assert findings("remotes", "privacy", code=5)[0]["severity"] == "unknown"
 
 
+def test_lanes_on_a_remote_are_reported(made: Path, baton: Any, git: Any, tmp_path: Path, findings: Any) -> None:
+    top, there, branch = made.parent, tmp_path / "there.git", "refs/heads/baton/work"
+    git(tmp_path, "init", "-q", "--bare", str(there))
+    git(top, "remote", "add", "origin", str(there))
+    baton("sync")
+    lane = "refs/baton-lanes/work/0123456789abcdef"
+    baton("followup", "add", "More")
+    git(top, "push", "-q", "origin", f"{branch}:{lane}", f"{branch}:refs/baton-lanes/work/forged")
+
+    def summaries() -> list[str]:
+        return [one["summary"] for one in findings("remotes")]
+
+    forged = "1 ref on origin with names that no lane has: refs/baton-lanes/work/forged"
+    lacks = "1 lane on origin with commits that the branch lacks"
+    assert summaries() == ["origin lacks 1 commit of ours", forged, lacks]
+    git(top, "push", "-q", "origin", "--delete", "refs/baton-lanes/work/forged")
+    git(top, "config", "remote.origin.batonLanes", "true")
+    answers = "origin answers, and has all commits of ours, some of them in a lane"
+    assert summaries() == [answers, "1 lane on origin with commits that the branch does not have yet"]
+    code = git(top, "commit-tree", git(top, "hash-object", "-wt", "tree", "--stdin", text=""), "-m", "x")
+    git(top, "push", "-q", "origin", f"{code}:refs/baton-lanes/work/00000000000000aa")
+    assert "00000000000000aa on origin cannot be taken in" in summaries()[1]
+    git(top, "push", "-q", "origin", "--delete", "refs/baton-lanes/work/00000000000000aa")
+    baton("sync")
+    assert summaries() == ["origin answers, and is up to date"]
+
+
 def test_a_public_remote_is_a_warning(made: Path, git: Any, tmp_path: Path, findings: Any) -> None:
     assert findings("privacy")[0]["summary"] == "there is no remote"
     top, served = made.parent, tmp_path / "served"
