@@ -23,6 +23,9 @@ TRANSCRIPT_DELAY = 4.0
 REPEAT_SECONDS = 3.0
 """An identical event within this many seconds is a repetition."""
 
+_BEGINNINGS = ("startup", "clear")
+"""The sources of the start of a session that has no past."""
+
 Trigger = Literal["pre_compact", "stop", "session_end"]
 
 
@@ -119,7 +122,9 @@ def _plan_start(event: Payload, known: HookSession, circumstances: Circumstances
     plan: list[Decision] = []
     if not known.parent and sources[0] not in ("resume", "compact"):
         plan.append(FindParent(sources[0]))
-    plan.append(Remember({"ended": "", "pid": circumstances.pid, "owed_sources": ""}))
+    begins_here = event.kind == START and event.detail in _BEGINNINGS and not known.doubt
+    weighed = {"is_weighed": True} if begins_here else {}  # then nothing has to show where it worked
+    plan.append(Remember({"ended": "", "pid": circumstances.pid, "owed_sources": "", **weighed}))
     if circumstances.saves_facts:
         plan.append(PlanStep.CATCH_UP)
     if event.kind == START and AGENTS[event.agent].loses_start_context:

@@ -35,6 +35,8 @@ NEW = HookSession("claude", "s")
 INFORMED = NEW._replace(has_context=True, parent="p")
 OWED = INFORMED._replace(owed_sources="compact", mark="m")
 RESET = Remember({"ended": "", "pid": PID, "owed_sources": ""})
+BEGUN = Remember({**RESET.fields, "is_weighed": True})
+"""The reset of a session that begins here: whether it worked in another project need not be weighed."""
 DONE = Remember({"has_context": True, "owed_sources": ""})
 CLOSING = [Step.LIST_WANTED_EVENTS, Step.REMEMBER_TIP, Step.FORGET_OLD_SESSIONS]
 
@@ -61,7 +63,7 @@ BEGIN = [Step.CATCH_UP, Step.BEGIN_SESSION]
 PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     "a start": (
         event(START, "startup"), NEW, {},
-        [FindParent("startup"), RESET, *BEGIN, at_start("startup"), DONE, *CLOSING],
+        [FindParent("startup"), BEGUN, *BEGIN, at_start("startup"), DONE, *CLOSING],
     ),
     "a start without a source": (
         event(START), NEW, {},
@@ -73,7 +75,7 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "a known parent stays": (
         event(START, "clear"), INFORMED, {},
-        [RESET, *BEGIN, at_start("clear"), DONE, *CLOSING],
+        [BEGUN, *BEGIN, at_start("clear"), DONE, *CLOSING],
     ),
     "a start after a compaction owes its context until it is seen": (
         event(START, "compact"), INFORMED, {},
@@ -91,7 +93,7 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "Gemini CLI gets its context with the first prompt, not at its start": (
         event(START, "startup", "gemini"), NEW, {},
-        [FindParent("startup"), RESET, Step.CATCH_UP, Remember({"owed_sources": "startup", "has_context": False})],
+        [FindParent("startup"), BEGUN, Step.CATCH_UP, Remember({"owed_sources": "startup", "has_context": False})],
     ),
     "the first prompt of Gemini CLI": (
         event(PROMPT, "", "gemini", prompt="go"), NEW._replace(parent="p", owed_sources="resume+compact"), {},
