@@ -137,6 +137,8 @@ def test_files_are_found_in_the_listing_as_without_it(store: Store, steps: list[
     if isinstance(folder, ViewFolder):
         files = folder.view.list_files()
         assert {path: folder.view.find(path) for path in files} == files
+        contents = {path: (entry.oid, entry.mode) for path, entry in files.items()}
+        assert folder.view.identify_files() == contents
         assert set(layout.paths_below(folder)) == files.keys()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from hashlib import sha256
+from itertools import islice
 from typing import cast
 
 from baton_git.core import stored_form
@@ -141,7 +142,7 @@ class View:
     def list_differing(self, other: View) -> frozenset[str]:
         """Return the paths of the files that differ from those of another view. Equal stored folders are not opened."""
         if self._differing[0] != other.oid:
-            stored = set(differing_paths(self.stored, other.stored))
+            stored = list(islice(differing_paths(self.stored, other.stored), LISTED_FROM))
             differing = self._list_many if len(stored) >= LISTED_FROM else self._look_up
             self._differing = other.oid, frozenset(differing(stored, other))
         return self._differing[1]
@@ -152,8 +153,13 @@ class View:
 
     def _list_many(self, _: Iterable[str], other: View) -> Iterator[str]:
         """Compare all files: after a fold of 100,000 records, looking each of them up took 15 seconds."""
-        mine, others = self.list_files(), other.list_files()
-        return (path for path in mine.keys() | others.keys() if mine.get(path) != others.get(path))
+        mine, others = self.identify_files(), other.identify_files()
+        yield from (path for path, content in mine.items() if others.get(path) != content)
+        yield from others.keys() - mine.keys()
+
+    def identify_files(self) -> Mapping[str, tuple[Oid, int]]:
+        """Return the id and the mode of every file by its path in layout 1."""
+        return {path: (entry.oid, entry.mode) for path, entry in self.list_files().items()}
 
     def list_files(self) -> Mapping[str, TreeEntry]:
         """Return every file by its path in layout 1."""
@@ -325,6 +331,31 @@ class ArchiveView(View):
                 continue
             for name, part in self.read_bundle(path).items():
                 yield _archived_path(name), part
+
+    def identify_files(self) -> Mapping[str, tuple[Oid, int]]:
+        """Return the id and the mode of every file by its path in layout 1.
+
+        Nothing of it is kept: an entry for each of 100,000 bundled files takes twice as long as their ids.
+        """
+        files: dict[str, tuple[Oid, int]] = {}
+        bundles = []
+        for path, entry in _iterate_files(self.stored, ""):
+            if path.startswith("="):
+                bundles.append((path, entry))
+            else:
+                files[path] = entry.oid, entry.mode
+        form = self.objects.form
+        for path, entry in bundles:
+            digits = stored_form.read_bundle_digits(path) if entry.mode & _KIND == _REGULAR else None
+            text = self.read_text(path) if digits is not None else b""
+            bundle = stored_form.split_bundle(text, digits) if digits is not None else None
+            if bundle is None or (bundle.faults and not bundle.sections):
+                files.setdefault(path, (entry.oid, entry.mode))
+                continue
+            for start, end, name in bundle.sections.values():
+                if name not in files:  # a single file takes precedence
+                    files[name] = object_id(BLOB, text[start:end], form), _BUNDLED_MODE
+        return files
 
 
 def _archived_path(name: str) -> str:
