@@ -86,6 +86,8 @@ _FIRST_GRACE = 4.0
 """The same for a branch that is not here yet; otherwise a start would begin the namespace anew, with an empty brief."""
 ATTEMPTS = 30
 """Maximum number of attempts if somebody else pushes first."""
+_SHALLOW = "shallow update not allowed"
+"""What git answers if it lacks the parents of the oldest commit that we have."""
 _TRIES = 5
 """Maximum number of attempts to push to the branch if our lane was accepted."""
 
@@ -576,6 +578,8 @@ class _Sync:
         if push is not None and isinstance(answer, PushRefused):
             lines = "".join(f"\n  {line}" for line in answer.server_lines)
             hint = f"{_REFUSED}{_HIDDEN}" if answer.may_be_rule_for_branches(push.ref) else _REFUSED
+            if _SHALLOW in answer.why and (remedy := job.branch.find_completion()):
+                hint = f"it lacks the older revisions, and they are not here: {remedy}; then sync again"
             error = NotAllowed(f"the remote refused {job.branch.namespace}: {answer.why}{lines}", hint=hint)
             return job._replace(outcome=replace(job.outcome, error=error))
         return job

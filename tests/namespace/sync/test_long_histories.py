@@ -289,6 +289,57 @@ def test_a_boundary_that_git_moves_is_completed_all_the_same(bob: Machine, full:
     bob.git("fsck", "--strict")
 
 
+def test_another_remote_without_the_history_is_sent_it_when_it_is_here(
+    bob: Machine, full: Machine, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "backup.git")], check=True)
+    bob.git("remote", "add", "backup", str(tmp_path / "backup.git"))
+    bob.sync(remote="origin", **QUICK)
+    error = bob.try_sync(remote="backup").error
+    assert error is not None
+    assert str(error.hint).startswith("it lacks the older revisions, and they are not here: baton sync fetches them")
+    bob.sync(remote="origin")
+    assert bob.sync(remote="backup").sent == count(full)
+
+
+@pytest.mark.parametrize("kind", ["sha256", "bare", "linked", "submodule"])
+@pytest.mark.slow
+def test_the_newest_part_first_in_unusual_repositories(
+    kind: str, tmp_path: Path, baton: Any, git: Any, top: Path
+) -> None:
+    hub, form = tmp_path / "hub.git", ["--object-format=sha256"] if kind == "sha256" else []
+    source, place = tmp_path / "source", tmp_path / "place"
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", *form, str(hub))
+    git(tmp_path, "init", "-q", "-b", "main", *form, str(source))
+    git(source, "commit", "-q", "--allow-empty", "-m", "code")
+    git(source, "remote", "add", "origin", hub.as_uri())
+    git(source, "push", "-q", "origin", "main")
+    baton("init", "-n", "x", cwd=source)
+    for number in range(12):
+        baton("followup", "add", f"part {number}", "--id", f"FU-{number}", cwd=source)
+    baton("sync", cwd=source)
+    if kind == "submodule":
+        git(tmp_path, "init", "-q", str(tmp_path / "super"))
+        file = ("-c", "protocol.file.allow=always")
+        git(tmp_path / "super", *file, "submodule", "add", "-q", hub.as_uri(), "part")
+        place = tmp_path / "super" / "part"
+    else:
+        main = tmp_path / "main"
+        git(tmp_path, "init", "-q", "-b", "main", *(["--bare"] if kind == "bare" else []), *form, str(main))
+        git(main, "remote", "add", "origin", hub.as_uri())
+        place = main if kind != "linked" else tmp_path / "linked"
+        if kind == "linked":
+            git(main, "commit", "-q", "--allow-empty", "-m", "code")
+            git(main, "worktree", "add", "-q", str(place))
+    baton("boot", "-n", "x", cwd=place)
+    assert "part 3" in baton("show", "FU-3", "-n", "x", cwd=place).out
+    git(place, "gc", "-q", "--prune=now")
+    baton("sync", "-n", "x", cwd=place)
+    assert git(place, "rev-parse", "--is-shallow-repository") == "false"
+    assert "part 3" in baton("log", "-n", "x", "--record", "FU-3", cwd=place).out
+    git(place, "fsck", "--strict")
+
+
 def test_a_first_commit_at_the_depth_is_no_boundary(
     ada: Machine, bob: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
