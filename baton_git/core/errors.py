@@ -227,6 +227,10 @@ class Corrupt(StoreError):
         super().__init__(f"{what}: {why}", hint=hint, what=what, why=why)
 
 
+class NewerLayout(Corrupt):
+    """Nothing is damaged: another program wrote a layout that this one does not know."""
+
+
 class SearchUnavailable(StoreError):
     """Python's sqlite was built without full-text search."""
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from baton_git.core import names
 from baton_git.core.codecs import toml
-from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
+from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded, NewerLayout
 from baton_git.core.kinds import ALL_KINDS, ARCHIVE, CLOSED, KIND_OF_FOLDER, KINDS, SINGLETONS
 from baton_git.core.names import Oid, find_replaced_id
 from baton_git.core.outlines import MANY, Listing, SavedListings, make_outline
@@ -655,7 +655,7 @@ def _check_format(text: bytes) -> None:
     except InvalidDocument as error:
         raise Corrupt(FORMAT_FILE, str(error)) from error
     if not isinstance(version, int) or isinstance(version, bool) or not FORMAT <= version <= NEWEST_FORMAT:
-        raise Corrupt(
+        raise NewerLayout(
             FORMAT_FILE,
             f"the branch has layout version {version!r}, this program knows {NEWEST_FORMAT}",
             hint="upgrade baton-git",

@@ -321,6 +321,32 @@ def test_gc_folds_and_the_log_has_one_line(baton: Any, top: Path, monkeypatch: p
     assert baton("validate").code == 0
 
 
+def test_every_road_to_the_past_of_a_record_leads_through_the_fold(baton: Any, top: Path) -> None:
+    for number in range(7):
+        baton("followup", "add", f"part {number}", "--id", f"FU-{number}", "--reason", "later")
+    for number in range(7):
+        baton("followup", "done", f"FU-{number}")
+    closed = baton("log", "--json").json[0]["revision"]
+    baton("gc")
+    assert [entry["op"] for entry in baton("log", "--record", "FU-3", "--json").json] == [
+        "followup-done",
+        "followup-add",
+    ]
+    assert baton("diff", str(closed), str(closed + 1)).out == ""
+    assert [event["op"] for event in baton("show", "FU-3", "--json").json["history"]] == [
+        "followup-done",
+        "followup-add",
+    ]
+    assert baton("undo", str(closed - 3)).code == 0  # FU-3 is open again, and no other
+    assert [record["id"] for record in baton("list", "follow_up", "--json").json["records"]] == ["FU-3"]
+    baton("rollback", str(closed - 6), "--yes")
+    live = {record["id"] for record in baton("list", "follow_up", "--json").json["records"]}
+    assert live == {f"FU-{number}" for number in range(1, 7)}
+    baton("undo", "--yes")
+    assert [record["id"] for record in baton("list", "follow_up", "--json").json["records"]] == ["FU-3"]
+    assert baton("validate").code == 0
+
+
 def test_a_session_that_ends_is_followed_by_a_fold(
     baton: Any, top: Path, git: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -808,6 +808,26 @@ def test_the_agent_is_told_once_in_one_line_that_the_state_cannot_be_read(
     assert "baton doctor --fix" in line or "check" in line
 
 
+def test_a_newer_layout_is_no_damage_and_the_agent_is_told_what_helps(hook: Hook, repo: Path, baton: Baton) -> None:
+    baton("followup", "add", "Check the deployment")
+    text = run_git(repo, "show", "baton/work:format.toml").replace("version = 1", "version = 3")
+    done = subprocess.run(
+        ["git", "-C", str(repo), "hash-object", "-w", "--stdin"], input=f"{text}\n".encode(), capture_output=True,
+        check=True,
+    )  # fmt: skip
+    rows = run_git(repo, "ls-tree", "baton/work").splitlines()
+    rows = [f"100644 blob {done.stdout.decode().strip()}\tformat.toml" if "format.toml" in row else row for row in rows]
+    made = subprocess.run(
+        ["git", "-C", str(repo), "mktree"], input=("\n".join(rows) + "\n").encode(), capture_output=True, check=True
+    )
+    commit = run_git(repo, "commit-tree", "-p", "baton/work", "-m", "newer", made.stdout.decode().strip())
+    run_git(repo, "update-ref", "refs/heads/baton/work", commit)
+    line = context(hook("SessionStart", source="startup"))
+    assert "layout version 3" in line
+    assert "To repair it: upgrade baton-git" in line
+    assert run_git(repo, "rev-parse", "baton/work") == commit
+
+
 def test_the_brief_comes_with_the_next_prompt_once_the_state_can_be_read(hook: Hook, repo: Path, baton: Baton) -> None:
     baton("followup", "add", "Check the deployment")
     ref = repo / ".git/refs/heads/baton/work"

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from baton_git.namespace import folding
+
 Baton = Callable[..., Any]
 Git = Callable[..., str]
 SECRET, LOCAL = "ZEBRA-4471", "YAK-2203"
@@ -74,6 +76,43 @@ def test_the_purged_bytes_are_in_no_object_and_the_kept_ref_follows(baton, git, 
     tips = {git(top, "rev-parse", ref) for ref in ("refs/heads/baton/work", "refs/baton-kept/heads/baton/work")}
     assert len(tips) == 1
     assert "checks passed" in baton("doctor", "refs", "objects").out
+
+
+def test_a_secret_in_a_bundle_and_in_the_files_before_it_is_purged(baton, git, top, hub, tmp_path, monkeypatch):
+    """The records of a changed bundle are read as before, and the clones follow."""
+    monkeypatch.setattr(folding, "FIRST", 3)
+    other = tmp_path / "other" / "work"
+    git(tmp_path, "clone", "-q", str(hub), str(other))
+    baton("boot", cwd=other)
+    baton("sync")
+    for id_ in ("FU-1", "FU-2", "FU-3"):
+        baton("followup", "add", f"port {SECRET}", "--id", id_) if id_ == "FU-3" else None
+        baton("followup", "done", id_)
+    baton("gc")
+    bundle = git(top, "ls-tree", "-r", "--name-only", "baton/work", "archive/")
+    assert bundle.startswith("archive/follow_ups/=")
+    assert SECRET in git(top, "show", f"baton/work:{bundle}")
+    baton("sync")
+    baton("sync", cwd=other)
+    baton("sync")
+    purge(top)
+    baton("validate")
+    for id_, text in (("FU-1", "the door code is REMOVED"), ("FU-3", "port REMOVED")):
+        shown = baton("show", id_, "--json").json
+        assert (shown["record"]["item"], shown["archived"]) == (text, True)
+        assert shown["provenance"]["kind"] != "received"
+        assert len(baton("log", "--record", id_, "--json").json) == 2
+    shutil.rmtree(top / ".git/baton/recall", ignore_errors=True)
+    shutil.rmtree(top / ".git/baton/outlines", ignore_errors=True)
+    git(top, "reflog", "expire", "--expire=now", "--all")
+    git(top, "gc", "-q", "--prune=now")
+    assert find_secret(git, top) == []
+    readd(git, top, hub)
+    baton("sync", "--settle", "ours", "--yes")
+    baton("sync", "--settle", "theirs", "--yes", cwd=other)
+    assert "port REMOVED" in baton("show", "FU-3", cwd=other).out
+    baton("undo", "--yes", code=None)
+    assert SECRET not in baton("log").out
 
 
 def test_refs_that_a_run_did_not_rewrite_follow_its_map(baton, git, top, hub):
