@@ -67,8 +67,7 @@ class LastSeen(NamedTuple):
 
 def find_last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
     """Return what the history up to `tip` says about a session; None if the session made no commit."""
-    file = branch.store.repository.common_dir / "baton" / "last-seen" / f"{branch.namespace.component}.json"
-    sessions, behind = _find_sessions(branch, tip, file)
+    sessions, behind = _find_sessions(branch, tip)
     memory, key = branch.store.memory, _memory_key(branch)
     if session in sessions and behind < EVERY:
         memory.put(key, IndexInMemory(Index(tip, sessions), behind), _WEIGHT * len(sessions))
@@ -79,11 +78,15 @@ def find_last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
     kept = [(name, seen) for name, seen in sessions.items() if len(seen.own) <= OWN]
     index = Index(tip, dict(kept[-KEPT:]))
     memory.put(key, IndexInMemory(index, 0), _WEIGHT * len(index.sessions))
-    _write(file, index)
+    _write(_find_file(branch), index)
     return last
 
 
-def _find_sessions(branch: Branch, tip: Oid, file: Path) -> tuple[dict[str, LastSeen], int]:
+def _find_file(branch: Branch) -> Path:
+    return branch.store.repository.common_dir / "baton" / "last-seen" / f"{branch.namespace.component}.json"
+
+
+def _find_sessions(branch: Branch, tip: Oid) -> tuple[dict[str, LastSeen], int]:
     """Return what the index says up to `tip`, and how many commits its file is behind; nothing if it is of no use.
 
     The index in memory, up to the last tip that was asked for, is used if that is in the history of `tip`; else that
@@ -93,7 +96,7 @@ def _find_sessions(branch: Branch, tip: Oid, file: Path) -> tuple[dict[str, Last
     fresh = _list_commits_since(branch, tip, recent.known) if recent is not None else None
     if recent is not None and fresh is not None:
         return _advance_sessions(recent.known, fresh), recent.behind + len(fresh)
-    index = _read(file)
+    index = _read(_find_file(branch))
     fresh = _list_commits_since(branch, tip, index) if index is not None else None
     return (_advance_sessions(index, fresh), len(fresh)) if index is not None and fresh is not None else ({}, 0)
 

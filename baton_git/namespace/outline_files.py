@@ -28,7 +28,11 @@ class OutlineFiles:
 
     def __init__(self, common_dir: Path, namespace: Namespace) -> None:
         self.name = namespace.text
-        self._folder = common_dir / "baton" / "outlines" / namespace.component
+        self._common_dir, self._component = common_dir, namespace.component
+
+    @property
+    def _folder(self) -> Path:
+        return self._common_dir / "baton" / "outlines" / self._component
 
     def load(self, kind: str) -> Listing | None:
         """Return the listing of a kind that was saved last; None if there is none."""

@@ -26,6 +26,7 @@ from baton_git.git.files import durable_files
 from baton_git.git.files.atomic_files import advise_access
 from baton_git.git.files.ref_locks import wait_until
 
+_OWN: Final = "baton/boundary"
 _VERSION: Final = "baton boundary 1"
 _WAIT: Final = 5.0
 _ABANDONED: Final = 60.0
@@ -72,10 +73,10 @@ class Boundary(NamedTuple):
 
 def sign(common_dir: Path) -> Signature:
     """Return a value that changes with the boundary."""
-    return tuple(_sign_file(path) for path in (common_dir / "shallow", _own_file(common_dir)))
+    return _sign_file(f"{common_dir}/shallow"), _sign_file(f"{common_dir}/{_OWN}")  # texts: every read comes here
 
 
-def _sign_file(path: Path) -> tuple[int, int, int] | None:
+def _sign_file(path: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(path)
     except OSError:
@@ -98,7 +99,7 @@ def read(common_dir: Path) -> Boundary:
 
 
 def _own_file(common_dir: Path) -> Path:
-    return common_dir / "baton" / "boundary"
+    return common_dir / _OWN
 
 
 def _read_lines(file: Path) -> list[str]:

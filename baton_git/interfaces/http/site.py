@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -259,7 +260,7 @@ def _parse(namespace: str) -> Namespace:
 
 def _file_state(repository: Repository) -> _FileState:
     try:
-        status = (repository.common_dir / "config").stat()
+        status = os.stat(f"{repository.common_dir}/config")  # noqa: PTH116  for every request, several times
     except OSError as error:
         raise NotARepository(
             f"{repository.common_dir} is not a repository any more: {error.strerror or error}",
