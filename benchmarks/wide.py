@@ -16,8 +16,10 @@ from typing import Final
 from measuring import fill, missed, now, report
 
 from baton_git.core.names import Namespace
+from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.work_items import FollowUp
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, VerifySpec
 from baton_git.core.state import State
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
@@ -25,6 +27,7 @@ from baton_git.namespace.workspace import Actor, Workspace
 
 MANY: Final = 10_000
 ARCHIVED: Final = 5_000
+KINDS: Final = ("decisions", "checks", "sessions")
 ROUNDS: Final = 5
 
 
@@ -44,6 +47,23 @@ def add_conflicts(state: State) -> State:
                 base="a", ours=f"b{number}", theirs="c", winner="ours",
             )
         )  # fmt: skip
+    return state
+
+
+def add_kind(state: State, name: str) -> State:
+    """Return the state with many live records of a kind."""
+    day = f"{now():%Y-%m-%d}"
+    check = VerifySpec(method="file_exists", path="x")
+    for number in range(MANY):
+        record: Record
+        text = f"Text {number} about the import"
+        if name == "decisions":
+            record = ActiveDecision(id=f"DEC-{number}", what=text, why="w", created_at=day)
+        elif name == "checks":
+            record = OpenLoop(id=f"OL-{number}", action=text, expected_outcome="e", created_at=day, verify=check)
+        else:
+            record = Session(id=f"s-{number}", started=day, ended=day, status="ended")
+        state = state.put(record)
     return state
 
 
@@ -73,6 +93,8 @@ def make(place: Path, name: str) -> Path:
         if name in ("live", "conflicts"):
             add = add_live if name == "live" else add_conflicts
             ws.update("import", now(), lambda v: add(v.state))
+        if name in KINDS:
+            ws.update("import", now(), lambda v: add_kind(v.state, name))
         if name == "long":
             ws.update("import", now(), lambda v: add_archived(v.state))
         change(ws, ids, MANY if name == "long" else 40)
@@ -113,6 +135,13 @@ def measure_commands(place: Path) -> None:
     report(f"boot with {MANY:,} live records", measure(live, "boot") / boot, 2)
     report("the same without outlines of earlier runs", measure(live, "boot", prepare="outlines") / boot, 3.5)
     report(f"boot with {MANY:,} open conflicts", measure(conflicts, "boot") / boot, 2)
+    for name in KINDS:
+        folder = make(place, name)
+        time_command(folder, "boot")
+        report(f"boot with {MANY:,} live {name}", measure(folder, "boot") / boot, 2)
+    for words in (("ready",), ("status",), ("followup", "add", "An item")):
+        base = measure(few, *words)
+        report(f"{' '.join(words[:2])} with {MANY:,} live records", measure(live, *words) / base, 2)
     report(f"boot with {MANY:,} commits and {ARCHIVED:,} archived records", measure(long, "boot") / boot, 1.2)
     report(
         f"list with {MANY:,} commits and {ARCHIVED:,} archived records",
