@@ -208,6 +208,7 @@ class SyncOptions:
         existing_only: push only to branches that the remote has.
         budget: the limits for fetched data.
         completes: also fetch the older history that is missing here.
+        hand_over: asked whether somebody else fetches it; only if this sync meets the branch for the first time.
         retry: fetch commits again that were rejected before, and read every file of the newest local revision to find
             damage.
         attempts: maximum number of attempts if somebody else pushes first.
@@ -220,6 +221,7 @@ class SyncOptions:
     existing_only: bool = False
     budget: Budget = SYNC
     completes: bool = True
+    hand_over: Callable[[], bool] = lambda: False
     retry: bool = True
     attempts: int = ATTEMPTS
 
@@ -263,6 +265,8 @@ class _Sync:
     jobs: list[_Job]
     finished: list[_Job] = field(default_factory=list)
     attempt: int = 0
+    meets: bool = False
+    """Whether this sync takes only the newest part of a history, because it is the first one."""
 
     def run(self) -> None:
         """Fetch, merge and push until no branch is overtaken, or the time is up."""
@@ -303,6 +307,7 @@ class _Sync:
                 raise
             return None
         if self._is_first_meeting:
+            self.meets = True
             [job] = self.jobs
             tip = fetched.tips.get(job.branch.ref)
             if tip is not None and not job.branch.store.boundary.of(job.branch.ref):
@@ -331,7 +336,9 @@ class _Sync:
     def _complete(self, job: _Job) -> _Job:
         """Fetch the older history that is missing, unless this sync must be quick; say what is left."""
         left = describe_boundary(job.branch)
-        if left and self.options.completes:
+        if left and self.options.completes and self.meets and self.options.hand_over():
+            left += "; a background process does it now"
+        elif left and self.options.completes:
             left = complete_history(
                 job.branch, self.remote, job.refs.incoming, self.terms, self.options.budget, self.end,
                 prepares=not self.options.retry,

@@ -20,7 +20,7 @@ from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
-from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
+from baton_git.verbs.sharing.sync import Synced, describe_sync, sync, with_hand_over
 
 
 @command("sync")
@@ -77,6 +77,7 @@ def sync_command(
             planned = sync(ws, app.now, remote or named, replace(options, dry_run=True), settle=settle)
             confirm_extent(app, _list_changes(planned), ws.branch.read().state)
             _confirm_replacement(planned)
+        options = with_hand_over(ws, remote or named, options)
         done = sync(ws, app.now, remote or named, options, settle=settle)
         is_here = ws.branch.exists
         open_conflicts = [] if dry_run else _list_conflicts(ws, done)
