@@ -88,6 +88,20 @@ def select_automatic_remote(ws: Workspace) -> str | None:
     return None if ws.branch.exists else name
 
 
+RECEIVE = "receive"
+"""The name of the background task that receives what is missing."""
+
+
+def select_receiving_remote(ws: Workspace) -> str | None:
+    """Return the remote from which a background process receives; None if automatic sync is off or there is none."""
+    return (select_automatic_remote(ws) or select_remote(ws)) if ws.remote_settings.automatic else None
+
+
+def receive_in_background(ws: Workspace) -> bool:
+    """Let a background process receive what is missing; return whether it goes on after this process."""
+    return ws.remote_settings.automatic and ws.background.request(RECEIVE)
+
+
 def select_unasked_remote(ws: Workspace, now: datetime) -> str | None:
     """Return the remote that may have the namespace, although it was not synced so far; None if there is none.
 

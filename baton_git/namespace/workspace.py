@@ -27,7 +27,7 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import ChangeCaller, Vouched
 from baton_git.namespace.commit_log import UNAUTHENTICATED, UNAUTHENTICATED_AUTHOR
 from baton_git.namespace.provenance.judgement import Judgement
-from baton_git.namespace.provenance.labels import Labels, Vouching
+from baton_git.namespace.provenance.labels import Labels, Patience, Vouching
 from baton_git.namespace.remote_settings import RemoteSettings
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import CommitStamp, ProposedState, Revision, WriteResult
@@ -155,13 +155,14 @@ class Workspace:
         """
         return Judgement(self.labels(revision), RecordAging(self, revision).describe)
 
-    def shown_judgement(self, revision: Revision | None = None) -> Judgement:
-        """Return the same as `judgement`, to show records: if older revisions cannot be read, all labels are unknown.
+    def shown_judgement(self, revision: Revision | None = None, patience: Patience | None = None) -> Judgement:
+        """Return the same as `judgement`, to show records: if older revisions cannot be read, or there is no time to
+        read many new ones, all labels are unknown.
 
         Raises:
             Corrupt: the tip of the branch cannot be read.
         """
-        labels = Labels(self.branch, self._commit_of(revision), self.vouching, is_tolerant=True)
+        labels = Labels(self.branch, self._commit_of(revision), self.vouching, is_tolerant=True, patience=patience)
         return Judgement(labels, RecordAging(self, revision).describe)
 
     def _commit_of(self, revision: Revision | None) -> Oid | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
 
-from baton_git.core.errors import Corrupt
+from baton_git.core.errors import Corrupt, Rejected
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.confirmable import Facet
 from baton_git.core.state import Key
@@ -73,21 +74,37 @@ class ProvenanceHistory(Protocol):
     def ledger(self) -> Ledger: ...
 
 
+class Patience(NamedTuple):
+    """How long to wait for labels that many new commits make slow to compute.
+
+    Attributes:
+        seconds: time limit.
+        hand_over: called after it; returns whether somebody else computes them. If not, there is no limit.
+    """
+
+    seconds: float
+    hand_over: Callable[[], bool]
+
+
 class Labels:
     """The labels of the records at one commit, computed on first use.
 
     With `is_tolerant`, an older revision that cannot be read makes the labels `unknown`, so that the records can still
-    be shown. A decision about a change needs the real labels, and fails without them.
+    be shown. A decision about a change needs the real labels, and fails without them. With `patience`, the labels are
+    also `unknown` if there was no time for them.
 
     Attributes:
         problem: why the labels are unknown; empty otherwise, and before the first use.
     """
 
     def __init__(
-        self, history: ProvenanceHistory, commit: Oid | None, vouching: Vouching, *, is_tolerant: bool = False
-    ) -> None:
+        self, history: ProvenanceHistory, commit: Oid | None, vouching: Vouching, *, is_tolerant: bool = False,
+        patience: Patience | None = None,
+    ) -> None:  # fmt: skip
         self.problem = ""
         self._is_tolerant = is_tolerant
+        self._patience = patience
+        self._is_late = False
         self._history = history
         self._commit = commit
         self._vouching = vouching
@@ -102,7 +119,10 @@ class Labels:
             StoreError, WriteFailed: the ledger cannot be read or created.
         """
         try:
-            return self._find_label(Slot(key, facet))
+            return self._find_label(Slot(key, facet)) if not self._is_late else _UNKNOWN
+        except _Late:
+            self._is_late, self.problem = True, _LATE
+            return _UNKNOWN
         except Corrupt as error:
             if not self._is_tolerant:
                 raise
@@ -147,7 +167,15 @@ class Labels:
     def _marks(self) -> ProvenanceMarks:
         if self._commit is None:
             return ProvenanceMarks((), {})
-        return load_marks(self._history, self._commit)
+        if self._patience is None:
+            return load_marks(self._history, self._commit)
+        try:
+            with self._history.store.limit_reads(time.monotonic() + self._patience.seconds, "labelling the records"):
+                return load_marks(self._history, self._commit)
+        except Rejected:
+            if self._patience.hand_over():
+                raise _Late from None
+            return load_marks(self._history, self._commit)
 
     def _label(self, claim: CommitClaim) -> Label:
         confirming = Oid(claim.confirming)
@@ -173,6 +201,14 @@ class Labels:
         return vouching.signed is not None and vouching.signed(self._history.store.commit(commit))
 
 
+class _Late(Exception):
+    """There was no time to compute the labels."""
+
+
+_LATE = (
+    "who vouches for the records is not known yet, because many commits are new here; a background process finds out, "
+    "for the next start"
+)
 _UNKNOWN = Label("unknown")
 _AGENT = Label("agent")
 """The label of a record that no commit contains yet, because a verb on this machine is about to write it."""

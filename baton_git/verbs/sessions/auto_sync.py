@@ -16,13 +16,13 @@ from baton_git.namespace.remote_selection import (
     list_other_namespaces,
     list_remote_names,
     note_absent,
+    receive_in_background,
     select_automatic_remote,
     select_unasked_remote,
 )
 from baton_git.namespace.sync.sharing_state import SharingState
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sharing.missing_history import receive_in_background
 from baton_git.verbs.sharing.sending import TASK, find_sending_remote, may_pass
 
 if TYPE_CHECKING:

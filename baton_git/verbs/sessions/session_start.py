@@ -38,7 +38,8 @@ from baton_git.core.sessions import find_session, record_session
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import VERSION
-from baton_git.namespace.remote_selection import count_waiting_commits, find_unsent_commits
+from baton_git.namespace.provenance.labels import Patience
+from baton_git.namespace.remote_selection import count_waiting_commits, find_unsent_commits, receive_in_background
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
@@ -49,6 +50,8 @@ from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, ap
 
 CHECK_BUDGET = 5.0
 """Time limit, in seconds, for all checks at the start of a session."""
+LABEL_SECONDS = 2.0
+"""Time limit for finding out who vouches for the records: after 30,000 new commits it would take 8 seconds."""
 LEFT = "left without an end"
 """Summary of an abandoned session that a later session ended."""
 
@@ -248,7 +251,7 @@ def _make_verified_lines(
     ws: Workspace, revision: Revision, loops: Sequence[OpenLoop], problems: list[str]
 ) -> list[str]:
     """Return one line for each loop verified by earlier sessions, with who vouches for it."""
-    judge = ws.shown_judgement(revision)
+    judge = ws.shown_judgement(revision, Patience(LABEL_SECONDS, lambda: receive_in_background(ws)))
     try:
         return [judged_line(loop, loop.action, judge) for loop in loops]
     except (BatonError, OSError) as error:
@@ -468,7 +471,7 @@ def _make_parts(
 ) -> Iterator[Section]:
     """Yield the sections of the brief. If a section cannot be made, it is left out and the reason is added to
     `problems`."""
-    judge = ws.shown_judgement(revision)
+    judge = ws.shown_judgement(revision, Patience(LABEL_SECONDS, lambda: receive_in_background(ws)))
     for make in SECTIONS:
         yield from _try_sections(partial(_make_state_section, make, revision.state, now, ws.policy, judge), problems)
     problems += [judge.problem] if judge.problem else []

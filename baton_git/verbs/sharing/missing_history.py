@@ -1,4 +1,7 @@
-"""Receive in the background what a session's start has no time for: a long history, or many commits at once."""
+"""Receive in the background what a session's start has no time for: a long history, or many commits at once.
+
+This includes who vouches for the records after many commits.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,14 @@ from datetime import datetime
 from typing import Final
 
 from baton_git.core.errors import BatonError
-from baton_git.namespace.remote_selection import select_automatic_remote, select_remote
+from baton_git.namespace.provenance.labels import load_marks
+from baton_git.namespace.remote_selection import RECEIVE, select_receiving_remote
 from baton_git.namespace.workspace import Workspace
 
-TASK: Final = "receive"
+TASK: Final = RECEIVE
 """The name of the background task."""
 SECONDS: Final = 100.0
 """Time limit for one namespace and attempt; what is left follows in the next one."""
-
-
-def receive_in_background(ws: Workspace) -> bool:
-    """Let a background process receive what is missing; return whether it goes on after this process."""
-    return ws.remote_settings.automatic and ws.background.request(TASK)
 
 
 def receive_missing(workspaces: Sequence[Workspace], now: datetime) -> Collection[str]:
@@ -37,14 +36,22 @@ def receive_missing(workspaces: Sequence[Workspace], now: datetime) -> Collectio
 
 
 def _receive(ws: Workspace, now: datetime) -> bool:
-    """Receive from the remote; return whether more is missing, and the remote gives it."""
+    """Receive from the remote, and find out who vouches for the records; return whether more is missing, and the remote
+    gives it."""
+    name = select_receiving_remote(ws)
+    try:
+        return name is not None and _receive_from(ws, now, name)
+    finally:
+        tip = ws.branch.tip()
+        if tip is not None:
+            load_marks(ws.branch, tip)  # else the next start of a session would have to
+
+
+def _receive_from(ws: Workspace, now: datetime, name: str) -> bool:
     # slow to load, and most workers have other tasks
     from baton_git.namespace.sync.synchronise import SyncOptions
     from baton_git.verbs.sharing.sync import sync
 
-    name = (select_automatic_remote(ws) or select_remote(ws)) if ws.remote_settings.automatic else None
-    if name is None:
-        return False
     before = ws.branch.store.boundary.digest
     done = sync(ws, now, name, SyncOptions(SECONDS, receive_only=True, retry=False))
     is_going_on = ws.branch.store.boundary.digest != before

@@ -25,6 +25,8 @@ from baton_git.namespace.remote_selection import (
     find_remote_url,
     list_remote_names,
     read_remotes,
+    receive_in_background,
+    select_receiving_remote,
     select_remote,
 )
 from baton_git.namespace.sync.ahead_behind import find_unsent
@@ -34,7 +36,6 @@ from baton_git.namespace.sync.sharing_state import Sharing, SharingState, share_
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 from baton_git.namespace.sync.tracking_refs import TRACKED_LANES
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sharing.missing_history import receive_in_background, select_receiving_remote
 
 _DEFAULT_OPTIONS = SyncOptions()
 

@@ -23,10 +23,13 @@ from baton_git.core.state import Key
 from baton_git.git.store import Store
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.provenance.labels import Labels, Vouching
+from baton_git.namespace.provenance.snapshots import MarkSnapshots
 from baton_git.namespace.sync import older_history
+from baton_git.namespace.workspace import Background
 from baton_git.verbs.records.details import show_record
 from baton_git.verbs.revisions.history import Filter, read_log
 from baton_git.verbs.revisions.undo import undo
+from baton_git.verbs.sessions import session_start
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.sharing.missing_history import TASK, receive_missing
 
@@ -133,6 +136,20 @@ def test_a_first_sync_is_complete(late: Machine, full: Machine) -> None:
     assert done.received == 5
 
 
+def test_a_first_sync_leaves_the_older_history_to_a_background_process(late: Machine, full: Machine) -> None:
+    asked: list[str] = []
+    done = late.sync(hand_over=lambda: not asked.append("first"))
+    assert (done.is_incomplete, count(late), asked) == (True, 5, ["first"])
+    assert any("a background process does it now" in note for note in done.notes)
+    late.sync(hand_over=lambda: not asked.append("second"))
+    assert (count(late), ends(late), asked) == (count(full), [], ["first"])
+
+
+def test_a_first_sync_is_complete_if_no_background_process_can_be_started(late: Machine, full: Machine) -> None:
+    assert not late.sync(hand_over=lambda: False).is_incomplete
+    assert count(late) == count(full)
+
+
 def test_the_background_task_completes_the_history_and_sends_nothing(late: Machine, full: Machine) -> None:
     asked: list[str] = []
     late.ws = replace(
@@ -147,6 +164,30 @@ def test_the_background_task_completes_the_history_and_sends_nothing(late: Machi
     assert late.store.tip(INCOMING) == full.tip
     full.sync()
     assert full.state.ids(OpenLoop.kind) == late.state.ids(OpenLoop.kind)
+
+
+@pytest.mark.parametrize("can_start", [True, False])
+@pytest.mark.parametrize("has_remote", [True, False])
+def test_after_many_new_commits_a_start_does_not_wait_for_who_vouches_for_the_records(
+    full: Machine, bob: Machine, monkeypatch: pytest.MonkeyPatch, can_start: bool, has_remote: bool
+) -> None:
+    bob.git("fetch", "-q", "origin", f"{REF}:{REF}")
+    if not has_remote:
+        bob.git("remote", "remove", "origin")
+        bob.ws = replace(bob.ws, remote_settings=bob.ws.remote_settings._replace(remotes=()))
+    asked: list[str] = []
+    bob.ws = replace(bob.ws, background=Background(lambda task: bool(asked.append(task)) or can_start))
+    monkeypatch.setattr(session_start, "LABEL_SECONDS", -1.0)
+    begun = begin_session(bob.ws, bob.clock(), StartOptions(check_seconds=0, sync_seconds=0))
+    assert asked == [TASK]
+    assert ("[unknown] " in begun.brief.text) == can_start
+    assert any("is not known yet" in problem for problem in begun.problems) == can_start
+    assert receive_missing([bob.ws], bob.clock()) == set()
+    assert bob.tip is not None
+    assert MarkSnapshots(bob.top / ".git", "x").load(bob.tip) is not None
+    monkeypatch.undo()
+    again = begin_session(bob.ws, bob.clock(), StartOptions(check_seconds=0, sync_seconds=0))
+    assert "[unknown] " not in again.brief.text
 
 
 def test_changes_go_in_both_directions_before_the_history_is_complete(late: Machine, full: Machine) -> None:
