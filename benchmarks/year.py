@@ -30,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -60,8 +61,15 @@ BEGIN, END = "<!-- figures of benchmarks/year.py -->", "<!-- end of the figures 
 """The marks around the table in a page of the documentation."""
 WHOLE_HISTORY = (1, 3, 6, 9, 12)
 """The months at whose ends a new machine fetches the whole history, too."""
-SECTIONS = {"open_loop": "open loops?", "follow_up": "follow-ups?", "active_decision": "decisions(?: in force)?"}
-PREFIXES = {"open_loop": "OL-", "follow_up": "FU-", "active_decision": "DEC-"}
+NOUNS = {
+    "open_loop": ("open loops", "failed loops", "verified loops"),
+    "follow_up": ("follow-ups",),
+    "active_decision": ("decisions",),
+    "pattern": ("patterns", "rule candidates"),
+}
+"""What a brief calls the records of a kind that it leaves out, in each of their states: a start makes a loop that is
+overdue a failed one."""
+PREFIXES = {"open_loop": "OL-", "follow_up": "FU-", "active_decision": "DEC-", "pattern": "PAT-"}
 AT_TIME = """
 import sys
 from datetime import datetime
@@ -166,24 +174,23 @@ def is_at(process: Path, place: str) -> bool:
 def count_told(brief: str, kind: str) -> int:
     """Return how many records of a kind a brief shows or says that it leaves out."""
     shown = len(re.findall(rf"^- {PREFIXES[kind]}", brief, re.MULTILINE))
-    more = re.search(rf"^… and ([\d,]+|one) more {SECTIONS[kind]}", brief, re.MULTILINE)
-    left_out = 0 if more is None else 1 if more[1] == "one" else int(more[1].replace(",", ""))
-    return shown + left_out
+    more = re.findall(rf"^… and (one|\d+) more (?:of the )?(?:{'|'.join(NOUNS[kind])}): ", brief, re.MULTILINE)
+    return shown + sum(1 if number == "one" else int(number) for number in more)
 
 
-def find_gaps(desk: Desk, brief: str, team: Team) -> list[str]:
+def find_gaps(desk: Desk, brief: str, live: Mapping[str, Collection[str]]) -> list[str]:
     """Return what keeps a brief from being whole: records that the machine or the brief does not have."""
     gaps = [] if len(brief.encode()) <= BUDGET else [f"the brief has {len(brief.encode())} bytes"]
     with Store(Repository.open(desk.folder / ".git")) as store:
         state = Branch(store, Namespace(NAME)).read().state
         for kind in FOLDERS:
-            names = team.names(kind)
+            names = set(live[kind])
             missing = [
                 id_ for id_ in names - set(state.ids(kind)) if state.entry(Key(kind, id_, archived=True)) is None
             ]
             gaps += [f"{len(missing)} of {len(names)} {FOLDERS[kind]} are not on the machine"] if missing else []
-    for kind in SECTIONS:
-        told, there = count_told(brief, kind), len(team.names(kind))
+    for kind in NOUNS:
+        told, there = count_told(brief, kind), len(live[kind])
         gaps += [f"the brief counts {told} of {there} {FOLDERS[kind]}"] if told != there else []
     return gaps
 
@@ -225,10 +232,17 @@ class Remote:
         git(self.path, "-c", "pack.threads=1", "repack", "-q", "-d", "--geometric=2")
         git(self.path, "commit-graph", "write", "--reachable")
 
-    def copy(self, place: Path) -> Path:
-        """Return a copy that shares the objects, for machines that write to it."""
+    def keep_tip(self, month: int) -> str:
+        """Keep the tip at the end of a month under a ref of its own, and return it."""
+        tip = git(self.path, "rev-parse", REF)
+        git(self.path, "update-ref", f"refs/months/{month}", tip)
+        return tip
+
+    def copy(self, place: Path, tip: str) -> Path:
+        """Return a copy that shares the objects, as it was when it had this tip, for machines that write to it."""
         path = place / "remote.git"
         subprocess.run(["git", "clone", "-q", "--bare", "--shared", str(self.path), str(path)], check=True)
+        git(path, "update-ref", REF, tip)
         return path
 
     @property
@@ -239,23 +253,35 @@ class Remote:
 # --- the figures of a month
 
 
-def measure_month(remote: Remote, team: Team, month: int, clock: datetime, *, whole: bool) -> dict[str, Any]:
-    figures: dict[str, Any] = {
-        "month": month,
-        "sessions": team.sessions,
-        "commits": team.commits,
-        "merges": team.merges,
-        "live": {folder: len(team.names(kind)) for kind, folder in FOLDERS.items()},
-        "files": remote.files,
+class MonthEnd(NamedTuple):
+    """The end of a month: the tip of the branch and the time then, the ids of the live records by kind, and figures."""
+
+    month: int
+    tip: str
+    clock: datetime
+    live: dict[str, set[str]]
+    figures: dict[str, Any]
+
+
+def end_month(remote: Remote, team: Team, month: int, clock: datetime) -> MonthEnd:
+    live = {kind: team.names(kind) for kind in FOLDERS}
+    figures = {
+        "month": month, "sessions": team.sessions, "commits": team.commits, "merges": team.merges,
+        "live": {folder: len(live[kind]) for kind, folder in FOLDERS.items()}, "files": remote.files,
         "bytes": size(remote.path / "objects"),
-    }
+    }  # fmt: skip
+    return MonthEnd(month, remote.keep_tip(month), clock, live, figures)
+
+
+def measure_month(remote: Remote, end: MonthEnd, *, whole: bool) -> dict[str, Any]:
+    figures, clock = dict(end.figures), end.clock
     with tempfile.TemporaryDirectory(prefix="baton-year-", dir=remote.path.parent) as text:
         place = Path(text)
-        copy = remote.copy(place)
+        copy = remote.copy(place, end.tip)
         desk = Desk(place, "new", copy, clock)
         boot = desk.baton("boot", "--json")
         told = json.loads(boot.output)
-        gaps = find_gaps(desk, told["brief"], team)
+        gaps = find_gaps(desk, told["brief"], end.live)
         if boot.wall > SLOWEST_BOOT:
             gaps.append(f"the boot took {boot.wall:.1f} s")
         figures |= {
@@ -301,20 +327,25 @@ def timed(run: Run) -> dict[str, float]:
 
 @dataclass
 class Year:
-    """What a run must remember to go on later: the team, how many days have passed, and the figures of its months."""
+    """What a run must remember to go on later: the team, how many days have passed, the ends of the months, and the
+    figures of those that were measured."""
 
     team: Team
     last_evening: datetime
     day: int = 0
-    months: list[dict[str, Any]] = field(default_factory=list)
+    ends: list[MonthEnd] = field(default_factory=list)
+    months: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 def live_a_year(arguments: argparse.Namespace, place: Path) -> list[dict[str, Any]]:
-    """Generate the year, and return the figures of its months."""
+    """Generate the year, measure its months, and return their figures."""
     remote, kept = Remote(place / "team.git"), place / "progress.pickle"
     year = Year(Team(arguments.agents, arguments.sessions), datetime.now(UTC).replace(microsecond=0))
     if kept.exists():
         year = pickle.loads(kept.read_bytes())
+        git(remote.path, "update-ref", REF, year.ends[-1].tip)  # the days after it are generated again
+    for month in arguments.again:
+        year.months.pop(month, None)
     each = arguments.days / arguments.months
     for day in range(year.day, arguments.until or arguments.days):
         evening = year.last_evening - timedelta(days=(arguments.days - 1 - day) * 365 / 240)
@@ -322,18 +353,28 @@ def live_a_year(arguments: argparse.Namespace, place: Path) -> list[dict[str, An
         year.day = day + 1
         remote.reopen()
         remote.fold(evening)
-        if (day + 1) // each > len(year.months):
-            month, began = len(year.months) + 1, processor_time()
+        if (day + 1) // each > len(year.ends):
             check_records(remote.store, year.team, CHECKED)
             check_merges(remote.branch, CHECKED)
             remote.maintain()
-            whole = month in WHOLE_HISTORY and not arguments.newest_only
-            figures = measure_month(remote, year.team, month, evening, whole=whole)
-            year.months.append({"processor minutes": round(processor_time() / 60, 1), **figures})
-            print_month(figures, processor_time() - began)
+            year.ends.append(end_month(remote, year.team, len(year.ends) + 1, evening))
             kept.write_bytes(pickle.dumps(year))
+            measure_months(year, remote, kept, arguments)
+    measure_months(year, remote, kept, arguments)
     git(remote.path, "-c", "gc.auto=0", "fsck", "--connectivity-only", REF) if arguments.fsck else None
-    return year.months
+    return [year.months[month] for month in sorted(year.months)]
+
+
+def measure_months(year: Year, remote: Remote, kept: Path, arguments: argparse.Namespace) -> None:
+    """Measure the months that have ended and are not measured yet."""
+    for end in year.ends:
+        if end.month in year.months or arguments.no_measuring:
+            continue
+        began = processor_time()
+        whole = end.month in WHOLE_HISTORY and not arguments.newest_only
+        year.months[end.month] = measure_month(remote, end, whole=whole)
+        print_month(year.months[end.month], processor_time() - began)
+        kept.write_bytes(pickle.dumps(year))
 
 
 def print_month(figures: dict[str, Any], seconds: float) -> None:
@@ -417,6 +458,8 @@ def main() -> int:
     parser.add_argument(
         "--place", type=Path, help="work in this folder, which stays; a run that was ended goes on there"
     )
+    parser.add_argument("--no-measuring", action="store_true", help="only generate; a later run measures the months")
+    parser.add_argument("--again", type=int, nargs="*", default=[], help="measure these months again")
     parser.add_argument("--until", type=int, help="end after this day; a later run with the same --place goes on")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="baton-year-") as text:
