@@ -32,13 +32,19 @@ from baton_git.namespace.provenance.trees import (
     find_labelled_changes,
     is_bare,
 )
+from baton_git.namespace.provenance.uniform import UniformCommits, find_uniform
 
 Known = Callable[[Oid], ProvenanceMarks | None]
 """Returns the cached marks at a commit, or None."""
 
 
-def compute_marks(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[ProvenanceMarks, int]:
+def compute_marks(
+    store: Store, ledger: Ledger, tip: Oid, known: Known, uniform: UniformCommits
+) -> tuple[ProvenanceMarks, int]:
     """Return the marks at a commit, and the number of commits visited.
+
+    Args:
+        uniform: the known commits whose marks need no fold.
 
     Raises:
         Corrupt: a commit or a tree cannot be read.
@@ -47,9 +53,13 @@ def compute_marks(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple
     kept = known(tip)
     if kept is not None:
         return kept, 0
-    walk = Walk(store, ledger, known)
+    part = find_uniform(store, ledger, tip, known, uniform)
+    alike = part.load(tip)
+    if alike is not None:
+        return alike, part.visited
+    walk = Walk(store, ledger, lambda name: part.load(name) or known(name))
     walk.visit(tip)
-    return MarkFold(store, ledger, walk).run(tip), len(walk.commits)
+    return MarkFold(store, ledger, walk).run(tip), max(part.visited, len(walk.commits))
 
 
 class Walk:

@@ -17,6 +17,7 @@ from baton_git.namespace.provenance.fold import compute_marks
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import CommitClaim, Mark, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.snapshots import MarkSnapshots
+from baton_git.namespace.provenance.uniform import UniformCommits
 
 Kind = Literal["confirmed", "agent", "unauthenticated", "received", "hand", "unknown"]
 RANK: dict[Kind, int] = {"unknown": -1, "hand": 0, "received": 1, "unauthenticated": 2, "agent": 3, "confirmed": 4}
@@ -230,7 +231,8 @@ def load_marks(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
     def load_known(name: Oid) -> ProvenanceMarks | None:
         return store.memory.get(("marks", name)) or snapshots.load(name)
 
-    marks, visited = compute_marks(store, history.ledger, commit, load_known)
+    uniform = UniformCommits(snapshots.uniform_file, store.repository.object_format.oid_length)
+    marks, visited = compute_marks(store, history.ledger, commit, load_known, uniform)
     if visited >= _KEPT_FROM:
         snapshots.save(commit, marks, visited)
     return store.memory.put(("marks", commit), marks, _WEIGHT * len(marks.known))

@@ -2,7 +2,8 @@
 
 While a part of the history is missing, `labels` is `labels-at-<digest of the boundary>`, because marks depend on it.
 
-`<visited>` grows with each snapshot. Any file may be deleted. The distance between snapshots doubles with their age.
+`<visited>` grows with each snapshot. Any file may be deleted. `uniform` beside them has the commits whose marks
+need no fold (see `uniform`). The distance between snapshots doubles with their age.
 Therefore a merge base is never much farther from the next older snapshot than from the tip.
 """
 
@@ -44,6 +45,7 @@ class MarkSnapshots:
             shutil.rmtree(outdated, ignore_errors=True)
         self._folder = top / (f"{_PARTIAL}{boundary}" if boundary else "labels") / component
         self._files = {file.commit: file for file in self._list_files()}
+        self.uniform_file = self._folder / "uniform"
 
     def load(self, commit: Oid) -> ProvenanceMarks | None:
         """Return the marks at a commit; None if there is no snapshot or it cannot be read."""
