@@ -22,6 +22,16 @@ _RELATIVE = re.compile(r"\S*(?:[~^]\d*|@\{[^}]*\})+")
 _ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
 
 
+def head_branch(store: Store) -> str | None:
+    """Return the branch that is checked out in this work tree; None if HEAD is detached."""
+    try:
+        text = (store.repository.git_dir / "HEAD").read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    symbolic = _SYMBOLIC.fullmatch(text)
+    return symbolic[1].removeprefix("refs/heads/") if symbolic else None
+
+
 def head_commit(store: Store) -> Oid | None:
     """Return the commit at HEAD of this work tree; None if there is none, as before the first commit."""
     try:

@@ -24,6 +24,7 @@ class HookSession(NamedTuple):
     Attributes:
         git_dir: the git directory of the work tree in which it started.
         work_tree: the top of the work tree in which its hooks last ran; it may have been removed since.
+        work_trees: the tops of all work trees in which its hooks ran; a session may be resumed in another one.
         namespace: the namespace in which its facts are saved; empty if an older version stored the session.
         pid: the agent's process id, which does not change when the context is cleared.
         last_seen: the time (ISO 8601) at which a hook last had something to do.
@@ -76,6 +77,7 @@ class HookSession(NamedTuple):
     is_weighed: bool = False
     unreadable: str = ""
     work_tree: str = ""
+    work_trees: tuple[str, ...] = ()
     namespace: str = ""
 
 

@@ -43,7 +43,7 @@ from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt
 from baton_git.interfaces.hook.session_steps import save_last_checkpoint, save_periodic_checkpoint, start_session
 from baton_git.namespace.workspace import Workspace, fresh_mark
-from baton_git.systems.gobby.previous_sessions import list_handoffs, session_of
+from baton_git.systems.gobby.previous_sessions import list_continued, session_of
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
 from baton_git.verbs.sessions.archive_folding import fold_in_background
 from baton_git.verbs.sessions.auto_sync import send_in_background
@@ -53,6 +53,10 @@ from baton_git.verbs.sessions.verb_hints import describe_verbs
 
 if TYPE_CHECKING:
     from baton_git.interfaces.hook.workflow_actions import SessionActions
+
+
+MAX_WORK_TREES = 10
+"""Maximum number of work trees that are remembered of a session, the last ones."""
 
 
 class HookReply(NamedTuple):
@@ -78,7 +82,8 @@ class EventRunner:
         self.session = known._replace(
             transcript=event.transcript or known.transcript,
             cwd=event.cwd or known.cwd,
-            work_tree=find_work_tree(ws, event, known),
+            work_tree=(work_tree := find_work_tree(ws, event, known)),
+            work_trees=tuple(dict.fromkeys((*known.work_trees, *filter(None, (work_tree,)))))[-MAX_WORK_TREES:],
             namespace=str(ws.branch.namespace),
             last_seen=iso_ms(now),
             event=identify_event(event),
@@ -158,7 +163,7 @@ class EventRunner:
         memory, pid = self.settings.memory, self.settings.pid
         if source == "clear" and (cleared := choose_cleared_session(list(memory.all()), self.session, pid)):
             return cleared
-        handoffs = list_handoffs(self.ws, self.ws.branch.read().state, self.event.session)
+        handoffs = list_continued(self.ws, self.ws.branch.read().state, self.event.session)
         live = list_running(memory, pid)
         return next((id_ for id_ in map(session_of, handoffs) if id_ not in live), "")
 

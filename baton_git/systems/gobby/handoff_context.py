@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from baton_git.agents.turn_store import keep_ends
@@ -144,7 +145,9 @@ def describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
     parts += [f"on {one_line(handoff.machine, 40)}"] if handoff.machine and not is_here else []
     is_elsewhere = ws.folder is not None and not ws.is_in_work_tree(handoff.machine, handoff.worktree)
     if is_here and is_elsewhere and handoff.worktree:
-        parts.append(f"in {one_line(ws.show_work_tree(handoff.worktree), 100)}")
+        place = ws.show_work_tree(handoff.worktree)
+        is_removed = place.startswith("/") and not Path(place).is_dir()
+        parts.append(f"in {one_line(place, 100)}{' (removed)' if is_removed else ''}")
     return ", ".join(parts)
 
 

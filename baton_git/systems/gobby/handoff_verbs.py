@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -16,7 +15,6 @@ from baton_git.systems.gobby.previous_sessions import extraction_time, find_last
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
-NAMED = 5
 """Maximum number of handoffs of other work trees that a hint names."""
 
 
@@ -82,8 +80,8 @@ def list_kept_handoffs(ws: Workspace, now: datetime, verb_input: PageInput) -> H
 def show_handoff(ws: Workspace, now: datetime, verb_input: ShowHandoff) -> ShownHandoff:
     """Show the stored facts of a session. The default is the last session of this work tree.
 
-    If this work tree has no session, the default is the newest session of another machine. Sessions of other work trees
-    of this machine are shown only by id.
+    If this work tree has no session, the default is the last one of its branch, or else of a branch that HEAD contains,
+    or else of any other.
 
     Raises:
         NotFound: there is no such handoff.
@@ -92,9 +90,9 @@ def show_handoff(ws: Workspace, now: datetime, verb_input: ShowHandoff) -> Shown
     revision = ws.branch.read(verb_input.at)
     handoff = resolve_handoff(revision.state, verb_input.id) if verb_input.id else find_last_handoff(ws, revision.state)
     if handoff is None:
-        others = sorted(revision.state.records(Handoff), key=extraction_time, reverse=True)
-        whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
-        raise NotFound(f"handoff of the {whose}", hint=_name_others(ws, others))
+        raise NotFound(
+            f"handoff of the namespace {ws.branch.namespace.text}", hint="baton handoff extract latest --keep makes one"
+        )
     handoff = follow_rewritten(handoff, ws.branch.store.repository.common_dir)
     return ShownHandoff(handoff=handoff.as_data(), **full_position(revision))
 
@@ -104,15 +102,3 @@ def _summarise(handoff: Handoff) -> HandoffSummary:
         id=handoff.id, extracted_at=handoff.extracted_at, trigger=handoff.trigger, machine=handoff.machine,
         worktree=handoff.worktree, branch=handoff.branch, goal=handoff.facts.initial_goal or "",
     )  # fmt: skip
-
-
-def _name_others(ws: Workspace, others: Sequence[Handoff]) -> str:
-    """Return a hint for a work tree without a handoff; it names the handoffs of other work trees."""
-    if not others:
-        return "baton handoff extract latest --keep makes one"
-    named = [
-        f"{handoff.id} ({ws.show_work_tree(handoff.worktree) if handoff.worktree else 'no work tree'})"
-        for handoff in others[:NAMED]
-    ]
-    more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
-    return f"handoffs of other work trees: {', '.join(named)}{more}; to see one, give its id"

@@ -26,6 +26,7 @@ from baton_git.systems.gobby.handoff_context import (
 )
 from baton_git.systems.gobby.previous_sessions import (
     UnfinishedItem,
+    find_nearest,
     has_substance,
     list_concurrent,
     list_handoffs,
@@ -49,7 +50,7 @@ MAX_TEXT = 64 * 1024
 
 
 def make_last_handoff_sections(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
-    """Return the sections about earlier sessions of this work tree, for a session without a known parent."""
+    """Return the sections about earlier sessions of the repository, for a session without a known parent."""
     live = list_running(HookSessionStore(str(ws.branch.store.repository.common_dir)))
     return make_previous_session_sections(ws, now, state, None, problems, live=live)
 
@@ -116,7 +117,7 @@ def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
 
 
 def _list_ended(ws: Workspace, state: State, live: Collection[str]) -> list[Handoff]:
-    """Return the handoffs of this work tree, newest first, except the acting session's and those of `live`."""
+    """Return the handoffs of the repository, the nearest first, except the acting session's and those of `live`."""
     return [handoff for handoff in list_handoffs(ws, state, ws.actor.session) if session_of(handoff) not in live]
 
 
@@ -132,9 +133,9 @@ def _make_damaged_section(state: State) -> tuple[Section, ...]:
 def make_unfinished_section(
     ws: Workspace, state: State, shown: Sequence[Handoff] = (), live: Collection[str] = ()
 ) -> tuple[Section, ...]:
-    """Return a section with the to-do items that earlier sessions of this work tree left open, except those of the
-    handoffs in `shown`."""
-    ended, ids = _list_ended(ws, state, live), [handoff.id for handoff in shown]
+    """Return a section with the to-do items that the nearest earlier sessions left open, except those of the handoffs
+    in `shown`."""
+    ended, ids = find_nearest(ws, state, ws.actor.session, live), [handoff.id for handoff in shown]
     lines = tuple(map(_describe_unfinished, list_unfinished(state, ended, shown=ids, acting=ws.actor.session)))
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
     return (Section(title, lines, "items left undone", all="baton handoff show", rank=Rank.STANDING),) if lines else ()

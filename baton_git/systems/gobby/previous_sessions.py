@@ -6,40 +6,126 @@ Every session start imports this module, so it imports nothing that reads transc
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shorten
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import CLOSED, OPEN, Session
 from baton_git.core.state import Key, State
 from baton_git.core.times import parse_time_or_none
+from baton_git.git.rewritten import find_newest, load_rewritten
+from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.source_commits import head_branch, named_ref
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.record import Handoff, TodoItem
 
 MAX_SESSIONS = 20
 """Maximum number of sessions in which unfinished items are searched."""
+MAX_HISTORY = 2000
+"""Number of commits of HEAD, the newest first, in which the commits of sessions are searched."""
+MIN_HASH = 7
+"""Minimum number of digits of an abbreviated commit id."""
+GIT_SECONDS = 1.0
+"""Time limit for reading the history of HEAD, for which a session's start waits."""
 
 
 def list_handoffs(ws: Workspace, state: State, other_than: str | None = None) -> list[Handoff]:
-    """Return the handoffs that a session in this work tree can continue, newest first.
-
-    These are the handoffs of this work tree on this machine. If there are none, the handoffs of other machines are
-    returned, but never those of another work tree of this machine.
+    """Return the handoffs of all sessions, those nearest to this work tree first (see `group_handoffs`).
 
     Args:
         other_than: the id of a session, or of its handoff, which is left out.
     """
-    others = [handoff for handoff in state.records(Handoff) if other_than not in (handoff.id, session_of(handoff))]
-    here = [handoff for handoff in others if ws.is_in_work_tree(handoff.machine, handoff.worktree)]
-    elsewhere = [handoff for handoff in others if not ws.is_own_machine(handoff.machine)]
-    return sorted(here or elsewhere, key=extraction_time, reverse=True)
+    return [handoff for group in group_handoffs(ws, state, other_than) for handoff in group]
 
 
 def find_last_handoff(ws: Workspace, state: State, other_than: str | None = None) -> Handoff | None:
-    """Return the newest handoff of `list_handoffs`, or None."""
-    return next(iter(list_handoffs(ws, state, other_than)), None)
+    """Return the first handoff of `list_handoffs`, or None."""
+    return next((group[0] for group in group_handoffs(ws, state, other_than)), None)
+
+
+def find_nearest(
+    ws: Workspace, state: State, other_than: str | None = None, live: Collection[str] = ()
+) -> list[Handoff]:
+    """Return the nearest group of handoffs, without those of `live` sessions; empty if there is none."""
+    return next(group_handoffs(ws, state, other_than, live), [])
+
+
+def list_continued(ws: Workspace, state: State, other_than: str | None = None) -> list[Handoff]:
+    """Return the handoffs whose session a new one in this work tree continues, newest first: those of this work tree,
+    or else those of other machines."""
+    others = _list_others(state, other_than)
+    own = _make_own_check(ws)
+    elsewhere = (handoff for handoff in others if not ws.is_own_machine(handoff.machine))
+    return [handoff for handoff in others if own(handoff)] or list(elsewhere)
+
+
+def group_handoffs(
+    ws: Workspace, state: State, other_than: str | None = None, live: Collection[str] = ()
+) -> Iterator[list[Handoff]]:
+    """Yield the handoffs of the repository's sessions in groups, the nearest first, without empty groups.
+
+    The groups are: the sessions of this work tree; of its branch; those whose commits, or whose branch, are in the
+    history of HEAD; and all others. Each group is sorted newest first.
+
+    Args:
+        live: ids of active sessions, which are left out.
+    """
+    handoffs = [handoff for handoff in _list_others(state, other_than) if session_of(handoff) not in live]
+    for make_check in (_make_own_check, _make_branch_check, _make_merged_check, lambda _: lambda _: True):
+        if not handoffs:  # the later checks are slower
+            return
+        is_near = make_check(ws)
+        group = [handoff for handoff in handoffs if is_near(handoff)]
+        if group:
+            yield group
+        handoffs = [handoff for handoff in handoffs if handoff not in group]
+
+
+def _list_others(state: State, other_than: str | None) -> list[Handoff]:
+    others = (handoff for handoff in state.records(Handoff) if other_than not in (handoff.id, session_of(handoff)))
+    return sorted(others, key=extraction_time, reverse=True)
+
+
+def _make_own_check(ws: Workspace) -> Callable[[Handoff], bool]:
+    """Return a function that returns whether a session ran in this work tree, if only before it was resumed in another
+    one; its handoff has the last work tree."""
+    here = str(ws.folder) if ws.folder is not None else None
+    memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
+    known = {f"{session.cli}/{session.session}" for session in memory.all() if here in session.work_trees}
+    return lambda handoff: handoff.id in known or ws.is_in_work_tree(handoff.machine, handoff.worktree)
+
+
+def _make_branch_check(ws: Workspace) -> Callable[[Handoff], bool]:
+    branch = head_branch(ws.branch.store)
+    return lambda handoff: branch is not None and handoff.branch == branch
+
+
+def _make_merged_check(ws: Workspace) -> Callable[[Handoff], bool]:
+    """Return a function that returns whether a session's commits, or the branch of one without commits, are in the
+    newest `MAX_HISTORY` commits of HEAD."""
+    store = ws.branch.store
+    git = SessionRepository(store.repository.work_tree or store.repository.git_dir, ws.environment, GIT_SECONDS)
+    try:
+        history = set(git.run_git("rev-list", f"--max-count={MAX_HISTORY}", "HEAD", "--").split())
+    except GitUnavailable:  # no commit yet
+        history = set()
+    rewritten = load_rewritten(store.repository.common_dir)
+
+    def is_merged(handoff: Handoff) -> bool:
+        hashes = [find_newest(rewritten, commit.hash) for commit in handoff.facts.git_commits if commit.hash]
+        if hashes:
+            return any(_has_commit(history, hash_) for hash_ in hashes)
+        return bool(handoff.branch) and named_ref(store, f"refs/heads/{handoff.branch}") in history
+
+    return is_merged
+
+
+def _has_commit(history: Collection[str], hash_: str) -> bool:
+    """Return whether a commit is among full ids; its own id may be abbreviated."""
+    return hash_ in history or (len(hash_) >= MIN_HASH and any(commit.startswith(hash_) for commit in history))
 
 
 def list_concurrent(

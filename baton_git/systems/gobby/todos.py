@@ -256,12 +256,12 @@ def _number_items(todos: Sequence[Todo]) -> list[NumberedTodo]:
 
 def _list_unfinished_todos(ws: Workspace) -> tuple[Todo, ...]:
     from baton_git.systems.gobby.previous_sessions import (
-        list_handoffs,
+        find_nearest,
         list_unfinished,
     )  # rarely needed, slow to import
 
     state, session = ws.branch.read().state, ws.actor.session
-    unfinished = list_unfinished(state, list_handoffs(ws, state, session), acting=session)
+    unfinished = list_unfinished(state, find_nearest(ws, state, session), acting=session)
     return tuple(Todo(content=item.todo.content) for item in unfinished)
 
 

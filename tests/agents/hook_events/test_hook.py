@@ -220,12 +220,14 @@ def test_another_projects_state_is_never_injected(hook, session, git, tmp_path, 
     assert "greet" not in context(hook("SessionStart", NEW, source="startup", folder=other))
 
 
-def test_another_work_trees_session_is_not_injected(hook, session, git, repo, tmp_path):
+def test_a_new_work_tree_is_told_of_the_session_in_another_one(hook, session, git, repo, tmp_path):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="other")
     git(repo, "worktree", "add", "-q", str(tmp_path / "linked"))
-    assert "Add a greet module" not in context(hook("SessionStart", NEW, source="startup", folder=tmp_path / "linked"))
+    told = context(hook("SessionStart", NEW, source="startup", folder=tmp_path / "linked"))
+    assert "Add a greet module" in told
+    assert f", in {repo}" in told
 
 
 def test_a_transcript_without_a_path_is_found_by_its_session(hook, session, git, tmp_path):

@@ -145,3 +145,51 @@ def test_a_session_of_another_namespace_is_left_to_a_start_there(hook, baton, gi
     remove(repo, tree, git)
     assert "greet" not in context(hook("SessionStart", NEW, source="startup"))
     baton("handoff", "show", f"claude/{OLD}", code=1)
+
+
+# --- what the next session is told
+
+
+def end(hook: Any, tmp_path: Path, tree: Path, session: str, text: str, **more: Any) -> None:
+    """Run a session with one prompt and one changed file."""
+    made = Session(tmp_path, tree, session)
+    made.say("user", f"Ask {text}", **more)
+    made.call("Write", {"file_path": str(tree / f"{text}.py"), "content": "x"})
+    made.say("assistant", [{"type": "text", "text": f"Answer {text}"}])
+    hook("SessionStart", session, folder=tree, source="startup")
+    hook("SessionEnd", session, folder=tree, reason="other")
+
+
+def test_the_nearest_session_is_told_first(hook, baton, git, repo, tree, tmp_path):
+    """Of the same work tree, else of its branch, else of one that was merged, else any other."""
+    other, merged = repo.parent / "other", repo.parent / "merged"
+    for path, branch in ((other, "unrelated"), (merged, "done")):
+        git(repo, "worktree", "add", "-q", str(path), "-b", branch)
+    for path in (merged, other):
+        git(path, "commit", "-q", "--allow-empty", "-m", f"In {path.name}")
+    git(tree, "merge", "-q", "--ff-only", "done")
+    ids = [f"1111111{number}-0000-4000-8000-000000000001" for number in range(5)]
+    end(hook, tmp_path, merged, ids[1], "merged", gitBranch="done")
+    git(repo, "worktree", "remove", "--force", str(merged))
+    end(hook, tmp_path, other, ids[2], "unrelated", gitBranch="unrelated")
+    told = context(hook("SessionStart", NEW, folder=tree, source="startup"))
+    assert "Answer merged" in told
+    assert f"in {merged} (removed)" in told
+    assert baton("handoff", "show", "--json", cwd=tree).json["id"] == f"claude/{ids[1]}"
+    end(hook, tmp_path, other, ids[3], "same", gitBranch=BRANCH)
+    assert baton("handoff", "show", "--json", cwd=tree).json["id"] == f"claude/{ids[3]}"
+    end(hook, tmp_path, tree, ids[4], "own", gitBranch="unrelated")
+    assert baton("handoff", "show", "--json", cwd=tree).json["id"] == f"claude/{ids[4]}"
+    assert baton("handoff", "show", "--json", cwd=repo).json["id"] == f"claude/{ids[4]}"  # merged: main has no commits
+
+
+def test_a_session_that_was_resumed_in_another_work_tree_stays_known_in_its_own(hook, repo, tree, tmp_path):
+    end(hook, tmp_path, repo, OLD, "main")
+    resumed = Session(tmp_path, tree, OLD)
+    resumed.number = 30
+    resumed.say("user", "Ask again")
+    hook("SessionStart", folder=tree, source="resume")
+    hook("SessionEnd", folder=tree, reason="other")
+    assert "Ask again" in context(hook("SessionStart", NEW, source="startup"))
+    memory = HookSessionStore(str(repo / ".git"))
+    assert memory.get("claude", NEW).parent == OLD

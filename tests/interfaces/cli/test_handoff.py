@@ -162,14 +162,10 @@ def test_the_format_comes_from_the_option_or_else_from_the_settings(baton, top, 
     assert f"The session was asked: {GOAL}" in baton("handoff", "extract", str(transcript)).out
 
 
-def test_the_handoff_of_another_work_tree_is_not_shown_by_default(baton, transcript):
+def test_the_handoff_of_another_work_tree_is_shown_with_its_place(baton, transcript):
     assert "--keep makes one" in baton("handoff", "show", code=None).err
     baton("handoff", "extract", str(transcript), "--keep")
-    refused = baton("handoff", "show", code=None)
-    assert refused.code != 0
-    assert refused.out == ""
-    assert "handoffs of other work trees: claude/c-1 (/work/shop)" in refused.err
-    shown = baton("handoff", "show", "c-1", "--format", "narrative").out
+    shown = baton("handoff", "show", "--format", "narrative").out
     assert "in /work/shop" in shown
     assert f"The session was asked: {GOAL}" in shown
 
