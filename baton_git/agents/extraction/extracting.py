@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.events import ANSWERED, BEGINNING, FAILED, INTERRUPTED, START_OF_FILE, EndReached, Position
+from baton_git.agents.events import ANSWERED, BEGINNING, FAILED, INTERRUPTED, START_OF_FILE, EndReached, Event, Position
 from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.conversation import CONVERSATION_FACTS, describe_conversation, list_turns
 from baton_git.agents.extraction.facts import Facts, make_facts
@@ -102,6 +103,18 @@ def extract(
         name, analyser, end.position, options or Options(), str(folder) if folder is not None else None,
         has_ended=has_ended,
     )  # fmt: skip
+
+
+def extract_events(
+    name: str, events: Iterable[Event], *, options: Options | None = None, folder: Path | None = None,
+    has_ended: bool = False,
+) -> Extraction:  # fmt: skip
+    """Extract the facts of a session without a transcript from its events; the arguments are those of `extract`."""
+    analyser = Analyser(name, None)
+    for event in events:
+        analyser.add_event(event)
+    place = str(folder) if folder is not None else None
+    return _make_extraction(name, analyser, BEGINNING, options or Options(), place, has_ended=has_ended)
 
 
 def _read_subagents(name: str, path: Path, analyser: Analyser) -> bool:

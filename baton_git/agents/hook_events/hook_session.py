@@ -128,7 +128,7 @@ class HookSessionStore:
             if newest - self._get_modified_time(name) > LEFT_AFTER:
                 self._remove(name)
         for old in list(self.all())[KEPT:]:
-            for suffix in (".json", ".facts", ".lock", ".turn", ".waiting"):
+            for suffix in (".json", ".facts", ".lock", ".turn", ".waiting", ".heard"):
                 self._remove(self.path(old.cli, old.session, suffix))
 
     def _get_modified_time(self, name: str) -> float:
@@ -151,7 +151,7 @@ def replace_file(path: str, text: str) -> bool:
     try:
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o700)  # its files contain unredacted parts of transcripts
-        with open(fresh, "w", encoding="utf-8", errors="replace", opener=_open_private) as file:
+        with open(fresh, "w", encoding="utf-8", errors="replace", opener=open_private) as file:
             file.write(text)
         os.replace(fresh, path)
     except OSError:
@@ -159,7 +159,8 @@ def replace_file(path: str, text: str) -> bool:
     return True
 
 
-def _open_private(path: str, flags: int) -> int:
+def open_private(path: str, flags: int) -> int:
+    """Open a file that only the user can read; an opener for `open`."""
     return os.open(path, flags, 0o600)
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
+from baton_git.agents.hook_events.heard import SUFFIX
 from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSessionStore
 from baton_git.agents.hook_events.live_sessions import is_running
 from baton_git.agents.mining.addresses import store_addresses
@@ -60,18 +61,22 @@ def _is_caught_up_here(ws: Workspace, other: HookSession, current: HookSession) 
 
 
 def _is_unsaved(memory: HookSessionStore, session: HookSession) -> bool:
-    return _has_changed_transcript(session) or find_unsaved_turn(memory, session) is not None
+    return _has_changed_transcript(memory, session) or find_unsaved_turn(memory, session) is not None
 
 
-def _has_changed_transcript(session: HookSession) -> bool:
-    """Return whether the transcript of a session changed since the last save; False if it cannot be read.
+def _has_changed_transcript(memory: HookSessionStore, session: HookSession) -> bool:
+    """Return whether the transcript of a session, or without one its prompts and answers in hook events, changed since
+    the last save; False if they cannot be read.
 
-    Without a transcript, return whether nothing was saved yet.
+    Without either, return whether nothing was saved yet.
     """
-    try:
-        return Path(session.transcript).stat().st_size != session.size if session.transcript else session.size < 0
-    except (OSError, ValueError):
-        return False
+    heard = memory.path(session.cli, session.session, SUFFIX)
+    for path in filter(None, (session.transcript, heard)):
+        try:
+            return Path(path).stat().st_size != session.size
+        except (OSError, ValueError):
+            continue
+    return not session.transcript and session.size < 0
 
 
 def _save_unsaved(

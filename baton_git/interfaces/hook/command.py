@@ -11,14 +11,21 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from baton_git.agents.hook_events.fast_exit import is_idle
+from baton_git.agents.hook_events.heard import note_event
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload, parse
 from baton_git.agents.hook_events.replies import make_empty_reply, reply
-from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, find_remaining_folder, find_repository
+from baton_git.agents.hook_events.repository_lookup import (
+    RepositoryPaths,
+    find_remaining_folder,
+    find_repository,
+    may_hold_state,
+)
 from baton_git.agents.hook_events.session_folder import find_start_folder
 from baton_git.agents.registry import AGENTS
 from baton_git.interfaces.hook.delayed_save import save_later
@@ -69,6 +76,9 @@ def _handle_input(agent: str) -> int:
     repository = find_repository(os.environ.get("GIT_DIR") or folder)
     is_known = repository is not None and HookSessionStore(repository.common_dir).get(payload.agent, payload.session)
     payload = payload._replace(cwd=start_folder if start_folder and is_known else folder)
+    if repository is not None and may_hold_state(repository) and payload.kind in (PROMPT, STOP):
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        note_event(HookSessionStore(repository.common_dir), payload, now)
     if is_idle(payload, repository, os.environ) or _has_no_state(repository):
         return _print(make_empty_reply(payload.agent))
     if repository is not None and save_later(payload, repository.common_dir, os.environ):

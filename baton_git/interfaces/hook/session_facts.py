@@ -10,14 +10,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from baton_git.agents.events import ANSWERED, Event, ModelReply, Position, Prompt, SessionContext, TurnEnd
 from baton_git.agents.hook_events.ended_turns import EndedTurn
+from baton_git.agents.hook_events.heard import SUFFIX, read_heard
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+from baton_git.agents.hook_events.payloads import PROMPT
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.isolation import describe_bug
 from baton_git.core.output import one_line
 from baton_git.git.files.atomic_files import reading
 from baton_git.git.files.ref_locks import hold_flock
+from baton_git.git.source_commits import head_branch
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 
@@ -85,7 +89,7 @@ class SessionFacts:
         if self._is_starting:
             return None
         path = find_transcript(session.cli, session.session, self._settings.home, self._settings.environment)
-        if path is None and session.transcript:
+        if path is None and session.transcript and not self._heard.exists():
             self._problems.append(f"there is no transcript {one_line(session.transcript, 300)}")
         return path
 
@@ -115,7 +119,7 @@ class SessionFacts:
 
         session, path = self._session, self.transcript
         if path is None:
-            raise NotFound(f"{session.cli} transcript of session", session.session)
+            return self._extract_heard()
         extraction = gather_facts(
             self._ws, self._now, path, session.cli,
             memory=Path(self._settings.memory.path(session.cli, session.session, ".facts")),
@@ -142,11 +146,12 @@ class SessionFacts:
         from baton_git.systems.gobby.handoffs import store_handoff  # slow to import, and often not needed
         from baton_git.systems.gobby.session_turns import store_turns
 
-        path = self.transcript
-        if path is None:
+        path = self.transcript or self._heard
+        if not path.exists():
             return None
         size = path.stat().st_size
-        if not self._session.is_weighed and self._session.size < 0:  # once, before the first save
+        is_new = not self._session.is_weighed and self._session.size < 0
+        if is_new and self.transcript is not None:  # once, before the first save
             self._session = self._weigh(path)
         if self._session.doubt:
             self._problems.append(
@@ -165,8 +170,39 @@ class SessionFacts:
         if extraction.turns:
             folder = str(self._work_tree) if self._work_tree is not None else None
             attempt(lambda: store_turns(self._ws, extraction, folder), "turns", self._problems)
-        session = self._session._replace(size=size, transcript=str(path))
+        session = self._session._replace(size=size, transcript=str(self.transcript or ""))
         return extraction, session._replace(saved_turn=self._turn.id) if self._turn is not None else session
+
+    @property
+    def _heard(self) -> Path:
+        return Path(self._settings.memory.path(self._session.cli, self._session.session, SUFFIX))
+
+    def _extract_heard(self) -> Extraction:
+        """Extract the facts from the prompts and answers of hook events, because there is no transcript.
+
+        Raises:
+            NotFound: no event had any.
+        """
+        from baton_git.agents.extraction.extracting import extract_events  # few sessions have no transcript
+        from baton_git.systems.gobby.handoffs import complete_facts
+
+        session, folder = self._session, Path(self._session.cwd) if self._session.cwd else self._ws.folder
+        heard = read_heard(self._settings.memory, session.cli, session.session)
+        if not heard:
+            raise NotFound(f"{session.cli} transcript of session", session.session)
+        events: list[Event] = [SessionContext(
+            Position(), heard[0][1], session.session, str(folder) if folder else None,
+            head_branch(self._ws.branch.store),
+        )]  # fmt: skip
+        for number, (kind, time, text) in enumerate(heard, 1):
+            place = Position(number, number)
+            is_prompt = kind == PROMPT
+            events.append(Prompt(place, time, text) if is_prompt else ModelReply(place, time, text, final=True))
+            events += [] if is_prompt else [TurnEnd(place, time, ANSWERED)]
+        extraction = extract_events(
+            session.cli, events, options=self._settings.options, folder=folder, has_ended=self._has_ended
+        )
+        return complete_facts(self._ws, self._now, extraction, folder=folder, session=session.session)
 
     @property
     def _work_tree(self) -> Path | None:

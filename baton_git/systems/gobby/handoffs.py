@@ -61,6 +61,13 @@ def gather_facts(
         InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript cannot be read.
     """
     extraction = extract(path, agent, memory=memory, options=options, folder=folder, has_ended=has_ended)
+    return complete_facts(ws, now, extraction, folder=folder, session=session)
+
+
+def complete_facts(
+    ws: Workspace, now: datetime, extraction: Extraction, *, folder: Path | None = None, session: str | None = None
+) -> Extraction:
+    """Return facts completed from git and from the session's to-do list; the arguments are those of `gather_facts`."""
     extraction = add_received_answers(ws, replace(extraction, session=session or extraction.session))
     extraction = add_git_facts(extraction, now, ws.environment, folder, ws.branch.store.repository.common_dir)
     name = session or extraction.session
