@@ -88,7 +88,11 @@ def show_handoff(ws: Workspace, now: datetime, verb_input: ShowHandoff) -> Shown
         Ambiguous: several ids begin with this text.
     """
     revision = ws.branch.read(verb_input.at)
-    handoff = resolve_handoff(revision.state, verb_input.id) if verb_input.id else find_last_handoff(ws, revision.state)
+    handoff = (
+        resolve_handoff(revision.state, verb_input.id)
+        if verb_input.id is not None
+        else find_last_handoff(ws, revision.state)
+    )
     if handoff is None:
         raise NotFound(
             f"handoff of the namespace {ws.branch.namespace.text}", hint="baton handoff extract latest --keep makes one"
