@@ -65,7 +65,10 @@ def _make_digest_facts(known: Findings, wanted: Extract, *, has_ended: bool) -> 
     """Return the facts that Gobby's document does not have: the conversation, the files used, and the failures."""
     turns = list_turns(known, has_ended=has_ended) if wanted.conversation else ()
     facts: Facts = describe_conversation(turns, known.answer_marks)
-    if wanted.files_used and (uses := list_uses(known)):
+    uses = list_uses(known) if wanted.files_used else {}
+    if not wanted.files_modified:
+        uses = {path: use for path, use in uses.items() if not use["changes"]}
+    if uses:
         facts["files_used"] = [_make_file_use(path, use) for path, use in rank_uses(known, uses)[:MAX_USES]]
     if wanted.errors and known.failures:
         facts["errors"] = [_make_error(failure) for failure in list(known.failures.values())[-MAX_FAILURES:]]

@@ -17,8 +17,9 @@ from baton_git.systems.gobby.record import Facts, FileUse, Handoff, SessionPromp
 _BRACKETS = str.maketrans("[]", "()")
 WIDTH = 400
 """Maximum length of a line in characters; longer lines are split."""
-MAX_ASKED, MAX_ANSWERED, MAX_EARLIER = 1200, 3200, 300
-"""Maximum size of the last prompt, of the last answer, and of each earlier prompt, in bytes."""
+MAX_ASKED, MAX_ANSWERED, MAX_EARLIER, MAX_GOAL = 1200, 3200, 300, 8000
+"""Maximum size in bytes of the last prompt, the last answer, each earlier prompt, and the first prompt. The brief
+shows as much of the first prompt as its budget has room for."""
 EARLIER_PROMPTS = 4
 
 _LAST_STANDING_LEVEL = 2
@@ -37,7 +38,7 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
 
     They are the facts by name, `notes`, `session`, `agent`, `branch`, and lines of text that summarize facts: `asked`
     (the latest prompts, newest first; the first says so if it has no answer), `answered` (the last answer) and
-    `answered_prompt` (its prompt, if that is not the last one), `first_goal` (unless it is in `asked`),
+    `answered_prompt` (its prompt, if that is not the last one), `first_goal` (unless it is whole in `asked`),
     `files_told` (the changed or read files, the most used first), `files_changed` (those of `files_told` that were
     changed) and `files_named` (the other files). `files_modified` has the files in the order of their last change.
     """
@@ -66,8 +67,12 @@ def _describe_conversation(facts: Facts) -> dict[str, Any]:
         "asked": lines,
         "answered": _flatten(answer.text, MAX_ANSWERED) if answer is not None else "",
         "answered_prompt": _flatten(answer.prompt, MAX_EARLIER) if answer is not None and answer.prompt else "",
-        "first_goal": _flatten(facts.initial_goal, MAX_EARLIER) if prompts else "",
+        "first_goal": keep_ends(facts.initial_goal, MAX_GOAL) if prompts or _is_cut(facts.initial_goal) else "",
     }
+
+
+def _is_cut(goal: str) -> bool:
+    return len(goal.encode()) > MAX_ASKED or "\n" in goal.strip()
 
 
 def _label_origin(prompt: SessionPrompt) -> str:
