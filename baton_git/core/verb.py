@@ -145,6 +145,7 @@ class Verb(NamedTuple, Generic[I, R]):
             only on the revision that the input field `at` names.
         standalone: it needs no workspace and is called with None instead.
         anywhere: it does not use the workspace's namespace, so that namespace need not exist.
+        anywhere_without: the field without whose value it is as `anywhere`, because it then writes nothing.
         tag: its group of routes in the OpenAPI document.
         positional: the fields that are positional arguments on the command line.
         tool: the MCP tool; None if there is no tool.
@@ -173,6 +174,7 @@ class Verb(NamedTuple, Generic[I, R]):
     conditional: bool = False
     standalone: bool = False
     anywhere: bool = False
+    anywhere_without: str = ""
     tag: str = "records"
     positional: tuple[str, ...] = ()
     tool: Tool | None = None

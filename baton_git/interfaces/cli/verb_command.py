@@ -91,7 +91,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         verb_input = _parse(verb, input_values, app.now)
         app = _add_known_fields(app, verb) if app.fields else app
         app = addition.acting(app) if addition.acting is not None else app
-        with _name_options(verb), _open_workspace(app, verb) as ws:
+        with _name_options(verb), _open_workspace(app, verb, verb_input) as ws:
             ws = _with_typing_person(app, verb, ws)
             with progress_line(addition.progress) as line:
                 ws = replace(ws, progress=line.advance) if addition.progress else ws
@@ -163,7 +163,7 @@ def _add_known_fields(app: App, verb: Verb[Any, Any]) -> App:
 
 
 @contextmanager
-def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
+def _open_workspace(app: App, verb: Verb[Any, Any], verb_input: Input) -> Iterator[Any]:
     """Yield the workspace for a verb; None if it needs no repository.
 
     A verb that starts a session does not act in the session that was started before in this work tree.
@@ -171,11 +171,13 @@ def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
     if verb.standalone:
         yield None
         return
-    is_anywhere = verb.anywhere and verb.effect == READS
+    only_reads = bool(verb.anywhere_without) and not getattr(verb_input, verb.anywhere_without)
+    is_anywhere = only_reads or (verb.anywhere and verb.effect == READS)
     with app.workspace_anywhere() if is_anywhere else app.workspace() as ws:
         if verb.effect == READS:
             app.tell_problems(ws)
-        verb.check_namespace(ws)
+        if not only_reads:
+            verb.check_namespace(ws)
         is_new = verb.session == "begins" and not app.settings.session and not app.settings.hooked_session
         yield replace(ws, actor=replace(ws.actor, session=None, follows=_find_continued_session(app))) if is_new else ws
 

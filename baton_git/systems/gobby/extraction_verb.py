@@ -170,6 +170,7 @@ class ExtractedHandoff(Result):
 @verb(
     "handoff extract",
     effect=SETTLES,
+    anywhere_without="keep",
     positional=("transcript",),
     options={
         "transcript": Option(metavar="[TRANSCRIPT|latest]"),

@@ -180,3 +180,10 @@ def test_relative_paths_start_at_the_given_folder(baton, top, tmp_path):
     without_folder = baton("handoff", "extract", str(path), "--json").json
     assert without_folder["files_modified"][0] == "src/greet.py"
     assert without_folder["unknown"]["files_modified"] == "folder unknown for 1 relative path(s)"
+
+
+def test_facts_are_extracted_without_a_namespace_and_outside_of_repositories(baton, transcript, top, tmp_path):
+    unnamed = {"BATON_NAMESPACE": ""}
+    for folder in (top, tmp_path):
+        assert GOAL in baton("handoff", "extract", str(transcript), cwd=folder, env=unnamed).out
+    assert baton("handoff", "extract", str(transcript), "--keep", cwd=tmp_path, env=unnamed, code=None).code != 0
