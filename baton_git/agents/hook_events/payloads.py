@@ -69,7 +69,7 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
         return None
     event, session = _get_text(data, "hook_event_name"), _get_text(data, "session_id")
     kind = EVENT_KINDS.get(event)
-    if kind is None or not session:
+    if kind is None or not session or (agent in (None, "claude") and _is_from_copilot(data, session, environment)):
         return None
     prompt = _strip_hook_context(_get_text(data, "prompt"))
     return Payload(
@@ -85,6 +85,16 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
         "agent_id" in data or prompt.startswith(_BACKGROUND),
         data,
     )
+
+
+def _is_from_copilot(data: Mapping[str, Any], session: str, environment: Mapping[str, str]) -> bool:
+    """Whether Copilot CLI runs the hook, which it finds in the project's settings of Claude Code.
+
+    A session of Claude Code that was started in a shell of Copilot CLI inherits its variable, but has one of its own.
+    """
+    if data.get("source") == "new" or "initial_prompt" in data:
+        return True
+    return bool(environment.get("COPILOT_CLI")) and environment.get("CLAUDE_CODE_SESSION_ID") != session
 
 
 def guess_agent(data: Mapping[str, Any], environment: Mapping[str, str]) -> str:

@@ -175,6 +175,8 @@ class HookInspection:
         """Describe the first of the newest transcripts whose format is not understood. Its facts are not saved."""
         sessions = HookSessionStore(str(self.remembered.parent.parent)).all() if self.remembered else iter(())
         paths = [Path(seen.transcript) for seen in sessions if seen.cli == self.agent and seen.transcript]
+        # Copilot CLI runs the hooks of a project's .claude/settings.json; earlier versions recorded it as Claude Code
+        paths = [path for path in paths if ".copilot" not in path.parts]
         for path in paths[:CHECKED_TRANSCRIPTS]:
             with suppress(BatonError, OSError):  # missing or unreadable: hooks report that in their log
                 misread = extract(path, self.agent).misread

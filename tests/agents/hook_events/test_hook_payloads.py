@@ -93,6 +93,22 @@ def test_gemini_always_gets_a_json_object(event):
     assert make_empty_reply("gemini") == "{}"
 
 
+@for_each(
+    ("more", "environment", "is_copilot"),
+    [
+        ({"source": "new"}, {}, True),
+        ({"initial_prompt": "go"}, {}, True),
+        ({"source": "resume"}, {"COPILOT_CLI": "1"}, True),
+        ({"source": "resume"}, {"COPILOT_CLI": "1", "CLAUDE_CODE_SESSION_ID": "another"}, True),
+        ({"source": "resume"}, {"COPILOT_CLI": "1", "CLAUDE_CODE_SESSION_ID": "s1"}, False),
+        ({"source": "startup"}, {}, False),
+    ],
+)
+def test_copilot_which_runs_the_hooks_of_claude_is_left_alone(more, environment, is_copilot):
+    assert (parse(make_input("SessionStart", **more), "claude", environment) is None) is is_copilot
+    assert parse(make_input("SessionStart", **more), "codex", environment) is not None
+
+
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "BeforeAgent"])
 def test_context_is_returned_under_the_name_of_the_event(event):
     output = {"hookEventName": event, "additionalContext": "the context – ü"}
