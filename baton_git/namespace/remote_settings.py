@@ -20,6 +20,7 @@ class RemoteSettings(NamedTuple):
         remote: the default remote for syncs (git config baton.remote).
         automatic: whether sessions receive automatically (baton.autosync).
         sends: whether they also send automatically.
+        pushes_at_end: whether the hook at a session's end sends, too, before it returns (baton.pushAtEnd).
         remotes: the names of the configured remotes; None to look them up when needed.
         ssh: core.sshCommand and ssh.variant, if `remotes` is given.
         policies: by name of a remote, the value of its setting remote.<name>.batonPolicy.
@@ -39,6 +40,7 @@ class RemoteSettings(NamedTuple):
     limits: Limits = STANDARD
     sends: bool = True
     lanes: frozenset[str] = frozenset()
+    pushes_at_end: bool = False
 
     def signature_check(self, store: Store) -> Callable[[CommitInfo], bool] | None:
         """Return a function that tells whether a commit in `store` is signed by an allowed key.

@@ -197,6 +197,14 @@ _SETTINGS = (
         "whether sessions receive at their start and send after their end automatically; `receive`: they only receive",
         page="sharing.md#what-travels-when",
     ),
+    Setting(
+        "baton.pushAtEnd",
+        FLAG,
+        "false",
+        "whether the hook at a session's end sends within the time that the agent CLI gives it, for containers in which"
+        " nothing runs afterwards",
+        page="agents.md#in-a-container",
+    ),
     _limit("new_files", "maximum number of new files in one fetch or push, for each machine"),
     _limit("new_commits", "maximum number of new commits in one fetch or push, for each machine"),
     _limit("new_megabytes", "maximum size of one fetch in megabytes"),

@@ -367,6 +367,7 @@ class Settings:
         return RemoteSettings(
             self.config.get("baton.remote"), autosync != "false", tuple(remotes), ssh, policies, self._signers(),
             sends=autosync == "true",
+            pushes_at_end=self._read_flag("baton.pushAtEnd"),
             limits=Limits(**{field: self.read(f"baton.{name}") for field, name in LIMIT_SETTINGS.items()}),
             lanes=frozenset(self._list_lanes()),
         )  # fmt: skip

@@ -6,6 +6,7 @@ Facts are saved with or without workflows. The workflows determine the context f
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -46,7 +47,7 @@ from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems.gobby.previous_sessions import list_continued, session_of
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
 from baton_git.verbs.sessions.archive_folding import fold_in_background
-from baton_git.verbs.sessions.auto_sync import send_in_background
+from baton_git.verbs.sessions.auto_sync import send_in_background, sync_at_end
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import BegunSession
 from baton_git.verbs.sessions.verb_hints import describe_verbs
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from baton_git.interfaces.hook.workflow_actions import SessionActions
 
 
+RESERVED, MIN_PUSH = 0.3, 0.5
+"""Seconds that a push at the end of a session leaves to the hook, and those that it needs at least."""
 MAX_WORK_TREES = 10
 """Maximum number of work trees that are remembered of a session, the last ones."""
 
@@ -212,6 +215,13 @@ class EventRunner:
             live_sessions=list_running(self.settings.memory, self.settings.pid),
         )  # fmt: skip
 
+    def work_later(self) -> None:
+        """Start background work; with the setting for containers, also send now what the time of the hook allows."""
+        self.attempt(lambda: (fold_in_background(self.ws), send_in_background(self.ws)))
+        seconds = signal.getitimer(signal.ITIMER_REAL)[0] - RESERVED  # 0 of a process without a time limit
+        if self.ws.remote_settings.pushes_at_end and seconds >= MIN_PUSH:
+            self.attempt(lambda: sync_at_end(self.ws, self.now, seconds))  # the background process reports failures
+
     def list_wanted_events(self) -> None:
         from baton_git.systems.gobby.workflows import list_wanted_events
 
@@ -274,7 +284,7 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
     ),
     PlanStep.LIMIT_BLOCKS: EventRunner.limit_blocks,
     PlanStep.WRAP_SESSION: lambda run: run.attempt(lambda: end_session(run.ws, run.now)),
-    PlanStep.WORK_LATER: lambda run: run.attempt(lambda: (fold_in_background(run.ws), send_in_background(run.ws))),
+    PlanStep.WORK_LATER: EventRunner.work_later,
     PlanStep.CHECKPOINT_AT_END: lambda run: run.attempt(
         lambda: save_last_checkpoint(run.ws, run.now, run.settings, run.event)
     ),

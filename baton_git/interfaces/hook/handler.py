@@ -8,8 +8,9 @@ from datetime import datetime
 
 from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import HookSession
-from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
+from baton_git.agents.hook_events.payloads import END, PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import is_repeated
+from baton_git.agents.hook_events.repository_lookup import is_in_repository
 from baton_git.agents.sessions.launchers import SPAWNED
 from baton_git.core.errors import BatonError, BranchMoved, NotFound, StoreError
 from baton_git.interfaces.hook.event_runner import EventRunner, HookReply, idle_seconds
@@ -31,6 +32,31 @@ def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInp
     ws = replace(ws, actor=replace(ws.actor, session=event.session, agent=ws.actor.agent or event.agent))
     if not ws.branch.has_begun:
         return HookReply()
+    if event.kind == END and settings.memory.get(event.agent, event.session) is None and not _has_transcript(event):
+        return _end_sessions_of_process(ws, now, event, settings)
+    return _handle_alone(ws, now, event, settings)
+
+
+def _has_transcript(event: Payload) -> bool:
+    return bool(event.transcript) and os.path.lexists(event.transcript)
+
+
+def _end_sessions_of_process(ws: Workspace, now: datetime, event: Payload, settings: HookInputs) -> HookReply:
+    """End the sessions of the process that reports the end of a session that no hook has seen.
+
+    Gemini CLI, driven by an editor, reports no starts, and at its end the id of a session that had no prompt.
+    """
+    common_dir, problems = str(ws.branch.store.repository.common_dir), list[str]()
+    for session in list(settings.memory.all()):
+        is_of_process = session.cli == event.agent and session.pid == settings.pid and not session.ended
+        if is_of_process and is_in_repository(session.cwd, common_dir):
+            own = event._replace(session=session.session, transcript="", cwd=session.cwd)
+            acting = replace(ws, actor=replace(ws.actor, session=session.session))
+            problems += _handle_alone(acting, now, own, settings).problems
+    return HookReply(problems=tuple(problems))
+
+
+def _handle_alone(ws: Workspace, now: datetime, event: Payload, settings: HookInputs) -> HookReply:
     with lock_session(settings.memory, event.agent, event.session, LOCK_SECONDS) as is_alone:
         if is_alone is False and event.kind not in (START, PROMPT):
             return HookReply(problems=("another hook of this session is still running; the next one saves the rest",))

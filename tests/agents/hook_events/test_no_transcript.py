@@ -43,3 +43,28 @@ def test_a_transcript_is_preferred(hook, session, baton, tmp_path):
     hook("SessionEnd", reason="other")
     assert transcript(tmp_path, OLD).exists()
     assert baton("handoff", "show", "--json").json["facts"]["initial_goal"] == "As the transcript has it"
+
+
+def test_gemini_in_an_editor_ends_the_session_of_the_prompts(hook, baton, tmp_path):
+    """Without a start event, and with an end event that names a session without a prompt."""
+    hook("BeforeAgent", agent="gemini", prompt="Fix the parser", transcript_path="")
+    hook("AfterAgent", agent="gemini", prompt="Fix the parser", prompt_response="Fixed.", transcript_path="")
+    hook("SessionEnd", "another", agent="gemini", reason="exit", transcript_path=str(tmp_path / "never"))
+    assert baton("status", "--json").json["active_sessions"] == []
+    assert [entry["id"] for entry in baton("list", "sessions", "--json").json["records"]] == [OLD]
+    assert baton("handoff", "show", "--json").json["facts"]["last_answer"]["text"] == "Fixed."
+
+
+def test_the_end_of_a_session_is_sent_before_the_hook_returns(hook, session, git, baton, repo, tmp_path, monkeypatch):
+    remote = tmp_path / "remote.git"
+    git(tmp_path, "init", "-q", "--bare", str(remote))
+    git(repo, "remote", "add", "origin", str(remote))
+    baton("sync")
+    monkeypatch.setattr("baton_git.interfaces.background.requests._start_worker", lambda *_: False)  # it is killed
+    for is_set in (False, True):
+        git(repo, "config", "baton.pushAtEnd", str(is_set).lower())
+        hook("SessionStart", source="startup")
+        session.say("user", f"Ask {is_set}")
+        hook("SessionEnd", reason="other")
+        sent = git(remote, "ls-tree", "-r", "--name-only", f"baton/{repo.name}")
+        assert ("handoffs" in sent) is is_set

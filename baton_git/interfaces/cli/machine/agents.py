@@ -240,10 +240,16 @@ def forget_trust(app: App, keys: list[str]) -> None:
 # --- output
 
 
+CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+"""Files that Docker and Podman put into a container."""
+
+
 def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> Iterator[str]:
     cli = AGENTS[agent]
     if not (cli.must_trust_hooks and trusted):
         yield cli.installed
+    if any(Path(mark).exists() for mark in CONTAINER_MARKS) and not app.settings.remote_settings.pushes_at_end:
+        yield f"{agent}: in a container that ends with the agent: git config baton.pushAtEnd true sends at each end"
     if shutil.which(cli.hooks.program) is None:
         yield f"{agent}: {cli.hooks.program} is not on the PATH; its hooks run as soon as it is installed"
     if scope == "project" and not cli.trusts_projects:
