@@ -288,3 +288,4 @@ def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baton_git.namespace.sync.older_history.GENERATIONS", 5)
     monkeypatch.setattr("baton_git.namespace.sync.synchronise.NEWEST", Depth(5))
     monkeypatch.setattr("baton_git.namespace.sync.older_history.PART", 7)
+    monkeypatch.setattr("baton_git.namespace.sync.older_history.COMMITS", 7)

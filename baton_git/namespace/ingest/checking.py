@@ -86,6 +86,26 @@ def find_rejections(
     return {ref: rejection for ref, tip in tips.items() if (rejection := check.rejection(ref, tip)) is not None}
 
 
+def check_older_part(
+    store: Store, folder: Path, ref: str, tips: Sequence[Oid], budget: Budget, deadline: IngestDeadline
+) -> None:
+    """Check a part of the history of a branch that a trusted remote had before this machine first met it.
+
+    Args:
+        store: a store that also reads the new objects.
+        folder: the object directory with the new objects.
+        tips: the newest commits of the part. Most commits lead to several of them, and are checked once.
+
+    Raises:
+        Rejected: the part exceeds the limits, or an object is not allowed.
+        Corrupt, StoreError: under the same conditions as `Store.headers`.
+    """
+    check = _Check(store, folder, budget, deadline, Before(first=[ref]))
+    rejection = check.rejection(ref, *tips) if tips else None
+    if rejection is not None:
+        raise rejection
+
+
 def _to_rejection(error: BatonError) -> Rejected:
     return (
         error if isinstance(error, Rejected) else Rejected(f"a new object cannot be read: {error}", hint=NOT_ACCEPTED)
@@ -112,21 +132,21 @@ class _Check:
         self._width = store.repository.object_format.oid_length
         self._deepest = Measure(0, budget.depth + 1)
 
-    def rejection(self, ref: str, tip: Oid) -> Rejected | None:
-        """Return the rejection of a tip; None if it is accepted."""
-        branch = _NewBranch(self, ref, tip)
+    def rejection(self, ref: str, *tips: Oid) -> Rejected | None:
+        """Return the rejection of a tip, or of several tips of one branch; None if they are accepted."""
+        branch = _NewBranch(self, ref, tips)
         try:
             return branch.count_commits() or branch.find_malformed() or branch.count_live()
         except BatonError as error:
             return _to_rejection(error)
 
-    def list_new_commits(self, tip: Oid, most: int) -> list[Oid]:
+    def list_new_commits(self, tips: Sequence[Oid], most: int) -> list[Oid]:
         """Return the new commits reachable from a tip, descendants first; if there are more than `most`, some of them.
 
         Raises:
             Rejected: a commit object is too large, or the check takes too long.
         """
-        waiting, seen, here = [tip], dict.fromkeys([tip]), self.before.here
+        waiting, seen, here = [*tips], dict.fromkeys(tips), self.before.here
         new: list[Oid] = []
         while waiting and len(new) <= most:
             commit = waiting.pop()
@@ -222,8 +242,8 @@ class _Check:
 class _NewBranch:
     """The check of one branch: what its new commits bring, against the allowances."""
 
-    def __init__(self, check: _Check, ref: str, tip: Oid) -> None:
-        self.check, self.ref, self.tip = check, ref, tip
+    def __init__(self, check: _Check, ref: str, tips: Sequence[Oid]) -> None:
+        self.check, self.ref, self.tips = check, ref, tips
         self.accepted = tuple(check.before.accepted.get(ref, ()))
         self.is_first = ref in check.before.first
         self.budget = first_meeting(check.budget) if self.is_first else check.budget
@@ -232,11 +252,11 @@ class _NewBranch:
     def count_commits(self) -> Rejected | None:
         """List the new commits; return the rejection if one machine made too many of them."""
         most = self.budget.commits
-        self.commits = self.check.list_new_commits(self.tip, most)
+        self.commits = self.check.list_new_commits(self.tips, most)
         if len(self.commits) <= most:
             return None
         machines = self._known_machines()
-        self.commits = self.check.list_new_commits(self.tip, most * (len(machines) + 1))
+        self.commits = self.check.list_new_commits(self.tips, most * (len(machines) + 1))
         made = Counter(self._group(self.check.store.commit(commit), machines) for commit in self.commits)
         if max(made.values()) <= most:
             return None
@@ -285,21 +305,21 @@ class _NewBranch:
 
     def _find_repetition(self) -> Rejected | None:
         """Return the rejection of a large first tree that repeats the same folders."""
-        files = self._files(self.tip) if self.is_first else 0
+        files, tip = max((self._files(tip), tip) for tip in self.tips) if self.is_first else (0, "")
         if files <= SYNC.entries or files <= 2 * self.check.distinct:
             return None
-        where = f"{self.ref} is rejected: commit {self.tip[:8]}"
+        where = f"{self.ref} is rejected: commit {tip[:8]}"
         why = f"{where}: has more than {SYNC.entries:,} files, most of them repeated"
-        return Rejected(why, hint=NOT_ACCEPTED, commit=self.tip)
+        return Rejected(why, hint=NOT_ACCEPTED, commit=tip)
 
     def count_live(self) -> Rejected | None:
         """Return the rejection of a tip with too many records outside the archive."""
-        live = self._live(self.tip)
+        live, tip = max((self._live(tip), tip) for tip in self.tips)
         most = max([self.budget.live, *(2 * self._live(commit) for commit in self.accepted)])
         if live <= most:
             return None
         why = f"{self.ref} is rejected: it has {live:,} records outside the archive, the limit is {most:,}"
-        return self.budget.refuse(why, "live", live, commit=self.tip)
+        return self.budget.refuse(why, "live", live, commit=tip)
 
     def _live(self, commit: Oid) -> int:
         root = self.check.store.folder(self.check.store.commit(commit).tree)

@@ -13,7 +13,7 @@ from baton_git.git.remotes import Depth, FetchLimits, Quarantine, Remote
 from baton_git.git.remotes.refspecs import matches
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import SYNC, Budget
-from baton_git.namespace.ingest.checking import Before, find_rejections
+from baton_git.namespace.ingest.checking import Before, check_older_part, find_rejections
 from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.rejected_tips import RejectedTips
 
@@ -123,8 +123,11 @@ def fetch_older(
     seconds: float,
     budget: Budget,
     generations: int,
-) -> None:
+) -> int:
     """Fetch the next part of a history that ends at a boundary, and move the boundary back.
+
+    Returns:
+        The number of commits in it.
 
     Args:
         record: called with the new commits before they become visible.
@@ -141,15 +144,13 @@ def fetch_older(
         reached = [end for end in store.boundary.of(ref) if end not in quarantine.shallow]
         with _extend(store, quarantine) as extended:
             parents = sorted({parent for end in reached for parent in extended.commit(end).parents})
-            tips = {f"{ref} before {parent[:8]}": parent for parent in parents}
-            before = Before(first=tips.keys())
             checks = deadline.at_most(budget.seconds)
-            for rejection in find_rejections(extended, quarantine.objects, tips, budget, checks, before).values():
-                raise rejection
+            check_older_part(extended, quarantine.objects, ref, parents, budget, checks)
             new = [info.oid for info in extended.log(*parents)] if parents else []
         with store.adopt_packs(quarantine.fetched_packs):
             record(new)
             store.change_boundary(ref, missing=_find_missing_ends(store, quarantine), gone=reached)
+    return len(new)
 
 
 def _find_missing_ends(store: Store, quarantine: Quarantine) -> list[Oid]:

@@ -33,7 +33,11 @@ GENERATIONS: Final = 500
 MOST_NEWEST: Final = 2_000
 """Maximum number of commits in the newest part of a history that git has fetched; one more generation may exceed it."""
 PART: Final = 5_000
-"""Generations of commits in one part of the older history."""
+"""Maximum number of generations of commits in one part of the older history."""
+FIRST_PART: Final = 200
+"""The number of generations in the first part; those of further parts depend on how many commits it had."""
+COMMITS: Final = 20_000
+"""How many commits a part is to have; of 250 agents, 500 generations have 40,000, and 5,000 have a year's quarter."""
 _MANY: Final = 20_000
 _LEAST_SECONDS: Final = 0.5
 _MOST_OWN: Final = 1_000
@@ -130,11 +134,14 @@ def complete_history(
         return ""
     try:
         _adopt_ends(branch, incoming)
+        generations = min(FIRST_PART, PART)
         before: set[str] = set()  # a remote that answers with the same boundary again is not asked for ever
         while (left := end - time.monotonic()) > _LEAST_SECONDS and branch.store.boundary.digest not in before:
             before.add(branch.store.boundary.digest)
-            if not _complete_part(branch, remote, incoming, terms, budget, left):
+            if not branch.store.boundary.of(branch.ref):
                 break
+            commits = _complete_part(branch, remote, incoming, terms, budget, left, generations)
+            generations = max(1, min(PART, generations * COMMITS // max(1, commits)))
         tip = branch.store.tip(branch.ref)
         is_complete = tip is not None and not branch.store.boundary.of(branch.ref)
         if tip is not None and is_complete and (prepares or branch.revision_at(tip).number > _MANY):
@@ -175,8 +182,10 @@ def _adopt_ends(branch: Branch, incoming: str) -> None:
         store.change_boundary(branch.ref, missing=moved)
 
 
-def _complete_part(branch: Branch, remote: Remote, incoming: str, terms: Terms, budget: Budget, seconds: float) -> bool:
-    """Move the boundary back by one part; return whether there was one."""
+def _complete_part(
+    branch: Branch, remote: Remote, incoming: str, terms: Terms, budget: Budget, seconds: float, generations: int
+) -> int:
+    """Move the boundary back by one part; return the number of commits in it."""
     store = branch.store
     ends = store.boundary.of(branch.ref)
 
@@ -185,16 +194,16 @@ def _complete_part(branch: Branch, remote: Remote, incoming: str, terms: Terms, 
         received = [commit for commit in commits if not ledger.is_made_here(commit)]
         ledger.record_received(terms.address or terms.name, terms.name, received)
 
-    if not ends:
-        return False
     here = [end for end in ends if end not in store.boundary.shallow]
     if here:
         whole = [end for end in here if _has_parents(store, end)]  # else a fetch was killed before any ref moved
-        record(_list_older(store, whole))
+        older = _list_older(store, whole)
+        record(older)
         store.change_boundary(branch.ref, gone=here)
-    else:
-        fetch_older(store, remote, branch.ref, incoming, record, seconds=seconds, budget=budget, generations=PART)
-    return True
+        return len(older)
+    return fetch_older(
+        store, remote, branch.ref, incoming, record, seconds=seconds, budget=budget, generations=generations
+    )
 
 
 def _has_parents(store: Store, end: Oid) -> bool:
