@@ -9,6 +9,9 @@ import os
 import re
 from typing import NamedTuple
 
+MAX_DEPTH, MAX_LOOKED, MAX_BELOW = 2, 500, 10
+"""How deep, in how many folders, and for how many repositories a session's folder is searched."""
+
 
 class RepositoryPaths(NamedTuple):
     """The directories of a repository.
@@ -33,6 +36,36 @@ def find_repository(folder: str) -> RepositoryPaths | None:
         if above == here:
             return None
         here = above
+
+
+def find_repositories_below(folder: str) -> list[str]:
+    """Return the tops of the repositories in the folders of a folder that is in none, if they may have a namespace."""
+    tops: list[str] = []
+    looked = 0
+    folders = [(folder, 1)]
+    while folders and looked < MAX_LOOKED:
+        here, depth = folders.pop(0)
+        for name in _list_folders(here):
+            looked += 1
+            path = os.path.join(here, name)
+            paths = _find_at(path)
+            if paths is not None and may_hold_state(paths):
+                tops.append(path)
+            elif paths is None and depth < MAX_DEPTH:
+                folders.append((path, depth + 1))
+    return tops[:MAX_BELOW]
+
+
+def _list_folders(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+            )
+    except OSError:
+        return []
 
 
 def is_in_repository(folder: str, common_dir: str) -> bool:

@@ -198,6 +198,14 @@ _SETTINGS = (
         page="sharing.md#what-travels-when",
     ),
     Setting(
+        "baton.sessionsFromAbove",
+        FLAG,
+        "false",
+        "whether a session that was started in a folder above this repository is stored here with its prompts and"
+        " answers, and not only with the files and commits of this repository",
+        page="agents.md#above-several-repositories",
+    ),
+    Setting(
         "baton.pushAtEnd",
         FLAG,
         "false",

@@ -353,6 +353,11 @@ class Settings:
         return self._read_flag("baton.allowRewrite")
 
     @property
+    def takes_sessions_from_above(self) -> bool:
+        """Whether the words of sessions from folders above the repository are stored (`baton.sessionsFromAbove`)."""
+        return self._read_flag("baton.sessionsFromAbove")
+
+    @property
     def private_hosts(self) -> bool:
         return self._read_flag("baton.allowPrivateHosts")
 

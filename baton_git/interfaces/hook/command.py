@@ -23,6 +23,7 @@ from baton_git.agents.hook_events.replies import make_empty_reply, reply
 from baton_git.agents.hook_events.repository_lookup import (
     RepositoryPaths,
     find_remaining_folder,
+    find_repositories_below,
     find_repository,
     may_hold_state,
 )
@@ -79,6 +80,10 @@ def _handle_input(agent: str) -> int:
     if repository is not None and may_hold_state(repository) and payload.kind in (PROMPT, STOP):
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         note_event(HookSessionStore(repository.common_dir), payload, now)
+    if repository is None and payload.kind in (STOP, END) and payload.transcript and not payload.aside:
+        tops = find_repositories_below(folder)
+        if tops:
+            handle_in_time(payload, folder, find_repository(tops[0]), tops)
     if is_idle(payload, repository, os.environ) or _has_no_state(repository):
         return _print(make_empty_reply(payload.agent))
     if repository is not None and save_later(payload, repository.common_dir, os.environ):
@@ -147,8 +152,12 @@ def _has_no_state(repository: RepositoryPaths | None) -> bool:
     return not os.path.isdir(os.path.join(home, "baton", "state.git"))
 
 
-def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | None) -> int:
-    """Handle the event within its time limit, and print the reply."""
+def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | None, tops: Sequence[str] = ()) -> int:
+    """Handle the event within its time limit, and print the reply.
+
+    Args:
+        tops: work trees of repositories below the folder of the session, in which it is only saved.
+    """
     log = os.path.join(repository.common_dir, "baton", LOG) if repository is not None else os.devnull
 
     def give_up(*_: Any) -> None:
@@ -168,7 +177,12 @@ def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | 
         skip_plugin_search()
         from baton_git.interfaces.hook.agent_hook import handle  # imports most of baton
 
-        hook_reply = handle(payload)
+        if tops:
+            from baton_git.interfaces.hook.sessions_above import save_below
+
+            hook_reply = save_below(payload, tops)
+        else:
+            hook_reply = handle(payload)
         output, problems = reply(payload, hook_reply.context, hook_reply.block), hook_reply.problems
     except Exception as error:  # noqa: BLE001  no error may disturb the agent
         output, problems = _reply_to_failure(payload, error=error), (_describe_error(error),)
@@ -176,7 +190,7 @@ def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | 
     signal.setitimer(signal.ITIMER_REAL, *timer)
     signal.signal(signal.SIGALRM, handler)
     _log_problems(log, payload, problems)
-    return _print(output)
+    return 0 if tops else _print(output)
 
 
 def _reply_to_failure(payload: Payload, *, error: Exception | None = None, seconds: float = 0.0) -> str:
