@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from memory_folder import MemoryFolder
 
 from baton_git.core import kinds, layout
-from baton_git.core.kinds import ALL_KINDS, DOCUMENT_LISTS, KINDS, NUMBERED
+from baton_git.core.kinds import ALL_KINDS, KINDS, NUMBERED
 from baton_git.core.merge import apply, decide
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import FollowUp, Head, Pattern, Shape
+from baton_git.core.records.work_items import SECTIONS, FollowUp, Head, Pattern, Shape
 from baton_git.core.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover
@@ -42,7 +42,7 @@ def about_field(kind: str) -> str:
     return ALL_KINDS[kind].about if kind in ALL_KINDS else ""
 
 
-MODELS = {model.kind: model for model in DOCUMENT_LISTS.values()}
+MODELS = {model.kind: model for model in SECTIONS.values()}
 FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "open_loop": {
         "status": ("open", "verified", "failed", "escalated"),
@@ -240,7 +240,7 @@ def _head(state: State, step: Step) -> State:
 def _shape(state: State, step: Step) -> State:
     if state.entry(SHAPE) is not None and not isinstance(state.entry(SHAPE), Shape):
         return state
-    sections = tuple(DOCUMENT_LISTS)[: step.value % 5]
+    sections = tuple(SECTIONS)[: step.value % 5]
     return state.put(Shape(sections=sections, order={"open_loops": (step.word,)}), SHAPE)
 
 

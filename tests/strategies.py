@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.records.anchor import Anchor
 from baton_git.core.records.base import Part, Record
 from baton_git.core.records.work_items import (
+    SECTIONS,
     ActiveDecision,
     Baton,
     FollowUp,
@@ -227,7 +227,7 @@ small_tables: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 
 
 def small_records(section: str) -> st.SearchStrategy[Record]:
-    return small_tables[section].map(DOCUMENT_LISTS[section].model_validate)
+    return small_tables[section].map(SECTIONS[section].model_validate)
 
 
 def put_all(state: State, records: list[Record]) -> State:
@@ -236,7 +236,7 @@ def put_all(state: State, records: list[Record]) -> State:
     return state
 
 
-any_small_record = st.one_of([small_records(section) for section in DOCUMENT_LISTS])
+any_small_record = st.one_of([small_records(section) for section in SECTIONS])
 states = st.lists(any_small_record, max_size=4).map(lambda records: put_all(State(), records))
 """Small states with live records of all kinds."""
 

@@ -18,12 +18,13 @@ from baton_git.core.brief import (
     tier_line,
 )
 from baton_git.core.isolation import show_each
-from baton_git.core.kinds import KINDS, KindInfo, name_kind, value_at
-from baton_git.core.lifecycle import PRIORITIES, Policy, deadline
+from baton_git.core.kinds import KINDS, KindInfo, name_kind
+from baton_git.core.lifecycle import PRIORITIES, deadline
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line
+from baton_git.core.policy import Policy
 from baton_git.core.proposals import find_proposals
-from baton_git.core.records.base import Record
+from baton_git.core.records.base import Record, value_at
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from baton_git.core.kinds import ALL_KINDS, KindInfo, value_at
+from baton_git.core.kinds import ALL_KINDS, KindInfo
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, alike
+from baton_git.core.records.base import Part, alike, value_at
 from baton_git.core.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 
 Action = Literal["added", "changed", "removed", "archived", "restored"]

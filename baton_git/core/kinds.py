@@ -1,5 +1,7 @@
 """The registry of record kinds: everything that other modules know about a kind, in one table.
 
+It imports no model, since pydantic and the models take longer to import than all else that checks a push.
+
 A new kind is a module with its model, one `KindInfo` in `KINDS` here, and its folder in `formats/`.
 """
 
@@ -9,17 +11,16 @@ import importlib
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from baton_git.core.codecs import json, toml
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName, LimitExceeded
 from baton_git.core.names import RecordId, is_plain_id
-from baton_git.core.records.base import Part, Record
-from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Shape
 from baton_git.core.suggestions import find_near_names
+
+if TYPE_CHECKING:
+    from baton_git.core.records.base import Part
+    from baton_git.core.records.rule import Rule
 
 ARCHIVE = "archive"
 """The folder of closed records."""
@@ -127,16 +128,6 @@ class KindInfo(NamedTuple):
         return None if any("/" in name for name in names[:-1]) else "/".join(names)
 
 
-def value_at(data: Any, field: str) -> Any:
-    """Return the value of a dotted field of a record or of plain data, or None if it is absent."""
-    for name in field.split("."):
-        if isinstance(data, Mapping):
-            data = data.get(name)
-        else:
-            data = getattr(data, name, None) if isinstance(data, Part) else None
-    return data
-
-
 _NESTING = re.compile(rb"[\[{.]")
 
 
@@ -161,8 +152,7 @@ def _of_document(depth: int) -> Codec:
 
 
 def _encode_markdown(record: Part) -> bytes:
-    assert isinstance(record, Rule)
-    return record.text.encode()
+    return cast("Rule", record).text.encode()
 
 
 _MARKDOWN = Codec(_encode_markdown, lambda id_, text: {"id": id_, "text": text.decode()})
@@ -178,7 +168,11 @@ WITHOUT_ID = Codec(_encode_without_id, lambda id_, text: {**toml.loads(text), "i
 
 def load_from(module: str, name: str) -> Callable[[], Any]:
     """Return a function that imports and returns `name` from the module `baton_git.<module>`."""
-    return lambda: getattr(importlib.import_module(f"baton_git.{module}"), name)
+    return cache(lambda: getattr(importlib.import_module(f"baton_git.{module}"), name))
+
+
+def _model(module: str, name: str) -> Callable[[], Any]:
+    return load_from(f"core.records.{module}", name)
 
 
 def _kairos_codec() -> Codec:
@@ -192,26 +186,26 @@ KINDS = {
     info.kind: info
     for info in (
         KindInfo(
-            "open_loop", lambda: OpenLoop, "open_loops", "open loop",
+            "open_loop", _model("work_items", "OpenLoop"), "open_loops", "open loop",
             codec=_DOCUMENT_RECORD, about="action", prefix="OL", counted="status", in_document=True, labelled=True,
         ),
         KindInfo(
-            "follow_up", lambda: FollowUp, "follow_ups", "follow-up",
+            "follow_up", _model("work_items", "FollowUp"), "follow_ups", "follow-up",
             codec=_DOCUMENT_RECORD, about="item", prefix="FU", counted="priority", in_document=True, labelled=True,
         ),
         KindInfo(
-            "pattern", lambda: Pattern, "patterns", "pattern",
+            "pattern", _model("work_items", "Pattern"), "patterns", "pattern",
             codec=_DOCUMENT_RECORD, about="what", prefix="PAT", counted="status", in_document=True, labelled=True,
         ),
         KindInfo(
-            "active_decision", lambda: ActiveDecision, "active_decisions", "decision",
+            "active_decision", _model("work_items", "ActiveDecision"), "active_decisions", "decision",
             codec=_DOCUMENT_RECORD, about="what", prefix="DEC", counted="status", in_document=True, labelled=True,
         ),
         KindInfo(
-            "rule", lambda: Rule, "rules", "rule", codec=_MARKDOWN, suffix=".md", counted=None, labelled=True,
+            "rule", _model("rule", "Rule"), "rules", "rule", codec=_MARKDOWN, suffix=".md", counted=None, labelled=True,
             comment="The stored file is the text alone, as Markdown; the id is the name of the file.",
         ),
-        KindInfo("session", lambda: Session, "sessions", "session", counted=None),
+        KindInfo("session", _model("lineage", "Session"), "sessions", "session", counted=None),
         KindInfo(
             "checkpoint", load_from("systems.paif.records.checkpoint", "Checkpoint"), "checkpoints", "checkpoint",
             codec=WITHOUT_ID, parts=2, about="context.conversation_summary", dated="metadata.ended_at", began="made",
@@ -249,7 +243,7 @@ KINDS = {
             "with `/` between them.",
         ),
         KindInfo(
-            "conflict", lambda: Conflict, "conflicts", "conflict",
+            "conflict", _model("conflict", "Conflict"), "conflicts", "conflict",
             counted="record_kind", is_derived=True, is_verbatim=True,
         ),
     )
@@ -259,9 +253,10 @@ KINDS = {
 SINGLETONS = {
     info.kind: info
     for info in (
-        KindInfo("head", lambda: Head, "baton.toml", "context", "context", codec=_of_document(0)),
+        KindInfo("head", _model("work_items", "Head"), "baton.toml", "context", "context", codec=_of_document(0)),
         KindInfo(
-            "shape", lambda: Shape, "document.toml", "document layout", "document layout", is_derived=True
+            "shape", _model("work_items", "Shape"), "document.toml", "document layout", "document layout",
+            is_derived=True,
         ),
     )
 }  # fmt: skip
@@ -315,7 +310,3 @@ def suggest_kind(name: str) -> str | None:
 
 LABELLED = tuple(kind for kind, info in KINDS.items() if info.labelled)
 """The kinds whose records have a provenance."""
-
-
-DOCUMENT_LISTS = {info.folder: cast("type[Record]", info.model) for info in KINDS.values() if info.in_document}
-"""The lists of a session-baton document, in document order, with the model of each."""

@@ -15,32 +15,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from hashlib import sha256
 from typing import Any, Protocol
 
 from baton_git.core import names
 from baton_git.core.codecs import toml
-from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded, NewerLayout
-from baton_git.core.kinds import ALL_KINDS, ARCHIVE, CLOSED, KIND_OF_FOLDER, KINDS, SINGLETONS
+from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
+from baton_git.core.kinds import ALL_KINDS, CLOSED, KINDS, SINGLETONS
 from baton_git.core.names import Oid, find_replaced_id
 from baton_git.core.outlines import MANY, Listing, SavedListings, make_outline
+from baton_git.core.record_paths import MAX_FOLDERS, NAMES_KNOWN, path_to, place_at, shard
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
 from baton_git.core.state import Entry, Key, State, StateSource, Unreadable
+from baton_git.core.stored_form import check_format
 from baton_git.core.value_cache import ValueCache
 
-FORMAT = 1
-"""The layout version with which a namespace begins. The schemas of records have this number, too."""
-NEWEST_FORMAT = 2
-"""The newest layout version that this program knows (`stored_form`)."""
 FORMAT_FILE = names.FORMAT_FILE
 ATTRIBUTES_FILE = ".gitattributes"
 MAX_RECORD_BYTES = 256 * 1024
 """Maximum size of a record's file in bytes."""
-MAX_FOLDERS = 64
-"""Maximum depth of nested folders in a tree."""
-NAMES_KNOWN = 8_192
-"""Maximum number of entries in each cache that maps paths to ids or ids to paths."""
 MOST_CARRIED = 1_000
 """Maximum number of decoded records that a `TreeSource` passes on to that of the next commit; if it has more, none."""
 UNSAVED = 50
@@ -103,35 +96,14 @@ _FORMAT_TEXTS = frozenset(files[FORMAT_FILE] for files in (ROOT_FILES, *OLDER_RO
 @lru_cache(maxsize=NAMES_KNOWN)
 def path_of(key: Key) -> str:
     """Return the path of the record at `key`."""
-    if key.kind in SINGLETONS:
-        return SINGLETONS[key.kind].folder
-    row = (CLOSED if key.archived else KINDS)[key.kind]
-    path = row.path(key.id)
-    return f"{row.folder}/{shard(key.id)}/{path}" if key.archived else f"{row.folder}/{path}"
+    return path_to(key.kind, key.id, archived=key.archived)
 
 
 @lru_cache(maxsize=NAMES_KNOWN)
 def key_at(path: str) -> Key | None:
     """Return the key of the record at `path`; None for a file that is not a record."""
-    for single in SINGLETONS.values():
-        if path == single.folder:
-            return Key(single.kind)
-    folder, _, rest = path.removeprefix(f"{ARCHIVE}/").partition("/")
-    archived = path.startswith(f"{ARCHIVE}/")
-    kind = KIND_OF_FOLDER.get(folder)
-    if kind is None:
-        return None
-    if not archived:
-        id_ = KINDS[kind].id_of(rest)
-        return None if id_ is None else Key(kind, id_)
-    shard_name, _, name = rest.partition("/")
-    id_ = CLOSED[kind].id_of(name)
-    return None if id_ is None or shard_name != shard(id_) else Key(kind, id_, archived=True)
-
-
-def shard(id_: str) -> str:
-    """Return the name of the archive's subfolder for an id: the first two hex digits of its SHA-256."""
-    return sha256(id_.encode()).hexdigest()[:2]
+    place = place_at(path)
+    return None if place is None else Key(*place)
 
 
 def encode(edits: Mapping[Key, Entry | None], *, limited: bool = True) -> dict[str, bytes | None]:
@@ -644,22 +616,9 @@ def state_of(root: TreeFolder, memory: ValueCache | None = None, saved: SavedLis
         Corrupt: the tree has another layout version, or its format file cannot be read.
     """
     text = root.read(FORMAT_FILE)
-    if text is not None and text not in _FORMAT_TEXTS:
-        _check_format(text)
+    if text not in _FORMAT_TEXTS:
+        check_format(text)
     return State(TreeSource(root, memory, saved))
-
-
-def _check_format(text: bytes) -> None:
-    try:
-        version = toml.loads(text).get("version")
-    except InvalidDocument as error:
-        raise Corrupt(FORMAT_FILE, str(error)) from error
-    if not isinstance(version, int) or isinstance(version, bool) or not FORMAT <= version <= NEWEST_FORMAT:
-        raise NewerLayout(
-            FORMAT_FILE,
-            f"the branch has layout version {version!r}, this program knows {NEWEST_FORMAT}",
-            hint="upgrade baton-git",
-        )
 
 
 def paths_below(root: TreeFolder, prefix: str = "") -> Iterable[str]:

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.core.names import RecordId
 from baton_git.core.outlines import DecisionOutline, FollowUpOutline, LoopOutline
+from baton_git.core.policy import Policy
 from baton_git.core.records.base import TIERS, Record, parse
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import (
@@ -38,20 +39,6 @@ _MOST_CHOSEN_FROM = 500
 MOST_ARCHIVED = 2
 """Maximum number of old records of one kind that a session archives at once, so that it archives more than it adds."""
 Model = TypeVar("Model", bound=Record)
-
-
-class Policy(NamedTuple):
-    """The parameters of the rules. git config overrides the defaults on a machine: `baton.ttlDays` for `ttl_days`."""
-
-    ttl_days: int = 7
-    elevate_at: int = 3
-    escalate_at: int = 5
-    threshold: int = 3
-    max_open_loops: int = 20
-    max_follow_ups: int = 30
-    max_patterns: int = 50
-    max_active_decisions: int = 50
-    sessions_kept: int = 50
 
 
 class Confirmed(NamedTuple):

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from baton_git.core.lifecycle import Policy, choose_surplus
+from baton_git.core.lifecycle import choose_surplus
 from baton_git.core.outlines import SessionOutline
+from baton_git.core.policy import Policy
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Session

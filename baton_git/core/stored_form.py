@@ -18,10 +18,14 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from baton_git.core.codecs import toml
-from baton_git.core.errors import InvalidDocument, InvalidName
+from baton_git.core.errors import Corrupt, InvalidDocument, InvalidName, NewerLayout
 from baton_git.core.kinds import ARCHIVE, CLOSED, KIND_OF_FOLDER, KINDS, KindInfo
-from baton_git.core.names import RecordId
+from baton_git.core.names import FORMAT_FILE, RecordId
 
+FORMAT: Final = 1
+"""The layout version with which a namespace begins. The schemas of records have this number, too."""
+NEWEST_FORMAT: Final = 2
+"""The newest layout version that this program knows."""
 FAN_FROM: Final = 1_000
 """A folder with more live records than this is fanned out by the next write to it."""
 BUNDLE_BYTES: Final = 64 * 1024
@@ -47,6 +51,27 @@ def read_version(text: bytes) -> object:
         return toml.loads(text).get("version")
     except InvalidDocument:
         return None
+
+
+def check_format(text: bytes | None) -> None:
+    """Check the text of `format.toml`; None, if there is no such file, is not checked.
+
+    Raises:
+        NewerLayout: it names no version that this program knows.
+        Corrupt: it cannot be read.
+    """
+    if text is None:
+        return
+    try:
+        version = toml.loads(text).get("version")
+    except InvalidDocument as error:
+        raise Corrupt(FORMAT_FILE, str(error)) from error
+    if not isinstance(version, int) or isinstance(version, bool) or not FORMAT <= version <= NEWEST_FORMAT:
+        raise NewerLayout(
+            FORMAT_FILE,
+            f"the branch has layout version {version!r}, this program knows {NEWEST_FORMAT}",
+            hint="upgrade baton-git",
+        )
 
 
 def raise_version(text: bytes) -> bytes:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, StoreError
-from baton_git.core.lifecycle import Confirmed, Policy
+from baton_git.core.lifecycle import Confirmed
 from baton_git.core.local_names import NOTHING, LocalNames
 from baton_git.core.names import Oid, mint_id
+from baton_git.core.policy import Policy
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.core.proposals import Proposals, find_proposals
 from baton_git.core.records.base import Record

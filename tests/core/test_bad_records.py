@@ -19,9 +19,10 @@ from baton_git.core.codecs import json as strict_json
 from baton_git.core.codecs import toml, yaml
 from baton_git.core.diff import commit_subject, diff
 from baton_git.core.errors import InvalidDocument
-from baton_git.core.lifecycle import Policy, settle_state
+from baton_git.core.lifecycle import settle_state
 from baton_git.core.merge import apply, decide
 from baton_git.core.merge.decisions import canonical_json, entry_values
+from baton_git.core.policy import Policy
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, OpenLoop
 from baton_git.core.state import Key, State, Unreadable, same_fields

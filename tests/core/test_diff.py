@@ -13,13 +13,12 @@ from strategies import ITEM, decision, item, laws, loop, pattern, states
 from baton_git.core import kinds, layout
 from baton_git.core.codecs import json
 from baton_git.core.diff import commit_subject, describe_change, diff
-from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.output import one_line
 from baton_git.core.records.base import alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import Head, Shape
+from baton_git.core.records.work_items import SECTIONS, Head, Shape
 from baton_git.core.state import HEAD, SHAPE, Key, State
 
 AT = "2026-11-21T08:14:19Z"
@@ -47,7 +46,7 @@ def test_a_state_does_not_differ_from_itself_stored_or_not(state: State) -> None
 def test_every_record_that_differs_is_one_change_and_no_other_is(before: State, after: State) -> None:
     changes = {(one.kind, one.id): one.action for one in diff(before, after)}
     expected = {}
-    for kind in (model.kind for model in DOCUMENT_LISTS.values()):
+    for kind in (model.kind for model in SECTIONS.values()):
         for id_ in before.ids(kind) | after.ids(kind):
             old, new = before.entry(Key(kind, id_)), after.entry(Key(kind, id_))
             if old is None or new is None:

@@ -18,7 +18,6 @@ from baton_git.core.lifecycle import (
     DECISION_STATUSES,
     DECLARED,
     Confirmed,
-    Policy,
     apply_check,
     apply_deferral,
     apply_dismissal,
@@ -35,6 +34,7 @@ from baton_git.core.lifecycle import (
     record_recurrence,
     settle_state,
 )
+from baton_git.core.policy import Policy
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import TIERS, Record
 from baton_git.core.records.lineage import Session

@@ -14,14 +14,13 @@ from merge_histories import titles
 from strategies import any_small_record, decision, item, laws, loop, pattern
 
 from baton_git.core import layout
-from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.merge import Decision, apply, decide, merge_fields
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record, alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.core.state import HEAD, Key, State, Unreadable
 from baton_git.systems.paif.records.identity import Identity
 
@@ -66,7 +65,7 @@ def archived(state: State, record: Record, reason: str = "done") -> State:
 
 
 @laws
-@given(st.sampled_from(tuple(DOCUMENT_LISTS)).flatmap(lambda name: st.tuples(*[any_small_record] * 3)))
+@given(st.sampled_from(tuple(SECTIONS)).flatmap(lambda name: st.tuples(*[any_small_record] * 3)))
 def test_merging_fields_is_symmetric(records: tuple[Record, Record, Record]) -> None:
     model = type(records[0])
     tables = [one.as_data() for one in records if type(one) is model]

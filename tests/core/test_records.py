@@ -27,11 +27,10 @@ from strategies import (
 )  # fmt: skip
 
 from baton_git.core.errors import InvalidDocument
-from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, alike, format_path, merge_rule, parse
 from baton_git.core.records.merge_rules import CHANGED_SIDE
-from baton_git.core.records.work_items import ActiveDecision, Baton, FollowUp, Head, OpenLoop, Pattern
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision, Baton, FollowUp, Head, OpenLoop, Pattern
 
 
 def faults(model: type[Part], data: dict[str, Any], at: str = "") -> list[tuple[str, str]]:
@@ -128,11 +127,11 @@ def test_replace_distinguishes_values_that_python_compares_as_equal() -> None:
         assert repr(one.replace(x=value).as_data()["x"]) == repr(value)
 
 
-@for_each("section", DOCUMENT_LISTS)
+@for_each("section", SECTIONS)
 def test_a_missing_required_field_is_reported_by_name(section: str) -> None:
-    required = {name for name, field in DOCUMENT_LISTS[section].model_fields.items() if field.is_required()}
-    assert {path for path, _ in faults(DOCUMENT_LISTS[section], {})} == required
-    assert {message for _, message in faults(DOCUMENT_LISTS[section], {})} == {"is missing"}
+    required = {name for name, field in SECTIONS[section].model_fields.items() if field.is_required()}
+    assert {path for path, _ in faults(SECTIONS[section], {})} == required
+    assert {message for _, message in faults(SECTIONS[section], {})} == {"is missing"}
 
 
 @for_each(

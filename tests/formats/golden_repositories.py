@@ -13,6 +13,7 @@ sys.path += [str(TESTS), str(FORMATS / "conformance")]
 
 from runner import write_file
 
+from baton_git.core.record_paths import shard
 from baton_git.core import layout
 from baton_git.core.merge.applying import make_conflict
 from baton_git.core.merge.decisions import ContestedValue
@@ -151,7 +152,7 @@ def list_repositories() -> Iterator[GoldenRepository]:
     yield sides(
         "one-id-twice", "both sides added another record under one id", {}, loop("OL-1", "Deployed X"), loop("OL-1", "Deployed Y")
     )  # fmt: skip
-    folder = layout.shard("OL-1")
+    folder = shard("OL-1")
     yield sides(
         "archived-and-edited", "one side archived what the other edited", loop("OL-1"),
         archived_loop("OL-1", folder, "2026-11-02T08:00:00Z"), loop("OL-1", status="verified"),
@@ -182,7 +183,7 @@ def list_repositories() -> Iterator[GoldenRepository]:
 
 
 def list_modes() -> Iterator[GoldenRepository]:
-    run, folder = b"100755", layout.shard("OL-3")
+    run, folder = b"100755", shard("OL-3")
     identity = {"identity/zero.toml": '[immutable.purpose]\nstatement = "Guards"\n'}
     yield sides(
         "modes", "executable records: rewritten, taken, archived, in two places, and brought back",

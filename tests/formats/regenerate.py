@@ -1,5 +1,7 @@
 """Generate the parts of `formats/` that describe the models: each `schema.json`, and the tables in each `README.md`.
 
+And `record_forms.json` in the package, by which a server recognises valid records without the models.
+
 Run by hand: `python tests/formats/regenerate.py`.
 """
 
@@ -12,6 +14,7 @@ from typing import Any
 
 from baton_git.core.codecs import json
 from baton_git.verbs.upkeep.schemas import DECISIONS, RECORDS, make_schema
+from record_forms import FILE, forms_text
 
 FORMATS = Path(__file__).parents[2] / "formats"
 TABLES = re.compile(r"(?<=<!-- fields: made by tests/formats/regenerate.py -->\n).*?(?=<!-- end)", re.DOTALL)
@@ -79,6 +82,7 @@ def rule_of(field: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    FILE.write_text(forms_text(), encoding="utf-8", newline="\n")
     (FORMATS / DECISIONS / "schema.json").write_text(schema_text(DECISIONS), encoding="utf-8", newline="\n")
     for kind in RECORDS:
         folder = FORMATS / kind

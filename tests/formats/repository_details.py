@@ -19,6 +19,7 @@ from golden_repositories import (
     with_mode,
 )
 
+from baton_git.core.record_paths import shard
 from baton_git.core import layout, stored_form
 from baton_git.core.merge.applying import make_conflict
 from baton_git.core.merge.decisions import ContestedValue
@@ -100,7 +101,7 @@ def make_exact_bytes() -> GoldenRepository:
     texts = {id_: follow_up_text(id_) for id_ in ("FU-1", "FU-2", "FU-3", "FU-4")}
     edited = {id_: NOTE + follow_up_text(id_, "nobody") for id_ in texts}
     later, earlier = (
-        {id_: archived_loop(id_, layout.shard(id_), f"{day}T08:00:00Z") for id_ in ("OL-5", "OL-6")}
+        {id_: archived_loop(id_, shard(id_), f"{day}T08:00:00Z") for id_ in ("OL-5", "OL-6")}
         for day in ("2026-11-03", "2026-11-02")
     )
     return sides(
@@ -248,7 +249,7 @@ def make_order_of_texts() -> GoldenRepository:
             "baton.toml": f'updated_at = "{time}"\ncontext = "{context}"\n', "identity/zero.toml": beliefs,
         }  # fmt: skip
 
-    closed_loops = [archived_loop("OL-1", layout.shard("OL-1"), at) for at in ("2026-11-02", "2026-11-02!")]
+    closed_loops = [archived_loop("OL-1", shard("OL-1"), at) for at in ("2026-11-02", "2026-11-02!")]
     return sides(
         "order-of-texts", "texts in conflicts, times, frames, appended texts and lists of names, and an item that a list has twice",
         {**state(("o", "o"), "?", "b", "", "[]"), **loop("OL-1")},
@@ -426,7 +427,7 @@ def fanned(files: Files) -> Files:
 
 
 def closed_loop(id_: str, reason: str = "done") -> Files:
-    files = archived_loop(id_, layout.shard(id_), "2026-11-02T08:00:00Z", reason)
+    files = archived_loop(id_, shard(id_), "2026-11-02T08:00:00Z", reason)
     return {path: text for path, text in files.items() if text is not None}
 
 

@@ -12,6 +12,7 @@ from machines import REF, Machine, loop, sync_until_equal
 
 from baton_git.core import layout, stored_form
 from baton_git.core.names import Oid
+from baton_git.core.record_paths import shard
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry
 from baton_git.git.store import stored_moves as forms
@@ -241,7 +242,7 @@ def test_a_bad_bundle_of_a_remote_is_refused_and_harms_no_reader(what: str, pair
     root = draft.folder(after)
     assert set(layout.TreeSource(root).ids("open_loop", archived=True)) <= {NAME}
     edited = draft.tree(after, {layout.path_of(Key("open_loop", NAME, archived=True)): BODY})
-    assert draft.folder(edited).folder("archive").folder("open_loops").folder(layout.shard(NAME)).read("OL-1.toml")
+    assert draft.folder(edited).folder("archive").folder("open_loops").folder(shard(NAME)).read("OL-1.toml")
     assert validate_text(path, BAD[what]).faults
 
 

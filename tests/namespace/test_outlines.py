@@ -19,9 +19,10 @@ from strategies import laws
 from baton_git.core import layout
 from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.layout import decode
-from baton_git.core.lifecycle import Policy, archive_closed, settle_state
+from baton_git.core.lifecycle import archive_closed, settle_state
 from baton_git.core.names import Namespace, Oid, RecordId, is_plain_id
 from baton_git.core.outlines import Listing, split_words
+from baton_git.core.policy import Policy
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule

@@ -13,7 +13,7 @@ import pytest
 import setting_tables
 from looped_cases import for_each
 
-from baton_git.core.lifecycle import Policy
+from baton_git.core.policy import Policy
 from baton_git.interfaces.cli import baton
 from baton_git.interfaces.cli.machine.help import EXIT_CODES
 from baton_git.interfaces.context.setting_registry import POLICY_KEYS

@@ -10,7 +10,8 @@ from going_back import rollback_record, rollback_session, rollback_to, undo_revi
 from world import NOW, acting, by_hand, current, document, ids, later, stored
 
 from baton_git.core.errors import NeedsHuman, NotAllowed, NotFound
-from baton_git.core.lifecycle import Confirmed, Policy
+from baton_git.core.lifecycle import Confirmed
+from baton_git.core.policy import Policy
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, Pattern
 from baton_git.systems.session_baton.document_writing import write_document

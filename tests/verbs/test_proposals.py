@@ -11,7 +11,7 @@ from world import NOW, acting, by_hand, document, later, stored
 
 from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, Protected
-from baton_git.core.lifecycle import Policy
+from baton_git.core.policy import Policy
 from baton_git.core.proposals import find_proposals
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key

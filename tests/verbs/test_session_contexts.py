@@ -12,7 +12,7 @@ import pytest
 from going_back import rollback_to, undo_revision
 from world import NOW, acting, by_hand, current, document, later, stored, workspace
 
-from baton_git.core.lifecycle import Policy
+from baton_git.core.policy import Policy
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session

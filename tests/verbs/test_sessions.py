@@ -12,7 +12,7 @@ from strategies import LOOP, PATTERN
 from world import NOW, acting, by_hand, current, document, later, stored, workspace
 
 from baton_git.core.errors import InvalidName, Stale
-from baton_git.core.lifecycle import Policy
+from baton_git.core.policy import Policy
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop
 from baton_git.core.sessions import record_session

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from baton_git.core.kinds import ALL_KINDS, NUMBERED, SINGLETONS, value_at
+from baton_git.core.kinds import ALL_KINDS, NUMBERED, SINGLETONS
 from baton_git.core.merge.decisions import entry_values, ordered_json, record_data
 from baton_git.core.names import find_replaced_id
 from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part
+from baton_git.core.records.base import Part, value_at
 from baton_git.core.state import Entry, Key, State, same_fields
 
 

@@ -175,3 +175,13 @@ def merge_rule(model: type[Part], field: str) -> MergeRule:
     info = model.model_fields.get(field)
     rules = [item for item in info.metadata if isinstance(item, MergeRule)] if info else []
     return rules[0] if rules else CHANGED_SIDE
+
+
+def value_at(data: Any, field: str) -> Any:
+    """Return the value of a dotted field of a record or of plain data, or None if it is absent."""
+    for name in field.split("."):
+        if isinstance(data, Mapping):
+            data = data.get(name)
+        else:
+            data = getattr(data, name, None) if isinstance(data, Part) else None
+    return data

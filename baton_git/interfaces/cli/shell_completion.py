@@ -14,8 +14,9 @@ from click.shell_completion import CompletionItem
 
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
-from baton_git.core.kinds import KINDS, find_kind, name_typed_plural, value_at
+from baton_git.core.kinds import KINDS, find_kind, name_typed_plural
 from baton_git.core.output import one_line
+from baton_git.core.records.base import value_at
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key, State
 from baton_git.git.store import Store

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from baton_git.core.lifecycle import Policy
+from baton_git.core.policy import Policy
 from baton_git.namespace.ingest.budget import LIMIT_SETTINGS, MOST_RAISED, Limits
 
 PREFIX = "refs/heads/baton/"

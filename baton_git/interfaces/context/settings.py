@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from baton_git.core.errors import BatonError, InvalidArgument
-from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
+from baton_git.core.policy import Policy
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 from baton_git.interfaces.context.git_config import WANTED, expand_home, read_config

@@ -10,9 +10,9 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from baton_git.core.kinds import ALL_KINDS, value_at
+from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.output import html
-from baton_git.core.records.base import Part
+from baton_git.core.records.base import Part, value_at
 from baton_git.core.times import format_minute, from_seconds, iso, parse_time_or_none, to_utc
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)\Z")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, Rejected
 from baton_git.core.names import LANES, Namespace, Oid, is_lane_name, parse_oid
@@ -13,7 +13,9 @@ from baton_git.namespace.ingest.budget import PUSHED, Budget
 from baton_git.namespace.ingest.checking import Before, find_rejections
 from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.rejections import Refusal, find_refusals
-from baton_git.namespace.provenance.claims import Trusted
+
+if TYPE_CHECKING:
+    from baton_git.namespace.provenance.claims import Trusted
 
 NOTHING = Oid("")
 

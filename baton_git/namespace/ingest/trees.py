@@ -6,12 +6,13 @@ Only folders that differ are compared, so the cost grows with the number of chan
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from baton_git.core import kinds, layout, stored_form
+from baton_git.core import kinds, stored_form
+from baton_git.core.names import FORMAT_FILE
+from baton_git.core.record_paths import MAX_FOLDERS, place_at
 from baton_git.git.store import Folder, TreeEntry
-from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.tree_names import find_name_fault
 
 _REGULAR = 0o100000
@@ -38,10 +39,10 @@ def find_unsafe_files(
     Raises:
         Corrupt: a tree cannot be read.
     """
-    if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
-        yield layout.FORMAT_FILE, "was removed; without it this is not a branch of baton-git"
-    if (before if base is None else base).version > after.version and layout.FORMAT_FILE in after.entries():
-        yield layout.FORMAT_FILE, f"was set back to layout {after.version}; records stored as in layout 2 would vanish"
+    if FORMAT_FILE in before.entries() and FORMAT_FILE not in after.entries():
+        yield FORMAT_FILE, "was removed; without it this is not a branch of baton-git"
+    if (before if base is None else base).version > after.version and FORMAT_FILE in after.entries():
+        yield FORMAT_FILE, f"was set back to layout {after.version}; records stored as in layout 2 would vanish"
     changes = _iterate_changes(before.stored(), after.stored(), "", 0)
     changed = list(islice(changes, None if most is None else most + 1))
     if most is not None and len(changed) > most:
@@ -59,37 +60,17 @@ def find_unsafe_files(
             yield path, why
 
 
-def check_changed(before: Folder, after: Folder, budget: Budget, allowances: Callable[[], int]) -> None:
-    """Check that a merge of two trees does not take too long.
-
-    Args:
-        allowances: returns how many times the limit applies; called only if once is not enough.
-
-    Raises:
-        Rejected: more files differ.
-    """
-    most = budget.changed
-    if not _has_more(layout.differing_paths(before, after), most):
-        return
-    paths = layout.differing_paths(before, after)
-    changed = sum(1 for _ in islice(paths, most * max(1, allowances()) + 1))
-    if changed > most * max(1, allowances()):
-        changed += sum(1 for _ in paths)
-        raise budget.refuse(
-            f"more than {most:,} files changed on the remote, which is the limit here", "changed", changed, SYNC
-        )
-
-
-def _has_more(items: Iterable[object], most: int) -> bool:
-    return sum(1 for _ in islice(items, most + 1)) > most
+def list_changed_files(before: Folder, after: Folder) -> Iterator[str]:
+    """Yield the paths of the added and changed files as they are stored."""
+    return (path for path, _ in _iterate_changes(before.stored(), after.stored(), "", 0))
 
 
 def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
     """Yield each added or changed file with its fault or an empty string. Folders with the same id are not opened."""
     if before.oid == after.oid:
         return
-    if depth > layout.MAX_FOLDERS:
-        yield prefix, f"is nested deeper than {layout.MAX_FOLDERS} folders"
+    if depth > MAX_FOLDERS:
+        yield prefix, f"is nested deeper than {MAX_FOLDERS} folders"
         return
     old, new = before.entries(), after.entries()
     twins = _twins(new)
@@ -128,9 +109,9 @@ def _kind_fault(entry: TreeEntry) -> str:
 
 def _placement_fault(path: str, version: int) -> str:
     """Return what is wrong with the place of a file: it is in a folder of records, but no record can have this path."""
-    if path.split("/")[0] not in _PLACES or layout.key_at(path) is not None:
+    if path.split("/")[0] not in _PLACES or place_at(path) is not None:
         return ""
-    if version == 2 and layout.key_at(stored_form.restore_path(path)) is not None:
+    if version == 2 and place_at(stored_form.restore_path(path)) is not None:
         return ""
     return "is in a folder of records, but its path is not that of a record"
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from baton_git.core import layout
 from baton_git.core.kinds import ARCHIVE, KINDS, LABELLED
 from baton_git.core.names import Oid
+from baton_git.core.record_paths import MAX_FOLDERS
 from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key
 from baton_git.git.store import Folder, Store
@@ -120,7 +121,7 @@ class ChangedRecords:
 def _changed_paths(
     store: Store, before: Oid | None, after: Oid | None, prefix: bytes, only: frozenset[bytes] | None = None
 ) -> Iterator[tuple[bytes, Oid | None, Oid | None]]:
-    if before == after or prefix.count(b"/") > layout.MAX_FOLDERS:
+    if before == after or prefix.count(b"/") > MAX_FOLDERS:
         return
     old, new = _differing(_raw(store, before), _raw(store, after), before or after)
     for name in old.keys() | new.keys():

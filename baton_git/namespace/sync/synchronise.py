@@ -25,13 +25,13 @@ from baton_git.namespace.file_modes import describe_merged_modes
 from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.checking import KNOWN_DEPTH, find_machine
 from baton_git.namespace.ingest.fetch import FetchResult, PurgedTip, fetch_and_check
-from baton_git.namespace.ingest.trees import check_changed
 from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.purges import find_purged, follow_purge, forget_purge, read_purged
 from baton_git.namespace.review.rejected_changes import find_rejected_changes
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.actions import BranchTips, Plan, SyncAction, is_rewritten, plan_sync
 from baton_git.namespace.sync.ahead_behind import count_commits
+from baton_git.namespace.sync.changed_files import check_changed
 from baton_git.namespace.sync.connectivity import find_first_damage
 from baton_git.namespace.sync.integration import (
     Integration,

@@ -7,17 +7,16 @@ from typing import Any, NamedTuple
 
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName
-from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.lifecycle import HeldClaim, Judge, hold_claims
 from baton_git.core.names import RecordId, SessionId
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record, SourceTier, parse
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.work_items import ActiveDecision, Baton, Head, Pattern, Shape
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision, Baton, Head, Pattern, Shape
 from baton_git.core.sessions import find_session, list_contexts, shown_head
 from baton_git.core.state import HEAD, SHAPE, Key, State, key_of
 
-EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in DOCUMENT_LISTS.values()))
+EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in SECTIONS.values()))
 """The kinds of records that a document is made of."""
 
 
@@ -57,16 +56,16 @@ def parse_document(data: Any, *, where: str = "") -> BatonDocument:
     if faults:
         raise InvalidDocument(faults, where=where)
     head = Head.model_validate(baton.model_dump(exclude_unset=True, mode="json", exclude=_LISTS))
-    sections = {name: list(getattr(baton, name)) for name in DOCUMENT_LISTS if name in baton.model_fields_set}
+    sections = {name: list(getattr(baton, name)) for name in SECTIONS if name in baton.model_fields_set}
     records = tuple(record for section in sections.values() for record in section)
     return BatonDocument(head, records, _make_shape(sections))
 
 
-_LISTS = set(DOCUMENT_LISTS)
+_LISTS = set(SECTIONS)
 
 
 def _drop_records(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    lists = {name: rows for name in DOCUMENT_LISTS if isinstance(rows := data.get(name), list)}
+    lists = {name: rows for name in SECTIONS if isinstance(rows := data.get(name), list)}
     if not any(isinstance(row, Record) for rows in lists.values() for row in rows):
         return data
     return {**data, **{name: [row for row in rows if not isinstance(row, Record)] for name, rows in lists.items()}}
@@ -84,7 +83,7 @@ def _find_session_faults(baton: Baton) -> Iterator[Fault]:
 
 
 def _find_id_faults(baton: Baton) -> Iterator[Fault]:
-    for section in DOCUMENT_LISTS:
+    for section in SECTIONS:
         seen: dict[str, int] = {}
         for number, record in enumerate(getattr(baton, section)):
             path = f"{section}[{number}].id"
@@ -120,8 +119,8 @@ def to_document(state: State, updated_at: str | None = None) -> dict[str, Any]:
     data = head.as_data()
     if "session_id" not in data:
         data = {**_make_head(state, updated_at), **data}
-    wanted = shape.sections if isinstance(state.entry(SHAPE), Shape) else tuple(DOCUMENT_LISTS)
-    for name, model in DOCUMENT_LISTS.items():
+    wanted = shape.sections if isinstance(state.entry(SHAPE), Shape) else tuple(SECTIONS)
+    for name, model in SECTIONS.items():
         records = _sort_records(state.records(model), shape.order.get(name, ()))
         if records or name in wanted:
             data[name] = [record.as_data() for record in records]
@@ -201,7 +200,7 @@ def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
         if base.entry(key_of(record)) is not record:
             state = state.put(_keep_anchors(base, record))
     names = {(record.kind, record.id) for record in document.records}
-    for model in DOCUMENT_LISTS.values():
+    for model in SECTIONS.values():
         for id_ in sorted(base.ids(model.kind)):
             omitted = base.entry(Key(model.kind, id_))
             if (model.kind, id_) not in names and isinstance(omitted, Record):

@@ -10,8 +10,8 @@ import marshal
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.records.base import Record
+from baton_git.core.records.work_items import SECTIONS
 from baton_git.core.value_cache import ValueCache
 
 _FORMAT = 2
@@ -37,7 +37,7 @@ class KnownRows:
         self.has_any = any(record is not None for _, record in self._found)
 
     def _find_lists(self, data: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-        for name in DOCUMENT_LISTS:
+        for name in SECTIONS:
             rows = data.get(name)
             if isinstance(rows, list):
                 yield name, [self._find(name, row) for row in rows]

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.records.base import Record, format_path
-from baton_git.core.records.work_items import OCCURRENCES
+from baton_git.core.records.work_items import OCCURRENCES, SECTIONS
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso, parse_time_or_none
 
@@ -57,7 +56,7 @@ def fill_document(data: Any, now: datetime, known: Callable[[], State]) -> Fille
     filler = _Filler(_find_day(data, now), str(data.get("session_id") or IMPORTED), known)
     lists = {
         name: [filler.fill(name, number, row) for number, row in enumerate(data[name])]
-        for name in DOCUMENT_LISTS
+        for name in SECTIONS
         if isinstance(data.get(name), Sequence) and not isinstance(data[name], str)
     }
     return FilledDocument({**data, **lists}, tuple(filler.filled)) if filler.filled else FilledDocument(data)
@@ -101,7 +100,7 @@ class _Filler:
     def _find_known(self, section: str, id_: Any) -> Record | None:
         if not isinstance(id_, str):
             return None
-        entry = self._known().entry(Key(DOCUMENT_LISTS[section].kind, id_))
+        entry = self._known().entry(Key(SECTIONS[section].kind, id_))
         return entry if isinstance(entry, Record) else None
 
     def _mend_occurrences(self, occurrences: list[Any]) -> dict[str, Any]:

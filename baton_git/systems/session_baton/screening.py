@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 
 from baton_git.core.codecs import json
 from baton_git.core.errors import BatonError, InvalidDocument
-from baton_git.core.kinds import DOCUMENT_LISTS
 from baton_git.core.layout import MAX_RECORD_BYTES
 from baton_git.core.names import RecordId, SessionId
 from baton_git.core.records.base import Record, format_path, parse
-from baton_git.core.records.work_items import Head
+from baton_git.core.records.work_items import SECTIONS, Head
 from baton_git.namespace.import_quarantine import RefusedRow
 from baton_git.systems.session_baton.missing_fields import IMPORTED, FilledField
 
-_PARTS = (*DOCUMENT_LISTS, "context")
+_PARTS = (*SECTIONS, "context")
 """The fields by which an object is recognized as a baton: it has at least one of them."""
 _SESSIONS = ("session_id", "parent_session")
 
@@ -44,10 +43,10 @@ def screen_document(data: Mapping[str, Any]) -> ScreenedDocument:
     kept: dict[str, Any] = {}
     refused: list[RefusedRow] = []
     for name, value in data.items():
-        if name in DOCUMENT_LISTS and isinstance(value, list):
+        if name in SECTIONS and isinstance(value, list):
             kept[name] = list(_screen_rows(name, value, refused))
             continue
-        why = "must be a list" if name in DOCUMENT_LISTS else _find_field_fault(name, value)
+        why = "must be a list" if name in SECTIONS else _find_field_fault(name, value)
         if why is None:
             kept[name] = value
         else:
@@ -61,7 +60,7 @@ def _screen_rows(section: str, rows: list[Any], refused: list[RefusedRow]) -> It
     """Yield the valid rows, and add the others to `refused`."""
     seen: set[str] = set()
     for number, row in enumerate(rows):
-        why = _find_row_fault(DOCUMENT_LISTS[section], row)
+        why = _find_row_fault(SECTIONS[section], row)
         if why is None and row["id"] in seen:
             why = f"the id {row['id']!r} occurs twice"
         if why is None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from baton_git.core import layout
 from baton_git.core.errors import BatonError, BranchMoved, Corrupt
 from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER
+from baton_git.core.stored_form import NEWEST_FORMAT
 from baton_git.git.hooks.script import VERSION, read_marker
 from baton_git.git.remotes import child_process
 from baton_git.namespace.commit_log import VERSION as VERSION_TRAILER
@@ -157,9 +158,9 @@ def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnosti
     written = tomllib.loads((root.read(layout.FORMAT_FILE) or b"").decode()).get("version")
     machine = ws.branch.load_entry(tip).machine
     by = f"the last to write was {machine}" if machine else ""
-    if isinstance(written, int) and written > layout.NEWEST_FORMAT:
+    if isinstance(written, int) and written > NEWEST_FORMAT:
         yield Diagnostic(
-            "error", f"{ws.branch.namespace} has layout {written}, and this baton knows {layout.NEWEST_FORMAT}", by,
+            "error", f"{ws.branch.namespace} has layout {written}, and this baton knows {NEWEST_FORMAT}", by,
             "update baton on this machine",
         )  # fmt: skip
     yield from _compare_machines(ws, examination)

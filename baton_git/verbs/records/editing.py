@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 from pydantic import Field
 
 from baton_git.core.errors import Corrupt, InvalidArgument, InvalidDocument, NeedsHuman, NotAllowed, Unsettled
-from baton_git.core.kinds import DOCUMENT_LISTS, KINDS
+from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import HeldClaim, hold_claims
 from baton_git.core.natural_times import EXAMPLES, expand_time
 from baton_git.core.records.base import Record, alike, parse
 from baton_git.core.records.confirmable import covered_fields, covered_values
-from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import REPLACES, Option, verb
@@ -27,7 +27,7 @@ from baton_git.verbs.records.details import NamedRecord, find_record
 from baton_git.verbs.records.stored import DATES, check_kind
 from baton_git.verbs.work_items.references import find_references
 
-EDITABLE: Mapping[str, type[Record]] = {model.kind: model for model in DOCUMENT_LISTS.values()}
+EDITABLE: Mapping[str, type[Record]] = {model.kind: model for model in SECTIONS.values()}
 """Kinds whose records can be edited field by field; other kinds have verbs of their own."""
 Fields = dict[str, Any]
 

@@ -10,11 +10,11 @@ from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import InvalidArgument, shorten
 from baton_git.core.isolation import Failure, isolate
-from baton_git.core.kinds import KINDS, LABELLED, find_kind, name_kind, name_typed_plural, suggest_kind, value_at
+from baton_git.core.kinds import KINDS, LABELLED, find_kind, name_kind, name_typed_plural, suggest_kind
 from baton_git.core.layout import path_of
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record
+from baton_git.core.records.base import Part, Record, value_at
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule

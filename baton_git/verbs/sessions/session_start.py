@@ -27,10 +27,11 @@ from baton_git.core.brief_sections import SECTIONS, SectionMaker
 from baton_git.core.errors import BatonError, InvalidName, NotFound
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, SINGLETONS
-from baton_git.core.lifecycle import Policy, archive_closed, settle_state
+from baton_git.core.lifecycle import archive_closed, settle_state
 from baton_git.core.names import SessionId, mint_id
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun, one_line
+from baton_git.core.policy import Policy
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import LastCheck, OpenLoop
 from baton_git.core.redaction.changes import refuse_secret

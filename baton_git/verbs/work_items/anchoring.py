@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.core.kinds import value_at
 from baton_git.core.records.anchor import Anchor
+from baton_git.core.records.base import value_at
 from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Key
 from baton_git.core.verb import Option

@@ -156,11 +156,11 @@ def test_a_tag_in_place_of_a_commit_is_refused(git, top, server, push):
     assert push("t:refs/heads/baton/t")[0] == 1
 
 
-def test_a_push_is_accepted_without_the_imports_of_the_command_line(git, top, server):
+def test_a_push_is_accepted_without_the_imports_of_the_command_line_and_the_models(git, top, server):
     new = git(top, "rev-parse", "baton/work")
     code = (
         "import sys; from baton_git.interfaces.hook.push_check import accepts_push; "
-        "print(accepts_push(['--repo', sys.argv[1]]), {'click', 'baton_git.verbs'} & {*sys.modules})"
+        "print(accepts_push(['--repo', sys.argv[1]]), {'click', 'pydantic', 'baton_git.verbs'} & {*sys.modules})"
     )
     for old, expected in (("0" * 40, "True set()\n"), (git(top, "rev-parse", "HEAD"), "False set()\n")):
         lines = f"{old} {new} {PREFIX}work\n"

@@ -401,7 +401,7 @@ def test_baton_sync_is_not_recommended_if_its_own_limit_is_exceeded(
     bob.by_hand({f"notes/{number}": b"x" for number in range(20)})
     bob.sync()
     few = replace(SYNC, changed=10)
-    monkeypatch.setattr("baton_git.namespace.ingest.trees.SYNC", few)
+    monkeypatch.setattr("baton_git.namespace.sync.changed_files.SYNC", few)
     stamp = ada.ws.stamp("sync", ada.clock())
     [done] = synchronise([ada.ws.branch], remote_of(ada), "origin", Terms(), stamp, SyncOptions(30, budget=few))
     assert done.error is not None

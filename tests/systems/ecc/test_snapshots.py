@@ -26,7 +26,7 @@ from baton_git.core.errors import (
     NotFound,
     WriteFailed,
 )
-from baton_git.core.lifecycle import Policy
+from baton_git.core.policy import Policy
 from baton_git.git.files import atomic_files
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc import recording_files

@@ -12,7 +12,7 @@ from world import NOW, later, stored
 
 from baton_git.agents.extraction import Extraction, Options, extract
 from baton_git.core.errors import Ambiguous, NotFound
-from baton_git.core.lifecycle import Policy
+from baton_git.core.policy import Policy
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Todo
 from baton_git.systems.gobby.handoffs import cut_text, gather_facts, store_handoff

@@ -9,10 +9,10 @@ from starlette.responses import Response
 
 from baton_git.core.diff import title_of
 from baton_git.core.errors import NotFound
-from baton_git.core.kinds import KINDS, LABELLED, KindInfo, value_at
+from baton_git.core.kinds import KINDS, LABELLED, KindInfo
 from baton_git.core.proposals import NO_PROPOSALS, Proposals
 from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record
+from baton_git.core.records.base import Part, Record, value_at
 from baton_git.core.records.work_items import ActiveDecision, OpenLoop, Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.interfaces.web.actions.editing import EDITED
