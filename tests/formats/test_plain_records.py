@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import record_forms
 from hypothesis import example, given
 from hypothesis import strategies as st
 from memory_folder import MemoryFolder
@@ -96,9 +95,3 @@ def test_a_record_that_replaces_an_invalid_one_is_left_to_the_models() -> None:
     assert is_accepted(key, after, file_of("open_loops", {**LOOP, "action": "c"}, archived=False)[1])
     assert not is_accepted(key, {path: b"not [toml" for path in after}, after)
     assert not is_accepted(key, file_of("open_loops", {**LOOP, "action": 1}, archived=True)[1], after)
-
-
-def test_the_forms_are_those_of_the_models() -> None:
-    stored_text = record_forms.FILE.read_text(encoding="utf-8")
-    assert stored_text == record_forms.forms_text(), "run: python tests/formats/regenerate.py"
-    assert stored_text.count('["unknown"]') == 1  # the field `heuristic` of a handoff, which is a constant

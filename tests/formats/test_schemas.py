@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from looped_cases import for_each
 from json_schema import KNOWN, faults
+from record_forms import FILE, forms_text
 from regenerate import FORMATS, page, schema_text
 
 from baton_git.core import kinds
@@ -147,3 +148,8 @@ def test_the_schema_of_the_document_refuses_the_sessions_that_the_code_refuses(s
     assert list(faults({"session_id": session}, document, document))
     assert list(faults({"session_id": "s", "parent_session": session}, document, document))
     assert not list(faults({"session_id": "s", "parent_session": None}, document, document))
+
+def test_the_forms_are_those_of_the_models() -> None:
+    stored_text = FILE.read_text(encoding="utf-8")
+    assert stored_text == forms_text(), "run: python tests/formats/regenerate.py"
+    assert stored_text.count('["unknown"]') == 1  # the field `heuristic` of a handoff, which is a constant
