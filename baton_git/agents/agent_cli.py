@@ -91,6 +91,7 @@ class AgentCLI(NamedTuple):
             session; `NAME*` is a prefix.
         todo_variables: settings that switch its todo tools on.
         switch_files: files in its folder in which hooks can be switched off.
+        main_switch_files: such files in the folder of the main work tree that also count in linked work trees.
         managed_files: system-wide files in which hooks can be switched off.
         is_sender: whether it sent a hook payload that does not name its sender; takes the payload and the environment.
         retention: how long it keeps transcripts; None: forever.
@@ -99,6 +100,9 @@ class AgentCLI(NamedTuple):
         end_seconds: the seconds that baton may use in the hook at a session's end, if fewer than the installed timeout.
         folder_in_transcript: the transcript, not the payload, names the folder in which the session started.
         must_trust_hooks: it skips hooks that its user has not trusted.
+        reads_project_where_it_starts: it reads a project's settings only if it starts at the top of the work tree.
+        hooks_of_main_tree: in a linked work tree, it uses the hooks of the main one, and only if its own folder exists
+            in the linked one.
         trusts_projects: it uses a project's settings without asking whether to trust the folder.
         loses_start_context: it loses context that a hook adds at a session's start, so the first prompt's hook adds it.
         compacts_unannounced: its compaction event comes before every request to the model, whether or not a compaction
@@ -118,6 +122,7 @@ class AgentCLI(NamedTuple):
     private_variables: tuple[str, ...] = ()
     todo_variables: Mapping[str, str] = {}
     switch_files: tuple[str, ...] = ()
+    main_switch_files: tuple[str, ...] = ()
     managed_files: tuple[str, ...] = ()
     is_sender: Callable[[Mapping[str, Any], Mapping[str, str]], bool] = lambda data, environment: False
     retention: Retention | None = None
@@ -126,6 +131,8 @@ class AgentCLI(NamedTuple):
     end_seconds: float | None = None
     folder_in_transcript: bool = False
     must_trust_hooks: bool = False
+    reads_project_where_it_starts: bool = False
+    hooks_of_main_tree: bool = False
     trusts_projects: bool = False
     loses_start_context: bool = False
     compacts_unannounced: bool = False

@@ -28,6 +28,8 @@ CLI = AgentCLI(
     managed_files=("/etc/claude-code/managed-settings.json",),
     retention=Retention("settings.json", "cleanupPeriodDays", 30),
     is_sender=lambda data, environment: True,  # its payloads have no mark, so the other CLIs are tried first
+    main_switch_files=("settings.local.json",),
+    reads_project_where_it_starts=True,
     trusts_projects=True,
     permission_arguments="--permission-mode acceptEdits",
 )  # fmt: skip

@@ -29,5 +29,6 @@ CLI = AgentCLI(
     end_seconds=2.2,  # Codex kills a SessionEnd hook after 3 seconds, and the installed hook line kills baton after 2.5
     folder_in_transcript=True,
     must_trust_hooks=True,
+    hooks_of_main_tree=True,
     permission_arguments="--sandbox workspace-write",
 )

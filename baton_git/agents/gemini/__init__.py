@@ -23,5 +23,6 @@ CLI = AgentCLI(
     empty_reply="{}",  # Gemini shows stderr to the user if stdout is empty
     loses_start_context=True,  # after /clear; with -p, when a resume loses the prompt with the context before it
     compacts_unannounced=True,
+    reads_project_where_it_starts=True,
     permission_arguments="--approval-mode auto_edit",
 )

@@ -97,6 +97,8 @@ class HookInspection:
         folder: the current directory.
         remembered: the folder in which hooks store their sessions; None outside of a repository.
         tools: the skills and the MCP server of each scope.
+        started_in: the folder in which the CLI would start; None: `folder`.
+        main_top: the top of the main work tree, if `folder` is the top of a linked one.
     """
 
     agent: str
@@ -109,6 +111,8 @@ class HookInspection:
     health: ProgramHealth
     remembered: Path | None = None
     tools: tuple[AgentTools, ...] = ()
+    started_in: Path | None = None
+    main_top: Path | None = None
 
     @property
     def cli(self) -> AgentCLI:
@@ -147,8 +151,27 @@ class HookInspection:
         findings = [
             *self._find_broken_programs(scope, entries),
             *([] if is_current else [self._describe_outdated(scope, entries)]),
+            *(self._find_unread(file) if scope == "project" else ()),
         ]
         return FileReport(scope, file.path, "current" if is_current else "outdated", tuple(findings))
+
+    def _find_unread(self, file: SettingsFile) -> Iterator[Finding]:
+        """Describe why the CLI does not read the settings of the project when it starts here, if so."""
+        top, start = self.folder, self.started_in or self.folder
+        by_user = f"baton agents install {self.agent}"
+        is_below = os.path.realpath(start) != os.path.realpath(top)
+        if self.cli.reads_project_where_it_starts and is_below and not self.files["user"].entries_or_none():
+            why = f"{self.cli.title} reads {file.path} only if it starts in {top}"
+            yield Finding("off", f"{why}: start it there, or {by_user}")
+        if self._lacks_own_folder():
+            own = top / self.settings.folder
+            why = f"{self.cli.title} uses {file.path} in this linked work tree only if {own} exists"
+            yield Finding("off", f"{why}: mkdir {own}")
+
+    def _lacks_own_folder(self) -> bool:
+        """Whether this is a linked work tree without the folder that the CLI needs to use hooks of the main one."""
+        is_linked = self.cli.hooks_of_main_tree and self.main_top is not None
+        return is_linked and not (self.folder / self.settings.folder).is_dir()
 
     def _list_copies(self) -> dict[Path, list[str]]:
         """Return the CLI's copies of the hooks of baton's plugin or extension, each with the lines that call baton.
@@ -232,6 +255,8 @@ class HookInspection:
         """Return the existing files that can switch hooks off."""
         folders = dict.fromkeys([self.own_folder, *(file.path.parent for file in self.files.values())])
         paths = [folder / name for folder in folders for name in self.cli.switch_files]
+        if self.main_top is not None:
+            paths += [self.main_top / self.settings.folder / name for name in self.cli.main_switch_files]
         return [path for path in [*paths, *map(Path, self.cli.managed_files)] if path.exists()]
 
     # --- Codex
@@ -251,6 +276,8 @@ class HookInspection:
 
     def _check_trust_of_file(self, scope: Scope, path: Path, seen: list[LoadedHook]) -> Iterator[Finding]:
         loaded = select_hooks_of_file(seen, path)
+        if not loaded and scope == "project" and self._lacks_own_folder():
+            return  # reported as such: to trust the folder would not help
         if not loaded:
             why = "trust the folder when codex asks" if scope == "project" else "look with /hooks in codex"
             yield Finding("off", f"codex does not load {path}: {why}")

@@ -60,7 +60,7 @@ def test_the_end_of_a_session_is_sent_before_the_hook_returns(hook, session, git
     git(tmp_path, "init", "-q", "--bare", str(remote))
     git(repo, "remote", "add", "origin", str(remote))
     baton("sync")
-    monkeypatch.setattr("baton_git.interfaces.background.requests._start_worker", lambda *_: False)  # it is killed
+    monkeypatch.setattr("baton_git.interfaces.hook.event_runner.send_in_background", lambda *_: False)  # it is killed
     for is_set in (False, True):
         git(repo, "config", "baton.pushAtEnd", str(is_set).lower())
         hook("SessionStart", source="startup")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -14,7 +15,8 @@ import pytest
 from baton_git.agents.codex.hook_trust import Codex
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.hook_lines import extract_program
-from baton_git.core.errors import StoreError
+from baton_git.core.errors import StoreError, WriteFailed
+from baton_git.interfaces.cli.error_handler import report_error
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 HERE = Path(__file__).parent
@@ -337,3 +339,58 @@ def test_hooks_that_gemini_migrated_from_claude_code_are_outdated_until_doctor_r
     assert len(handlers) == len(repaired) == 5
     assert all("--agent gemini" in one["command"] and one["timeout"] >= 8_000 for one in handlers)
     assert not any("matcher" in group for groups in repaired.values() for group in groups)
+
+
+# --- what the CLI will do where it stands
+
+
+@pytest.mark.parametrize("agent", ["claude", "gemini"])
+def test_settings_of_a_project_do_not_count_in_its_subfolders(baton, home, top, programs, agent):
+    write_program(programs / "baton", "#!/bin/sh\n")
+    (top / "src").mkdir()
+    assert f"count only if it starts in {top}" in baton("agents", "install", agent, "--project").err
+    here, below = (baton("agents", "status", agent, "--json", cwd=cwd, code=None) for cwd in (top, top / "src"))
+    assert not any("only if it starts" in line for line in messages_in(report_of(here, agent)))
+    assert any("only if it starts" in line for line in messages_in(report_of(below, agent)))
+    baton("agents", "install", agent)  # the user's own settings count everywhere
+    below = baton("agents", "status", agent, "--json", cwd=top / "src", code=None)
+    assert not any("only if it starts" in line for line in messages_in(report_of(below, agent)))
+
+
+def test_a_switch_in_the_main_work_tree_counts_in_linked_ones(baton, home, git, top, tmp_path):
+    git(top, "commit", "-q", "--allow-empty", "-m", "start")
+    git(top, "worktree", "add", "-q", str(tmp_path / "linked"))
+    (top / ".claude").mkdir()
+    (top / ".claude" / "settings.local.json").write_text('{"disableAllHooks": true}')
+    baton("agents", "install", "claude")
+    done = baton("agents", "status", "claude", "--json", cwd=tmp_path / "linked", code=1)
+    assert any("disableAllHooks" in line for line in messages_in(report_of(done, "claude")))
+
+
+def test_codex_uses_the_hooks_of_the_main_work_tree_if_the_linked_one_has_its_folder(baton, codex, git, top, tmp_path):
+    git(top, "commit", "-q", "--allow-empty", "-m", "start")
+    linked = tmp_path / "linked"
+    git(top, "worktree", "add", "-q", str(linked))
+    baton("agents", "install", "codex", "--project", cwd=linked)
+    assert (top / FILES["codex"]).exists()
+    assert not (linked / FILES["codex"]).exists()
+    lines = messages_in(report_of(baton("agents", "status", "codex", "--json", cwd=linked, code=1), "codex"))
+    assert any(f"mkdir {linked / '.codex'}" in line for line in lines)
+    assert not any("trust the folder" in line for line in lines)
+    (linked / ".codex").mkdir()
+    lines = messages_in(report_of(baton("agents", "status", "codex", "--json", cwd=linked, code=None), "codex"))
+    assert not any("mkdir" in line for line in lines)
+
+
+@pytest.mark.parametrize(("variables", "number", "is_told"), [
+    ({"CODEX_SANDBOX": "seatbelt"}, errno.EROFS, True),
+    ({"CODEX_SANDBOX_NETWORK_DISABLED": "1"}, errno.EACCES, True),
+    ({"CODEX_SANDBOX": "seatbelt"}, errno.ENOSPC, False),
+    ({}, errno.EROFS, False),
+])  # fmt: skip
+def test_in_the_sandbox_of_codex_an_error_names_what_works_there(monkeypatch, capsys, variables, number, is_told):
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    assert report_error(WriteFailed("cannot write it", hint="mount it", errno=number)) == 1
+    said = capsys.readouterr().err
+    assert ("MCP tools" in said, "mount it" in said) == (is_told, not is_told)

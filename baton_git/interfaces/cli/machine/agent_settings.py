@@ -30,6 +30,8 @@ def open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
     settings = AGENTS[agent].hooks
     own = scope == "user"
     top = None if own else _work_tree(app)
+    if AGENTS[agent].hooks_of_main_tree and top is not None:
+        top = _find_main_top(app) or top
     folder = user_folder(settings, Path.home(), os.environ) if top is None else top / settings.folder
     return SettingsFile(folder / settings.file, _find_notes_folder(), settings.comments, top)
 
@@ -61,6 +63,14 @@ def _work_tree(app: App) -> Path:
     if top is None:
         raise InvalidArgument("there is no work tree here", hint="change to a work tree, or use --user")
     return top
+
+
+def _find_main_top(app: App) -> Path | None:
+    """Return the top of the main work tree if this is a linked one; otherwise None."""
+    repository = find_repository(app)
+    if repository is None or repository.git_dir == repository.common_dir or repository.common_dir.name != ".git":
+        return None
+    return Path(repository.common_dir).parent
 
 
 def find_repository(app: App) -> Repository | None:
@@ -117,5 +127,16 @@ def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspect
     roots: dict[Scope, Path] = {"user": Path.home(), **({"project": top} if top is not None else {})}
     tools = tuple(AgentTools.of(agent, scope, root, os.environ, _find_notes_folder()) for scope, root in roots.items())
     return HookInspection(
-        agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered, tools
+        agent,
+        settings,
+        files,
+        programs,
+        own,
+        top or Path.cwd(),
+        outside_git(),
+        health,
+        remembered,
+        tools,
+        Path.cwd(),
+        _find_main_top(app),
     )

@@ -252,6 +252,10 @@ def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> I
         yield f"{agent}: in a container that ends with the agent: git config baton.pushAtEnd true sends at each end"
     if shutil.which(cli.hooks.program) is None:
         yield f"{agent}: {cli.hooks.program} is not on the PATH; its hooks run as soon as it is installed"
+    if scope == "project" and cli.reads_project_where_it_starts:
+        top = open_settings(app, agent, scope).path.parent.parent
+        elsewhere = f"elsewhere: baton agents install {agent}"
+        yield f"{agent}: settings of a project count only if it starts in {top}; {elsewhere}"
     if scope == "project" and not cli.trusts_projects:
         yield f"{agent}: settings of a project take effect once its folder is trusted in the CLI"
     other_scope: Scope = "user" if scope == "project" else "project"
