@@ -36,8 +36,9 @@ class EndedTurn(NamedTuple):
     def payload(self, agent: str, session: str) -> Payload:
         """Return the event that ended the turn."""
         return Payload(
-            agent, self.event, STOP, session, transcript=self.transcript, cwd=self.cwd, response=self.response
-        )
+            agent, self.event, STOP, session, transcript=self.transcript, cwd=self.cwd, response=self.response,
+            size=self.size,
+        )  # fmt: skip
 
 
 def save_ended_turn(memory: HookSessionStore, payload: Payload) -> bool:

@@ -37,6 +37,7 @@ class Payload(NamedTuple):
         transcript: the path of the session's transcript; empty when missing.
         prompt: the person's prompt, without the context that hooks put before it.
         response: the model's last answer.
+        size: the size of the transcript in bytes when the event came; -1 if it comes now.
         aside: whether the event belongs to a subagent or a background task rather than to the session itself.
         data: the whole payload.
     """
@@ -52,6 +53,7 @@ class Payload(NamedTuple):
     response: str = ""
     aside: bool = False
     data: Mapping[str, Any] = {}
+    size: int = -1
 
 
 def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Payload | None:

@@ -100,7 +100,8 @@ class EventRunner:
         self._recalled = ""
         self._boot: BegunSession | None = None
         self._facts = SessionFacts(
-            ws, now, settings, self.session, self.problems, is_starting=event.kind == START, response=event.response,
+            ws, now, settings, self.session, self.problems, is_starting=event.kind == START,
+            response=event.response, response_size=event.size,
             turn=find_unsaved_turn(settings.memory, known), has_ended=event.kind == END,
         )  # fmt: skip
 

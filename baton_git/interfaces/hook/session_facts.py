@@ -63,17 +63,19 @@ class SessionFacts:
         problems: errors are added to this list.
         is_starting: whether the session is just starting, so that a transcript may not exist yet.
         response: the final answer of the turn, which the transcript may not contain yet.
+        response_size: the size of the transcript in bytes when that answer came; -1 if it comes now.
         turn: a turn that ended earlier and whose facts are not saved yet.
         has_ended: whether the session has ended.
     """
 
     def __init__(
         self, ws: Workspace, now: datetime, settings: HookInputs, session: HookSession, problems: list[str], *,
-        is_starting: bool = False, response: str = "", turn: EndedTurn | None = None, has_ended: bool = False,
+        is_starting: bool = False, response: str = "", response_size: int = -1, turn: EndedTurn | None = None,
+        has_ended: bool = False,
     ) -> None:  # fmt: skip
         self._ws, self._now, self._settings, self._session = ws, now, settings, session
         self._is_starting, self._response, self._turn, self._problems = is_starting, response, turn, problems
-        self._has_ended = has_ended
+        self._response_size, self._has_ended = response_size, has_ended
 
     @property
     def session(self) -> HookSession:
@@ -128,11 +130,11 @@ class SessionFacts:
             session=session.session,
             has_ended=self._has_ended,
         )  # fmt: skip
-        turn = self._turn
-        if turn is not None and turn.size >= 0:
-            extraction = add_final_answer(extraction, turn.response, turn.size)
-        if turn is None or self._response not in ("", turn.response):
-            extraction = add_final_answer(extraction, self._response)
+        # A saver's event is of the turn that it waited for; `turn` may be a later one, which ended in the meantime.
+        answers = [(self._response, self._response_size)]
+        answers += [(self._turn.response, self._turn.size)] if self._turn is not None and self._turn.size >= 0 else []
+        for text, size in sorted(answers, key=lambda answer: (answer[1] < 0, answer[1])):
+            extraction = add_final_answer(extraction, text, size if size >= 0 else None)
         return replace(
             extraction, session=session.session
         )  # the file can contain another session, too: accepting a plan may begin one

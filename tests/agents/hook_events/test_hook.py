@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +19,13 @@ import pytest
 from hooked_sessions import GOAL, NEW, OLD, Session, context, transcript
 from waiting import until
 
+from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.planner import MAX_BLOCKS
+from baton_git.agents.hook_events.repository_lookup import find_repository
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.settings.hook_lines import make_hook_line
+from baton_git.interfaces.hook.command import handle_in_time
 
 Baton = Callable[..., Any]
 Hook = Callable[..., Any]
@@ -669,6 +673,30 @@ def test_an_answer_is_not_assigned_to_a_later_turn(hook, session, git, repo):
     assert "Now the CSV export (no answer: the agent was still at work)" in received
     assert received.index("What it had answered before, to: Add a greet module") < received.index("It greets.")
     assert "answered last" not in received
+
+
+def test_a_turn_that_ends_while_the_saver_of_the_one_before_is_at_work_keeps_its_own_answer(
+    hook, session, git, repo, monkeypatch
+):
+    """The saver has read the turn that it waited for; then the next turn ends, before it reads the transcript."""
+    monkeypatch.setattr("baton_git.interfaces.hook.delayed_save.start_saver", lambda *_: True)
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("Stop", last_assistant_message="It greets.")
+    store = HookSessionStore(str(repo / ".git"))
+    stored = store.get("claude", OLD)
+    assert stored is not None
+    turn = find_unsaved_turn(store, stored)
+    assert turn is not None
+    session.say("assistant", [{"type": "text", "text": "It greets."}])
+    session.say("user", "Now the CSV export")
+    hook("UserPromptSubmit", prompt="Now the CSV export")
+    hook("Stop", last_assistant_message="It exports.")
+    handle_in_time(turn.payload("claude", OLD), str(repo), find_repository(str(repo)))
+    facts = tomllib.loads(git(repo, "show", f"baton/{repo.name}:handoffs/claude/{OLD}.toml"))["facts"]
+    assert facts["last_answer"]["text"] == "It exports."
+    assert "prompt" not in facts["last_answer"]
+    assert "unanswered" not in facts
 
 
 def test_two_turns_are_saved_by_one_process(hook, session, git, repo):
