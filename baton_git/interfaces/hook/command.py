@@ -78,8 +78,9 @@ def _handle_input(agent: str) -> int:
     is_known = repository is not None and HookSessionStore(repository.common_dir).get(payload.agent, payload.session)
     payload = payload._replace(cwd=start_folder if start_folder and is_known else folder)
     if repository is not None and may_hold_state(repository) and payload.kind in (PROMPT, STOP):
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        note_event(HookSessionStore(repository.common_dir), payload, now)
+        from baton_git.core.times import from_seconds, iso  # most hooks of other repositories need no time
+
+        note_event(HookSessionStore(repository.common_dir), payload, iso(from_seconds(time.time())))
     if repository is None and payload.kind in (STOP, END) and payload.transcript and not payload.aside:
         tops = find_repositories_below(folder)
         if tops:

@@ -27,7 +27,7 @@ from baton_git.namespace.provenance.trees import is_bare
 
 _VERSION: Final = 1
 _MODE: Final = 0o600
-_FEW: Final = 64
+FEW: Final = 64
 """So many new commits are not worth writing the file again, nor are fewer than a thousandth of those in it."""
 
 
@@ -74,7 +74,7 @@ class UniformCommits:
     def add(self, marks: ProvenanceMarks, commits: Collection[Oid]) -> None:
         """Add commits with the mark of those in the file, unless they are too few."""
         before = self._content[1]
-        if len(commits) < max(_FEW, len(before) / 1000):
+        if len(commits) < max(FEW, len(before) / 1000):
             return
         ids = sorted({*before, *map(bytes.fromhex, commits)})
         head = json.dumps({"version": _VERSION, "count": len(ids), **as_data(marks)}).encode()

@@ -61,7 +61,7 @@ def add_commits(one: Machine, draft: ObjectDraft, made: Made) -> list[Oid]:
 def test_marks_are_those_of_a_fold_of_the_whole_history(one: Machine, made: Made) -> None:
     draft = one.store.draft()
     with one.store.expose(draft), pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(uniform, "_FEW", 0)
+        patch.setattr(uniform, "FEW", 0)
         tips = add_commits(one, draft, made)
         for tip in tips:
             kept = UniformCommits(Path(folder) / "uniform", 20)
@@ -80,7 +80,7 @@ def test_commits_of_one_origin_need_no_merge_base(
         merged = [(b"left\n", "here", 0, 0), (b"right\n", "here", 1, 1), (b"left\n", "here", 0, 1)] * 3
         *_, tip = add_commits(one, draft, merged)
         monkeypatch.setattr(one.store, "merge_bases", fail)
-        monkeypatch.setattr(uniform, "_FEW", 0)
+        monkeypatch.setattr(uniform, "FEW", 0)
         ledger = one.ws.branch.ledger
         for visits in (12, 1):  # the second time they are in the file
             kept = UniformCommits(tmp_path / "uniform", 20)
