@@ -248,7 +248,9 @@ def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> I
     cli = AGENTS[agent]
     if not (cli.must_trust_hooks and trusted):
         yield cli.installed
-    if any(Path(mark).exists() for mark in CONTAINER_MARKS) and not app.settings.remote_settings.pushes_at_end:
+    remotes = app.settings.remote_settings
+    is_in_container = any(Path(mark).exists() for mark in CONTAINER_MARKS)
+    if is_in_container and remotes.remotes and not remotes.pushes_at_end:
         yield f"{agent}: in a container that ends with the agent: git config baton.pushAtEnd true sends at each end"
     if shutil.which(cli.hooks.program) is None:
         yield f"{agent}: {cli.hooks.program} is not on the PATH; its hooks run as soon as it is installed"
