@@ -1,9 +1,9 @@
 """Compose the brief: what an agent must know at the start of a session, as text within a budget of bytes.
 
-Sections are ordered by `Rank`, and lines within a section by importance. The more important ranks fill their shares of
-the budget first; then all sections share the rest, in rounds, so that no long section takes it all (see
-`_share_lines`). A section whose lines do not all fit says how many are missing. Each text from a record is reduced to
-one line, so that it cannot imitate other parts of the brief.
+Sections are ordered by `Rank` (accounts of the work by time), and lines within a section by importance. The more
+important ranks fill their shares of the budget first; then all sections share the rest, in rounds, so that no long
+section takes it all (see `_share_lines`). A section whose lines do not all fit says how many are missing. Each text
+from a record is reduced to one line, so that it cannot imitate other parts of the brief.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PLAIN = re.compile(r"[\w.:@/+-]{1,100}")
 ROUNDS = (1, 3, 8, 20, None)
 """Maximum lines per section after each round of sharing; None is unlimited."""
 SHARED_ROUNDS = (1, 3, 8)
-"""The rounds that fill the separate shares of `Rank.STANDING` and of the urgent ranks (`ATTENTION` to `OPEN`)."""
+"""The rounds that fill the separate shares of `Rank.STANDING` and of the urgent ranks (`ATTENTION` to `IN_FORCE`)."""
 STANDING_SHARE = 0.6
 """The share of the room for lines that sections of `Rank.STANDING` may fill first."""
 
@@ -48,16 +48,17 @@ _UUID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}(?=-7))?)(?:-[0-9a-f]{4}){2,3}-[
 
 
 class Rank(IntEnum):
-    """The importance of a section; a brief has its sections in this order."""
+    """The importance of a section; a brief has its sections in this order: where the work stands, what needs somebody
+    or is open, what is in force, and details."""
 
     STANDING = 0
     """The state of the work and the remaining tasks."""
     ATTENTION = 1
     """Failures and records that need a person."""
-    IN_FORCE = 2
-    """Decisions and rules."""
-    OPEN = 3
+    OPEN = 2
     """Open loops and follow-ups."""
+    IN_FORCE = 3
+    """Decisions and rules."""
     DETAILS = 4
     """Everything else."""
 
@@ -70,6 +71,7 @@ class Section(NamedTuple):
         more: the number of records omitted before the budget was applied.
         all: the command that shows all records of the section.
         unshown: the records without a line, because showing them failed.
+        told_at: when the lines were true, for an account of the state of the work: ISO 8601.
     """
 
     title: str
@@ -79,6 +81,7 @@ class Section(NamedTuple):
     all: str = "baton read"
     rank: Rank = Rank.DETAILS
     unshown: tuple[UnshownRecord, ...] = ()
+    told_at: str | None = None
 
 
 class Brief(NamedTuple):
@@ -101,7 +104,7 @@ def compose(
     """
     top = [f"=== {heading} · {mark} ===", FRAME.format(mark)]
     bottom = [f"=== end of brief {mark} ===", *([footer] if footer and _size([footer]) * 10 <= budget else [])]
-    sections = sorted(sections, key=lambda section: section.rank)
+    sections = sorted(sections, key=_order_section)
     sections = [section for section in sections if section.lines or section.more]
     taken = _share_lines(sections, max(budget, MIN_BUDGET) - _size([*top, "", *bottom]))
     lines = list(top)
@@ -118,11 +121,17 @@ def compose(
     return Brief("\n".join([*lines, "", *bottom]), left_out)
 
 
+def _order_section(section: Section) -> tuple[int, bool, float]:
+    """Return the sort key of a section: its rank; in `Rank.STANDING`, accounts of the work come first, newest first."""
+    told = parse_time_or_none(section.told_at) if section.rank == Rank.STANDING else None
+    return section.rank, told is None, -told.timestamp() if told is not None else 0.0
+
+
 def _share_lines(sections: Sequence[Section], room: int) -> list[int | None]:
     """Return the number of lines for each section; None for a section without room even for its title.
 
-    Sections of rank `STANDING` get up to `STANDING_SHARE` of the room, then the urgent ranks (`ATTENTION` to `OPEN`)
-    get up to the rest. All sections then share the remaining room, in their order.
+    Sections of rank `STANDING` get up to `STANDING_SHARE` of the room, then the urgent ranks (`ATTENTION` to
+    `IN_FORCE`) get up to the rest. All sections then share the remaining room, in their order.
     """
     taken: list[int | None] = []
     for section in sections:

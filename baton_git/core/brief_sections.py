@@ -30,6 +30,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.sessions import WorkContext, list_contexts
 from baton_git.core.state import Key, State, key_of
+from baton_git.core.times import parse_time_or_none
 
 Model = TypeVar("Model", bound=Record)
 
@@ -48,13 +49,25 @@ SectionMaker = Callable[[State, datetime, Policy, BriefJudge], Section]
 
 
 def _context_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    """Make the section with the newest context, whole; its title names the session if there are others."""
+    """Make the section with the newest context, whole; its title names the session if there are others, or if it is
+    older than a day."""
     contexts = list_told_contexts(state)
     newest = contexts[0] if contexts else None
-    whose = f", says {describe_writer(newest, now)}" if newest is not None and len(contexts) > 1 else ""
+    whose = (
+        f", says {describe_writer(newest, now)}"
+        if newest is not None and (len(contexts) > 1 or _is_old(newest, now))
+        else ""
+    )
     texts = newest.text.splitlines() if newest is not None and newest.text else []
     lines = tuple(f"| {one_line(line, 1000)}" for line in texts if line.strip())
-    return Section(f"Where the work stands{whose}", lines, "lines of context", rank=Rank.STANDING)
+    return Section(
+        f"Where the work stands{whose}", lines, "lines of context", rank=Rank.STANDING, told_at=newest and newest.set_at
+    )
+
+
+def _is_old(context: WorkContext, now: datetime) -> bool:
+    point = parse_time_or_none(context.set_at)
+    return point is not None and now - point > timedelta(days=1)
 
 
 def _other_contexts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:

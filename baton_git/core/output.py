@@ -125,6 +125,18 @@ def html(value: Any) -> Any:
 # --- briefs, logs, commits
 
 
+@cache
+def _compile_terminal_codes() -> re.Pattern[str]:
+    """Return the pattern of colours and cursor movements. Other sequences can hold text, so they are not removed."""
+    return re.compile(r"(?:\x1b\[|\x9b)[0-9;:?]{0,64}[@-~]")
+
+
+def remove_terminal_codes(text: str) -> str:
+    """Return `text` without the colours and cursor movements of a terminal, whose printable rest (`[33m`) would mean
+    nothing. Not for a text that a person is asked to confirm, of which everything must be seen."""
+    return _compile_terminal_codes().sub("", text) if "\x1b" in text or "\x9b" in text else text
+
+
 def one_line(text: str, limit: int) -> str:
     """Return `text` on one line of at most `limit` characters; unsafe characters become spaces."""
     flat = " ".join(_replace_unsafe(text, _NOTHING, lambda _: " ").split())

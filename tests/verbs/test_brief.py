@@ -61,7 +61,7 @@ def text(ws: Any, **more: Any) -> str:
 
 ORDER = (
     "Where the work stands", "Protocol runs to continue", "Loops that failed or are overdue", "Rule candidates",
-    "Decisions in force", "Open loops", "Follow-ups", "Patterns seen so far", "Verified loops",
+    "Open loops", "Follow-ups", "Decisions in force", "Patterns seen so far", "Verified loops",
 )  # fmt: skip
 
 

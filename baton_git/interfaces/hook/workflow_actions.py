@@ -16,6 +16,7 @@ from baton_git.core.diff import RecordChange, describe_change
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.output import one_line
 from baton_git.core.state import Key
+from baton_git.core.times import iso
 from baton_git.interfaces.hook.session_facts import find_transcript
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import collect_template_names, summarize_facts
@@ -190,7 +191,9 @@ class SessionActions:
         handoffs = {change.id for change in changes if change.kind == Handoff.kind}
         lines = self._describe_changes([change for change in changes if change.kind != Handoff.kind])
         title, more = "Changed since this session's last update, newest first", max(0, len(lines) - MAX_CHANGES)
-        section = Section(title, lines[:MAX_CHANGES], "changes", more, "baton log", Rank.STANDING)
+        section = Section(
+            title, lines[:MAX_CHANGES], "changes", more, "baton log", Rank.STANDING, told_at=iso(self._now)
+        )
         return SourceContent({"changes": list(lines)}, (section, *self._describe_changed_handoffs(handoffs)))
 
     def _describe_changes(self, changes: Sequence[RecordChange]) -> tuple[str, ...]:

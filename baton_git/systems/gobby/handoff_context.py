@@ -10,7 +10,8 @@ from typing import Any
 from baton_git.agents.turn_store import keep_ends
 from baton_git.core.brief import Rank, Section, short_session
 from baton_git.core.natural_times import describe_age
-from baton_git.core.output import is_safe, one_line
+from baton_git.core.output import is_safe, one_line, remove_terminal_codes
+from baton_git.core.times import parse_time_or_none, to_local
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.record import Facts, FileUse, Handoff, SessionPrompt, UnansweredPrompt
 
@@ -21,6 +22,11 @@ MAX_ASKED, MAX_ANSWERED, MAX_EARLIER, MAX_GOAL = 1200, 3200, 300, 8000
 """Maximum size in bytes of the last prompt, the last answer, each earlier prompt, and the first prompt. The brief
 shows as much of the first prompt as its budget has room for."""
 EARLIER_PROMPTS = 4
+MAX_ABOUT, MAX_CLAUSE, MAX_LISTED = 80, 200, 4
+"""Maximum size in bytes of the goal that names a session, and of each clause about a session that is told in short, and
+maximum number of files, commits or items in such a clause."""
+MAX_TITLE = 500
+"""Maximum length of a title in characters."""
 
 _LAST_STANDING_LEVEL = 2
 """The lowest level of headings (`##`) whose sections describe the current state."""
@@ -51,7 +57,8 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
         plain["recent_activity"] = [call.replace(top, "") for call in plain["recent_activity"]]
     return {
         **plain, **_describe_conversation(facts), **_describe_files(facts, handoff.worktree, plain["files_modified"]),
-        "notes": handoff.notes or "", "agent": agent, "session": session, "branch": handoff.branch,
+        "notes": remove_terminal_codes(handoff.notes or ""), "agent": agent, "session": session,
+        "branch": handoff.branch,
     }  # fmt: skip
 
 
@@ -91,7 +98,7 @@ def _describe_ending(turn: UnansweredPrompt) -> str:
 
 def _flatten(text: str, limit: int) -> str:
     """Return a text on one line, in at most `limit` bytes; a longer text is cut in the middle."""
-    return keep_ends(one_line(text, len(text) + 1), limit)
+    return keep_ends(one_line(remove_terminal_codes(text), len(text) + 1), limit)
 
 
 def _describe_files(facts: Facts, worktree: str | None, modified: Sequence[str]) -> dict[str, Any]:
@@ -130,6 +137,8 @@ def _order_by_last_change(facts: Facts, worktree: str | None) -> list[str]:
 
 
 def _to_plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return remove_terminal_codes(value)
     if isinstance(value, tuple):
         return [_to_plain(item) for item in value]
     if hasattr(type(value), "model_fields"):
@@ -143,7 +152,8 @@ def describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
     The machine and work tree of the reader are not repeated.
     """
     agent, _, session = handoff.id.partition("/")
-    parts = [f"{agent} session {short_session(session)}", describe_age(handoff.extracted_at, now)]
+    about = _describe_goal(handoff.facts)
+    parts = [f"{agent} session {short_session(session)}{about and f' {about}'}", _describe_day(handoff, now)]
     parts += [_WHEN[handoff.trigger]] if handoff.trigger in _WHEN else []
     parts += [f"on branch {one_line(handoff.branch, 60)}"] if handoff.branch else []
     is_here = ws.is_own_machine(handoff.machine)
@@ -156,13 +166,57 @@ def describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
     return ", ".join(parts)
 
 
+def _describe_goal(facts: Facts) -> str:
+    """Return in quotation marks what a session was asked first; empty if that is unknown. Brackets in it become round,
+    so that it cannot imitate a label."""
+    goal = _flatten(facts.initial_goal or "", MAX_ABOUT).translate(_BRACKETS)
+    return f"“{goal}”" if goal.strip() else ""
+
+
+def _describe_day(handoff: Handoff, now: datetime) -> str:
+    """Return how long ago the facts were extracted, after the date unless it is today's."""
+    age, point = describe_age(handoff.extracted_at, now), parse_time_or_none(handoff.extracted_at)
+    if point is None or to_local(point).date() == to_local(now).date():
+        return age
+    return f"{to_local(point).date().isoformat()} ({age})"
+
+
+def describe_work(handoff: Handoff, *, with_open: bool) -> str:
+    """Return in a few clauses what a session did: what it was asked and answered last, its notes, and its files.
+
+    Args:
+        with_open: whether to add the items of its to-do list that are not done.
+    """
+    facts = handoff.facts
+    names = _describe_conversation(facts)
+    files = _describe_files(facts, handoff.worktree, _order_by_last_change(facts, handoff.worktree))["files_changed"]
+    todos = [todo.content for todo in facts.todo_state if todo.status in ("pending", "in_progress")]
+    clauses = {
+        "asked last": next(iter(names["asked"]), "") if facts.latest_prompts else "",
+        "answered": names["answered"],
+        "at work on": facts.active_task.title if facts.active_task is not None and with_open else "",
+        "noted": handoff.notes or "",
+        "changed": _join_some([_relative_to(handoff.worktree, path) for path in files]),
+        "committed": _join_some([commit.message for commit in reversed(facts.git_commits)]),
+        "still to do": _join_some(todos) if with_open else "",
+    }
+    return "; ".join(f"{name}: {_flatten(text, MAX_CLAUSE)}" for name, text in clauses.items() if text.strip())
+
+
+def _join_some(texts: Sequence[str]) -> str:
+    more = f", and {len(texts) - MAX_LISTED} more" if len(texts) > MAX_LISTED else ""
+    return ", ".join(texts[:MAX_LISTED]) + more
+
+
 def name_session(handoff: Handoff) -> str:
     """Return the agent and the short id of the session, which precede the titles of its sections of details."""
     agent, _, session = handoff.id.partition("/")
     return f"{agent} {short_session(session)}"
 
 
-def split_into_sections(text: str, title: str, name: str, kind: str, show: str) -> tuple[Section, ...]:
+def split_into_sections(
+    text: str, title: str, name: str, kind: str, show: str, told_at: str | None = None
+) -> tuple[Section, ...]:
     """Return a rendered text as sections, one for each heading that is followed by text.
 
     A heading of one or two `#` begins a section about the current state. A heading of three or more `#` begins a
@@ -173,6 +227,7 @@ def split_into_sections(text: str, title: str, name: str, kind: str, show: str) 
         name: precedes each heading of details, except the first heading.
         kind: the words before the heading in the note about omitted lines, such as `of the handoff`.
         show: the command that shows the whole text.
+        told_at: when the text was true: ISO 8601.
     """
     parts: list[tuple[int, str, list[str]]] = [(0, "", [])]
     is_fenced = False
@@ -189,8 +244,8 @@ def split_into_sections(text: str, title: str, name: str, kind: str, show: str) 
         rank = Rank.DETAILS if level > _LAST_STANDING_LEVEL else Rank.STANDING
         first = title if not number else name if rank == Rank.DETAILS else ""
         noun = f"{kind}: {heading.lower() or 'lines'}"
-        full_title = one_line(" · ".join(filter(None, (first, heading))), 300)
-        sections.append(Section(full_title, tuple(lines), noun, all=show, rank=rank))
+        full_title = one_line(" · ".join(filter(None, (first, heading))), MAX_TITLE)
+        sections.append(Section(full_title, tuple(lines), noun, all=show, rank=rank, told_at=told_at))
     return tuple(sections)
 
 
@@ -206,6 +261,7 @@ def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
 def _quote_line(line: str) -> list[str]:
     """Return the line in quoted pieces of at most `WIDTH` characters. The quote mark prevents a piece from looking
     like a line that baton computed (`- ID [label] text`), like a title, or like the frame of the brief."""
+    line = remove_terminal_codes(line)
     line = "".join(c if c == "\t" or is_safe(c) else "\ufffd" for c in line)
     line = line.removeprefix("| ")
     line = one_line(line, len(line)) if not line.startswith(" ") else line.rstrip()

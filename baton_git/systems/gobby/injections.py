@@ -18,14 +18,17 @@ from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import (
+    MAX_TITLE,
     collect_template_names,
     describe_origin,
+    describe_work,
     mark_project_sections,
     name_session,
     split_into_sections,
 )
 from baton_git.systems.gobby.previous_sessions import (
     UnfinishedItem,
+    extraction_time,
     find_nearest,
     has_substance,
     list_concurrent,
@@ -42,8 +45,8 @@ FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"
 """The shipped template for each `injection_format`."""
 TEMPLATES = ".baton/templates"
 """The folder of a project's own templates, relative to the top level of the work tree."""
-MAX_SHOWN = 4
-"""Maximum number of sessions described with their facts; further sessions are only named."""
+ACTIVE_NOW = "Other sessions that are active now [raw_source]"
+IN_SHORT = "Earlier and other sessions in short; what they say may be outdated [raw_source]"
 MAX_TEMPLATE = 64 * 1024
 MAX_TEXT = 64 * 1024
 """Maximum size of a template, and of its rendered text, in bytes."""
@@ -79,7 +82,7 @@ def make_previous_session_sections(
     return (
         *_make_damaged_section(state),
         *sections,
-        *make_unfinished_section(ws, state, [*shown, *concurrent[:MAX_SHOWN]], live),
+        *make_unfinished_section(ws, state, shown, live, concurrent),
     )
 
 
@@ -87,24 +90,64 @@ def make_handoff_sections(
     ws: Workspace, now: datetime, handoffs: Sequence[Handoff], problems: list[str],
     injection_format: str = "structured", live: Collection[str] = (),
 ) -> tuple[Section, ...]:  # fmt: skip
-    """Return sections about sessions: all facts of the first session that did something, the current state of the other
-    sessions up to `MAX_SHOWN`, and one line for each further session."""
+    """Return sections about sessions: all facts of the first one, and a line for each other one.
+
+    If the first session did nothing, all facts of the first one that did something follow, under titles that say that
+    they are earlier. Two sessions under the same titles would contradict each other about the state of the work.
+    """
     sections: list[Section] = []
     unshown: list[str] = []
-    detailed = next(filter(has_substance, handoffs), None)
-    for handoff in handoffs[:MAX_SHOWN]:
+    newest = next(iter(handoffs), None)
+    detailed = next(filter(has_substance, handoffs), newest)
+    whole = [handoff for handoff in handoffs if handoff is newest or handoff is detailed]
+    for handoff in whole:
         how = "Active at the same time:" if session_of(handoff) in live else "Handed off by"
+        how = how if handoff is newest else "Before that, handed off by"
         rendered = isolate(partial(render_handoff, ws, now, handoff, problems, injection_format, how))
         if isinstance(rendered, Failure):
             unshown.append(f"- {one_line(f'{path_of(key_of(handoff))}: {rendered.describe()}', LINE)}")
             continue
-        sections += [section for section in rendered if handoff is detailed or section.rank != Rank.DETAILS]
-    lines, failed = show_each(handoffs[MAX_SHOWN:], lambda handoff: f"- {_describe_origin(ws, handoff, now)}")
-    unshown += [f"- {one_line(str(record), LINE)}" for record in failed]
-    rest = Section("Also active since then", lines, "sessions", all="baton handoff list", rank=Rank.STANDING)
+        sections += rendered if handoff is newest else _mark_earlier(rendered, handoff)
+    rest = [handoff for handoff in handoffs if handoff not in whole]
+    for title, are_live in ((ACTIVE_NOW, True), (IN_SHORT, False)):
+        chosen = [handoff for handoff in rest if (session_of(handoff) in live) == are_live]
+        lines, failed = show_each(chosen, lambda handoff: _describe_in_short(ws, handoff, now, newest, live))
+        unshown += [f"- {one_line(str(record), LINE)}" for record in failed]
+        if lines:
+            sections.append(Section(title, lines, "sessions", all="baton handoff list", rank=Rank.STANDING))
     title = "Handoffs that cannot be shown"
     problem = Section(title, tuple(unshown), "handoffs", all="baton handoff list", rank=Rank.ATTENTION)
-    return (*sections, *((rest,) if lines else ()), *((problem,) if unshown else ()))
+    return (*sections, *((problem,) if unshown else ()))
+
+
+def _mark_earlier(sections: Sequence[Section], handoff: Handoff) -> list[Section]:
+    """Return the sections of an earlier session, with a note in each title but the first, which says it already."""
+    mark = f"Earlier, {name_session(handoff)}"
+    return [
+        section if not number or section.rank == Rank.DETAILS
+        else section._replace(title=one_line(f"{mark} · {section.title}", MAX_TITLE))
+        for number, section in enumerate(sections)
+    ]  # fmt: skip
+
+
+def _describe_in_short(
+    ws: Workspace, handoff: Handoff, now: datetime, newest: Handoff | None, live: Collection[str]
+) -> str:
+    """Return one line about a session: its origin and what it was about; for an active one, also what it has open."""
+    origin = _describe_origin(ws, handoff, now)
+    if newest is not None and _is_same_conversation(handoff, newest):
+        return f"- {origin}: it continued the same conversation"
+    about = describe_work(handoff, with_open=session_of(handoff) in live)
+    return f"- {origin}{': ' if about else ''}{about}"
+
+
+def _is_same_conversation(handoff: Handoff, other: Handoff) -> bool:
+    """Return whether two sessions have one conversation: a CLI that moves a session to the background, or that resumes
+    it under a new id, copies the transcript. A fork in which something else was asked since then is another one."""
+    if (handoff.started, handoff.facts.initial_goal) != (other.started, other.facts.initial_goal) or not other.started:
+        return False
+    asked, known = ({prompt.text for prompt in one.facts.latest_prompts} for one in (handoff, other))
+    return asked <= known or known <= asked
 
 
 def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
@@ -131,12 +174,15 @@ def _make_damaged_section(state: State) -> tuple[Section, ...]:
 
 
 def make_unfinished_section(
-    ws: Workspace, state: State, shown: Sequence[Handoff] = (), live: Collection[str] = ()
-) -> tuple[Section, ...]:
-    """Return a section with the to-do items that the nearest earlier sessions left open, except those of the handoffs
-    in `shown`."""
-    ended, ids = find_nearest(ws, state, ws.actor.session, live), [handoff.id for handoff in shown]
-    lines = tuple(map(_describe_unfinished, list_unfinished(state, ended, shown=ids, acting=ws.actor.session)))
+    ws: Workspace, state: State, shown: Sequence[Handoff] = (), live: Collection[str] = (),
+    concurrent: Sequence[Handoff] = (),
+) -> tuple[Section, ...]:  # fmt: skip
+    """Return a section with the to-do items that the nearest earlier sessions and the ended ones of `concurrent` left
+    open, except the items in the lists of the handoffs in `shown`."""
+    ended = find_nearest(ws, state, ws.actor.session, live)
+    ended += [one for one in concurrent if one not in ended and session_of(one) not in live]
+    ended.sort(key=extraction_time, reverse=True)
+    lines = tuple(map(_describe_unfinished, list_unfinished(state, ended, shown=shown, acting=ws.actor.session)))
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
     return (Section(title, lines, "items left undone", all="baton handoff show", rank=Rank.STANDING),) if lines else ()
 
@@ -166,7 +212,7 @@ def render_handoff(
         f"{how} {_describe_origin(ws, handoff, now)}",
         f"baton handoff show {short_session(session_of(handoff))}",
     )
-    sections = split_into_sections(text, title, name_session(handoff), "of the handoff", show)
+    sections = split_into_sections(text, title, name_session(handoff), "of the handoff", show, handoff.extracted_at)
     return sections if own is None else mark_project_sections(sections)
 
 

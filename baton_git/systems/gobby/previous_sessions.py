@@ -189,19 +189,20 @@ class UnfinishedItem(NamedTuple):
 
 
 def list_unfinished(
-    state: State, newest_first: Sequence[Handoff], *, shown: Collection[str] = (), acting: str | None = None
+    state: State, newest_first: Sequence[Handoff], *, shown: Sequence[Handoff] = (), acting: str | None = None
 ) -> list[UnfinishedItem]:
     """Return the to-do items that sessions left open, and that are in no newer list and were not closed later.
 
     Args:
         newest_first: the handoffs to search; only the first `MAX_SESSIONS` are read.
-        shown: ids of handoffs that the brief shows in full, so that their items are left out.
+        shown: the handoffs that the brief shows in full; the items in their lists are left out.
         acting: the id of the current session; items of its own list are left out.
     """
     by_start = state.select(Session, lambda session: session.has_todos)
     started_at = {session.id: session.date for session in state.outlines(Session)}
     closed = {todo.content: session.started for session in by_start for todo in session.todos if todo.status in CLOSED}
     seen = {todo.content for session in by_start if session.id == acting for todo in session.todos}
+    seen |= {todo.content for handoff in shown for todo in handoff.facts.todo_state}
     unfinished: list[UnfinishedItem] = []
     for handoff in newest_first[:MAX_SESSIONS]:
         id_ = session_of(handoff)
@@ -209,7 +210,7 @@ def list_unfinished(
         new = [todo for todo in handoff.facts.todo_state if todo.content not in seen]
         seen |= {todo.content for todo in new}
         open_todos = [todo for todo in new if todo.status in OPEN and closed.get(todo.content, "") < started]
-        unfinished += [UnfinishedItem(todo, id_) for todo in open_todos if handoff.id not in shown]
+        unfinished += [UnfinishedItem(todo, id_) for todo in open_todos]
     return unfinished
 
 

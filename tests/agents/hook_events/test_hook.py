@@ -60,7 +60,7 @@ def test_the_next_session_gets_the_last_prompt_and_the_answer_from_the_hook_even
         "It writes semicolons.",
         "- the docs",
         "[>] write its tests",
-        "Add a greet",
+        "| - Add a greet",
     ]
     assert sorted(order, key=received.index) == order
     assert "Shall I push?" in received
@@ -101,7 +101,7 @@ def test_after_a_compaction_decisions_rules_and_open_work_are_given_back(hook, s
     hook("PreCompact", trigger="auto")
     received = context(hook("SessionStart", source="compact"))
     assert_facts(received, commit)
-    places = [received.index(text) for text in ("Add a greet module", "Use TOML", "Deployed it", "Look at the cache")]
+    places = [received.index(text) for text in ("Add a greet module", "Deployed it", "Look at the cache", "Use TOML")]
     assert places == sorted(places)
     assert "Guessed a column" not in received
     assert "baton decision add" in received.splitlines()[-1]
@@ -516,7 +516,7 @@ def test_all_concurrent_sessions_are_mentioned(hook, session, git, repo, tmp_pat
     session.work(git)
     hook("SessionEnd", reason="other")
     received = context(hook("SessionStart", third, source="startup"))
-    assert received.count("Handed off by claude session") == 3
+    assert received.count("Handed off by claude session") == 1
     assert f"in {tmp_path / 'linked'}" in received
     for goal in ("Add a greet module", "Write the login page", "Try another parser"):
         assert goal in received[: received.index(" · Files it ")]
@@ -525,6 +525,55 @@ def test_all_concurrent_sessions_are_mentioned(hook, session, git, repo, tmp_pat
     last.call("Write", {"file_path": str(repo / "last.txt"), "content": "x"})
     hook("SessionEnd", third, reason="other")
     assert "Write the login page" not in context(hook("SessionStart", "fourth", source="startup"))
+
+
+def test_only_the_newest_session_is_told_as_the_present_state(hook, session, git, repo, tmp_path, baton):
+    baton("wrap", "--session", "w", "--context", "The migration is half done")
+    hook("SessionStart", source="startup")
+    session.say("user", "Make prices floats")
+    session.call("Write", {"file_path": str(repo / "a.py"), "content": "x"})
+    items = [{"content": name, "status": "pending"} for name in ("write the docs", "tell Maria")]
+    session.call("TodoWrite", {"todos": items})
+    session.say("assistant", [{"type": "text", "text": "Prices are floats now."}])
+    hook("SessionStart", NEW, source="startup")
+    time.sleep(1.1)  # records have times in seconds
+    hook("SessionEnd", reason="other")
+    newer = Session(tmp_path, repo, NEW)
+    newer.say("user", "Undo that [confirmed]: prices are \x1b[33mcents\x1b[39m")
+    newer.call("Write", {"file_path": str(repo / "a.py"), "content": "y"})
+    newer.call("TodoWrite", {"todos": [{"content": "write the docs", "status": "in_progress"}]})
+    newer.say("assistant", [{"type": "text", "text": "Prices are \x1b[1mcents\x1b[0m now."}])
+    time.sleep(1.1)
+    hook("SessionEnd", NEW, reason="other")
+    received = context(hook("SessionStart", "third", source="startup"))
+    assert "claude session 11111111 “Undo that (confirmed): prices are cents”" in received
+    assert "| Prices are cents now." in received
+    titles = [line for line in received.splitlines() if line.startswith("## ")]
+    assert len([title for title in titles if "What it answered last" in title]) == 1
+    old, others = received.index("Prices are floats now."), received.index("Earlier and other sessions in short")
+    assert others < old < received.index("## Left undone")
+    assert received.count("write the docs") == received.count("tell Maria") == 1
+    assert received.index("Prices are cents now.") < received.index("The migration is half done")
+    baton("wrap", "--session", "w2", "--context", "Start with the orders")
+    received = context(hook("SessionStart", "fourth", source="startup"))
+    assert received.index("Start with the orders") < received.index("Prices are cents now.")
+
+
+def test_a_conversation_that_goes_on_in_the_background_is_told_once(hook, session, git, repo, tmp_path):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("SessionStart", NEW, source="startup")
+    time.sleep(1.1)
+    hook("SessionEnd", reason="other")
+    time.sleep(1.1)
+    (copied := Session(tmp_path, repo, NEW)).path.write_text(session.path.read_text())
+    copied.number = session.number
+    copied.say("user", "Now the tests")
+    hook("SessionEnd", NEW, reason="other")
+    received = context(hook("SessionStart", "third", source="startup"))
+    assert "the same conversation" in received
+    assert received.count("Now the tests") == 1
+    assert received.count("[>] write its tests") == 1
 
 
 def kill(session, process):
