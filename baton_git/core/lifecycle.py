@@ -29,7 +29,7 @@ from baton_git.core.records.work_items import (
     OpenLoop,
     Pattern,
 )
-from baton_git.core.state import Key, State, key_of
+from baton_git.core.state import Key, Selection, State, key_of
 from baton_git.core.times import iso, parse_time
 
 PRIORITIES = ("normal", "elevated", "escalated")
@@ -38,6 +38,8 @@ _MOST_CHOSEN_FROM = 500
 """Number of the oldest records from which those to archive are chosen."""
 MOST_ARCHIVED = 2
 """Maximum number of old records of one kind that a session archives at once, so that it archives more than it adds."""
+MOST_CLOSED = 100
+"""Maximum number of closed records of one kind that a session start archives. To archive 10,000 takes minutes."""
 Model = TypeVar("Model", bound=Record)
 
 
@@ -356,19 +358,34 @@ def settle_state(state: State, now: datetime, policy: Policy) -> State:
     return state
 
 
+def choose_verified(state: State, session: str | None) -> list[OpenLoop]:
+    """Return the verified loops that the start of a session archives: at most `MOST_CLOSED`, ordered by date."""
+    return _choose_closed(state, OpenLoop, "verified", session)
+
+
 def archive_closed(state: State, now: datetime, session: str | None, judge: Judge) -> State:
-    """Archive the records that earlier sessions closed: verified loops and superseded decisions.
+    """Archive records that earlier sessions closed: verified loops and superseded decisions, some of each if many.
 
     A decision is archived only if `judge` also counts it as superseded.
     """
-    for loop in state.select(OpenLoop, lambda loop: loop.status == "verified"):
+    for loop in choose_verified(state, session):
         state = state.archive(loop, at=iso(now), reason="verified", session=session)
-    for decision in state.select(
-        ActiveDecision, lambda decision: decision.status == "superseded" and judge.is_superseded(decision)
-    ):
-        reason = f"superseded by {decision.superseded_by}" if decision.superseded_by else "superseded"
-        state = state.archive(decision, at=iso(now), reason=reason, session=session)
+    for decision in _choose_closed(state, ActiveDecision, "superseded", session):
+        if judge.is_superseded(decision):
+            reason = f"superseded by {decision.superseded_by}" if decision.superseded_by else "superseded"
+            state = state.archive(decision, at=iso(now), reason=reason, session=session)
     return state
+
+
+def _choose_closed(state: State, model: type[Model], status: str, by: str | None) -> list[Model]:
+    """Return at most `MOST_CLOSED` records of a status, ordered by date.
+
+    Each session draws others, so that decisions that stay because their judge does not believe them superseded do not
+    keep the rest from the archive.
+    """
+    outlines = state.select(model, lambda outline: outline.status == status).outlines
+    drawn = {outline.id for outline in _draw(outlines, by or "", MOST_CLOSED)}
+    return list(Selection(state, model, [outline for outline in outlines if outline.id in drawn]))
 
 
 class _Identified(Protocol):
@@ -389,8 +406,14 @@ def choose_surplus(surplus: Sequence[Item], by: str) -> list[Item]:
     """
     if len(surplus) <= MOST_ARCHIVED:
         return list(surplus)
-    oldest = surplus[:_MOST_CHOSEN_FROM]
-    return sorted(oldest, key=lambda old: sha256(f"{by} {old.id}".encode()).digest())[:MOST_ARCHIVED]
+    return _draw(surplus[:_MOST_CHOSEN_FROM], by, MOST_ARCHIVED)
+
+
+def _draw(items: Sequence[Item], by: str, most: int) -> list[Item]:
+    """Return at most `most` of the items, which depend on `by`."""
+    if len(items) <= most:
+        return list(items)
+    return sorted(items, key=lambda item: sha256(f"{by} {item.id}".encode()).digest())[:most]
 
 
 # --- unconfirmed claims

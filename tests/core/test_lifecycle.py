@@ -17,6 +17,7 @@ from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.core.lifecycle import (
     DECISION_STATUSES,
     DECLARED,
+    MOST_CLOSED,
     Confirmed,
     apply_check,
     apply_deferral,
@@ -26,6 +27,7 @@ from baton_git.core.lifecycle import (
     apply_proposal,
     apply_supersession,
     archive_closed,
+    choose_verified,
     deadline,
     hold_claims,
     is_due,
@@ -41,7 +43,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
 from baton_git.core.sessions import record_session
-from baton_git.core.state import Key, State
+from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 
 NOW = datetime(2026, 11, 21, 8, 14, 19, tzinfo=UTC)
@@ -325,6 +327,40 @@ def test_verified_loops_and_superseded_decisions_go_to_the_archive_and_nothing_e
     found = [(one.reason, one.session, one.at) for one in closed if isinstance(one, Archived)]
     assert found == [("verified", "s2", iso(NOW)), ("superseded by D2", "s2", iso(NOW))]
     assert archive_closed(done, NOW, "s2", DECLARED) is done
+
+
+class _Believes:
+    """Believes that the decisions with these ids are superseded."""
+
+    def __init__(self, ids: set[str]) -> None:
+        self.ids = ids
+
+    def is_superseded(self, decision: Any) -> bool:
+        return decision.id in self.ids
+
+    def tier(self, key: Key, declared: str) -> str:
+        return declared
+
+
+def test_a_start_archives_a_bounded_number_of_closed_records_and_the_next_starts_the_rest() -> None:
+    many = MOST_CLOSED + 50
+    records: list[Record] = [loop(id=f"OL-{number}", status="verified") for number in range(many)]
+    records += [decision(id=f"DEC-{number}", status="superseded") for number in range(many)]
+    state = State(edits={key_of(record): record for record in records})
+    first, other = (archive_closed(state, NOW, session, DECLARED) for session in ("s1", "s2"))
+    kinds = ("open_loop", "active_decision")
+    assert [len(first.ids(kind, archived=True)) for kind in kinds] == [MOST_CLOSED, MOST_CLOSED]
+    assert first.ids("open_loop", archived=True) == {one.id for one in choose_verified(state, "s1")}
+    assert all(first.ids(kind) != other.ids(kind) for kind in kinds)
+    assert not any(archive_closed(first, NOW, "s3", DECLARED).ids(kind) for kind in kinds)
+
+
+def test_decisions_that_are_not_believed_superseded_do_not_keep_the_others_from_the_archive() -> None:
+    records = [decision(id=f"DEC-{number:03}", status="superseded") for number in range(2 * MOST_CLOSED)]
+    state, believed = State(edits={key_of(record): record for record in records}), {"DEC-198", "DEC-199"}
+    for number in range(30):
+        state = archive_closed(state, NOW, f"s{number}", _Believes(believed))
+    assert state.ids("active_decision", archived=True) == believed
 
 
 def test_ids_used_again_after_archiving_do_not_overwrite_the_older_entry() -> None:

@@ -12,10 +12,12 @@ from strategies import LOOP, PATTERN
 from world import NOW, acting, by_hand, current, document, later, stored, workspace
 
 from baton_git.core.errors import InvalidName, Stale
+from baton_git.core.lifecycle import MOST_CLOSED
 from baton_git.core.policy import Policy
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop
 from baton_git.core.sessions import record_session
+from baton_git.core.state import Key
 from baton_git.core.times import iso
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.caller import Vouched
@@ -135,6 +137,18 @@ def test_a_verified_loop_is_shown_once_and_then_archived(ws):
     again = begin_session(acting(ws, "s3"), later(days=2))
     assert again.closed == ()
     assert "Deployed it" not in again.brief.text
+
+
+def test_of_many_verified_loops_a_boot_tells_and_archives_the_same_ones(ws):
+    loops = [OpenLoop(**LOOP | {"id": f"OL-{number}", "status": "verified"}) for number in range(MOST_CLOSED + 5)]
+    edits = {Key(OpenLoop.kind, loop.id): loop for loop in loops}
+    ws.update("import", NOW, lambda tip: replace(tip.state, edits={**tip.state.edits, **edits}))
+    begun = begin_session(acting(ws, "s2"), later(days=1))
+    assert len(begun.closed) == MOST_CLOSED
+    assert {*begun.closed} == begun.revision.state.ids("open_loop", archived=True)
+    begun = begin_session(acting(ws, "s3"), later(days=1))
+    assert len(begun.closed) == 5
+    assert not begun.revision.state.ids("open_loop")
 
 
 def test_a_loop_that_this_boot_verifies_is_still_shown_and_archived_by_the_next(ws, tmp_path):

@@ -27,7 +27,7 @@ from baton_git.core.brief_sections import SECTIONS, SectionMaker
 from baton_git.core.errors import BatonError, InvalidName, NotFound
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, SINGLETONS
-from baton_git.core.lifecycle import archive_closed, settle_state
+from baton_git.core.lifecycle import archive_closed, choose_verified, settle_state
 from baton_git.core.names import SessionId, mint_id
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun, one_line
@@ -159,7 +159,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     checks = _run_due_checks(ws, now, before, options.check_seconds, problems)
     abandoned = find_abandoned_sessions(ws, before.state) if options.ends_abandoned else {}
     after = _record_begin(ws, now, before, parent, checks, abandoned, problems)
-    closed = _list_verified(before.state, problems)
+    closed = _list_verified(before.state, session, problems)
     problems += _list_damage(after.state, problems)
     news = (*unsent, *synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
     verified = _make_verified_lines(ws, before, closed, problems)
@@ -388,10 +388,10 @@ def _list_checked(state: State, checks: Checks, problems: list[str]) -> list[Ope
         return []
 
 
-def _list_verified(state: State, problems: list[str]) -> list[OpenLoop]:
-    """Return the verified loops; if their folder is unreadable, return none and add a problem."""
+def _list_verified(state: State, session: str, problems: list[str]) -> list[OpenLoop]:
+    """Return the verified loops that this start archives; if their folder is unreadable, none, and add a problem."""
     try:
-        return list(state.select(OpenLoop, lambda loop: loop.status == "verified"))
+        return choose_verified(state, session)
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
         return []
