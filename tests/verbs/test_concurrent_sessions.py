@@ -221,3 +221,14 @@ def test_rollback_accepts_the_prefix_of_an_id(ws):
     defer_follow_up(ws, NOW, "FU-abc")
     rollback_record(ws, NOW, "FU-a")
     assert stored(ws, "follow_up", "FU-abc").defer_count == 0
+
+
+@pytest.mark.parametrize("boots", [True, False])
+def test_a_reader_of_the_document_is_given_the_writer_with_its_own_parent(baton, boots):
+    baton("write", "--file", "-", given='{"session_id": "B", "parent_session": "A", "context": "x"}')
+    for session in ("C", "D"):
+        if boots:
+            baton("boot", "--session", session)
+        baton("wrap", "--session", session, "--context", "c")
+    read = baton("read").json["baton"]
+    assert (read["session_id"], read["parent_session"]) == ("D", "C")

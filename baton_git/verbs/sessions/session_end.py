@@ -32,7 +32,7 @@ from baton_git.systems.session_hooks import run_end_hooks
 from baton_git.verbs.sessions.archive_folding import fold_in_background
 from baton_git.verbs.sessions.auto_sync import SyncNews, sync_at_end
 from baton_git.verbs.sessions.gone_sessions import mark_gone
-from baton_git.verbs.sessions.session_start import add_session
+from baton_git.verbs.sessions.session_start import add_session, find_parent
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 
 
@@ -103,7 +103,7 @@ def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, r
     writer = ws.actor.session or ws.actor.ended
     session = find_session(state, writer) if writer is not None else None
     if ws.actor.session is not None:
-        state = add_session(ws, now, state, None)
+        state = add_session(ws, now, state, find_parent(state, ws.session, None, []))
         session = state.get(Session, ws.session)
     if session is None:
         writer_fields = {"session_id": ws.session} if state.head.session_id else {}
@@ -115,7 +115,8 @@ def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, r
     state = record_session(state, state.get(Session, session.id), now, ws.policy)
     if state.entry(HEAD) is None or state.head.context.strip():
         return state  # if it is somebody else's context, the session and the time of the head belong to it
-    return state.put(state.head.replace(session_id=session.id, updated_at=iso(now)), HEAD)
+    fields = {"session_id": session.id, "parent_session": session.parent}  # a document's reader takes both for one fact
+    return state.put(state.head.replace(**fields, updated_at=iso(now)), HEAD)
 
 
 def _list_read(ws: Workspace, tip: Revision, session_id: str) -> list[WorkContext]:
@@ -167,7 +168,7 @@ def _find_last_read(ws: Workspace, tip: Revision, session: str) -> Revision | No
 def _mark_ended(ws: Workspace, now: datetime, state: State, summary: str | None) -> State:
     if ws.actor.session is None:
         return state
-    state = add_session(ws, now, state, None)
+    state = add_session(ws, now, state, find_parent(state, ws.session, None, []))
     session = state.get(Session, ws.session)
     fields = {"summary": summary} if summary else {}
     return state.put(session.replace(status="ended", ended=iso(now), **fields))

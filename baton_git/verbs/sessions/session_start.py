@@ -155,7 +155,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     tip = _read_tip(ws, problems)
     before = tip or _make_empty_revision(ws)
     problems += _describe_revert(ws, before)
-    parent = _find_parent(before.state, session, options.parent, problems)
+    parent = find_parent(before.state, session, options.parent, problems)
     checks = _run_due_checks(ws, now, before, options.check_seconds, problems)
     abandoned = find_abandoned_sessions(ws, before.state) if options.ends_abandoned else {}
     after = _record_begin(ws, now, before, parent, checks, abandoned, problems)
@@ -414,7 +414,8 @@ def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) 
     return record_session(state, session, now, ws.policy)
 
 
-def _find_parent(state: State, session: str, named: str | None, problems: list[str]) -> str | None:
+def find_parent(state: State, session: str, named: str | None, problems: list[str]) -> str | None:
+    """Return the session that a session continues: the recorded one, or else the named one, or else the newest."""
     own = state.entry(Key(Session.kind, session))
     if isinstance(own, Session):
         return own.parent
