@@ -67,7 +67,7 @@ def test_the_shipped_template_shows_every_fact_with_its_tier():
         "`abc1234` Add parser (not in this repository now)", "- /r/b.py (changed 3×): parse, Parser",
         "- /r/c.py (read)", "- /r/d.py (changed, by a subagent)", "- /r/e.py (seen by git only)", "- x/f.py",
         "- Ran: make", "Decision: no regex", "- git_status: took too long", "| look at b.py first",
-        "## What it was asked first [raw_source]\n- Fix the parser and keep it small",
+        "## What it was asked first [raw_source]\n| Fix the parser\n| and keep it small",
     ):  # fmt: skip
         assert expected in text, expected
     assert text.count("write tests") == 1  # the task at work is an item of the list
@@ -86,7 +86,7 @@ def test_the_current_state_comes_first_and_the_first_goal_last():
     text = render_template(handoff(facts={**FACTS, "unknown": {}}))
     order = ["Stop that", "The export works", "- docs", "[>] write tests", "Add parser", "/r/b.py", "no regex"]
     assert sorted(order, key=text.index) == order
-    assert text.rstrip().endswith("Fix the parser and keep it small")
+    assert text.rstrip().endswith("| Fix the parser\n| and keep it small")
 
 
 def test_a_huge_goal_and_answer_leave_room_for_everything_else():
@@ -98,7 +98,9 @@ def test_a_huge_goal_and_answer_leave_room_for_everything_else():
     text = compose("h", sections, "ctx-1", 10_000).text
     for expected in ("Begin word", "the end", "[>] write tests", "Add parser", "/r/b.py", "no regex", "make test"):
         assert expected in text
-    assert "more of the handoff" not in text
+    left_out = [line for line in text.splitlines() if "more of the handoff" in line]
+    assert len(left_out) == 1, left_out
+    assert "what it was asked first [raw_source]: baton handoff show x" in left_out[0]
 
 
 def test_displayed_paths_are_relative_to_the_work_tree():
