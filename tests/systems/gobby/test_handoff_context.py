@@ -72,7 +72,7 @@ def test_the_shipped_template_shows_every_fact_with_its_tier():
         assert expected in text, expected
     assert text.count("write tests") == 1  # the task at work is an item of the list
     assert text.index("/r/b.py") < text.index("/r/a.py")
-    assert " M a.py" not in text  # the agent CLI shows the status itself
+    assert "|  M a.py" in text
 
 
 def test_open_questions_are_listed_only_for_long_answers():
