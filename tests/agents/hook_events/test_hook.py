@@ -60,7 +60,7 @@ def test_the_next_session_gets_the_last_prompt_and_the_answer_from_the_hook_even
         "It writes semicolons.",
         "- the docs",
         "[>] write its tests",
-        "| - Add a greet",
+        "| Add a greet",
     ]
     assert sorted(order, key=received.index) == order
     assert "Shall I push?" in received
