@@ -219,6 +219,11 @@ class Objects:
         with self._lock:
             return self._cache.get(oid) is not None or self._find(oid) is not None
 
+    def largest_index(self) -> int:
+        """Return the size of the largest index of a pack, in bytes; 0 if there is none."""
+        files = (file for folder in self.folders for file in (folder.path / "pack").glob("pack-*.idx"))
+        return max((_size(file) for file in files), default=0)
+
     def is_stored(self, oid: Oid) -> bool:
         """Return whether a pack index or a loose file has the object, without reading its content."""
         whole = oid.container if isinstance(oid, PartOid) else oid
@@ -346,6 +351,13 @@ def _with_alternates(folder: Path, deeper: int) -> list[Path]:
         if line and not line.startswith("#"):
             folders += [path for path in _with_alternates(folder / line, deeper - 1) if path not in folders]
     return folders
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # merged meanwhile, or reported when the file is opened
+        return 0
 
 
 def _mtime(path: Path) -> float:

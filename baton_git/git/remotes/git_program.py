@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Final, cast
 
@@ -34,6 +35,8 @@ _PUSH: Final = (
 _MISSING = re.compile(r"^fatal: couldn't find remote ref (\S+)$", re.MULTILINE)
 _TOO_LARGE = re.compile(r"attempting to allocate (\d+) over limit (\d+)")
 _NO_DEPTH = re.compile(r"shallow|--deepen|--depth")
+_OTHER_HOST = re.compile(r"(?!file://)[^/]*:")
+"""The beginning of an address that is no path: `https://host/…`, `host:path`."""
 _MOVED = re.compile(r"^ [ =*+t-] .* -> (\S+)", re.MULTILINE)
 _PUSHED = re.compile(r"^([ *=+!-])\t[^\t:]*:([^\t]+)\t(.*)$", re.MULTILINE)
 _REASON = re.compile(r"\[(?P<who>[a-z ]+)\](?: \((?P<why>.*)\))?$")
@@ -73,12 +76,13 @@ class GitProgram:
         deadline = time.monotonic() + seconds
         fetches_all = everything or self._git.repository.is_partial
         with Store(self._git.repository) as store:
+            environment = limits.environment(store.objects.largest_index())
             known = {} if fetches_all else {**self._tracked_tips(store, wants), **_known_tips(store, wants)}
             same = self._find_unchanged(store, wants, seconds) if fetches_all and not everything else {}
         if same:
             wants = {remote: local for remote, local in wants.items() if remote not in same}
             seconds = max(0.0, deadline - time.monotonic())
-        with quarantine(self._git, known, limits.environment, hide_objects=fetches_all) as git:
+        with quarantine(self._git, known, environment, hide_objects=fetches_all) as git:
             objects = cast(Path, git.view) / "objects"
             before = _read_shallow(objects)
             watch = SizeWatch(objects, limits.total_bytes)
@@ -95,11 +99,15 @@ class GitProgram:
     def fetch_objects(self, oids: Sequence[Oid], *, seconds: float, limits: FetchLimits) -> Iterator[Path]:
         """See `Remote.fetch_objects`."""
         deadline = time.monotonic() + seconds
-        with quarantine(self._git, {}, limits.environment, hide_objects=True) as git:
+        with Store(self._git.repository) as store:
+            environment = limits.environment(store.objects.largest_index())
+        with quarantine(self._git, {}, environment, hide_objects=True) as git:
             objects = cast(Path, git.view) / "objects"
             watch = SizeWatch(objects, limits.total_bytes)
             stdin = "".join(f"{oid}\n" for oid in oids).encode()
-            done = self._run(git, (*_FETCH, "--no-progress", "--stdin"), (), seconds, deadline, watch, stdin)
+            done = self._run(
+                git, (*_FETCH, *self._server, "--no-progress", "--stdin"), (), seconds, deadline, watch, stdin
+            )
             if done.code != 0:
                 _check_size(self.name, done.err)
                 raise remote_error(self.name, done.err)
@@ -146,7 +154,7 @@ class GitProgram:
         deadline = time.monotonic() + seconds
         remaining = dict(wants)
         while remaining:
-            options = (*_FETCH, *self._verbosity(), *([depth.option] if depth is not None else []))
+            options = (*_FETCH, *self._server, *self._verbosity(), *([depth.option] if depth is not None else []))
             done = self._run(git, options, _refspecs(remaining), seconds, deadline, watch)
             if done.code != 0 and depth is not None and _NO_DEPTH.search(done.err):
                 depth = None  # the server or the transport (dumb HTTP) has no shallow fetch
@@ -179,6 +187,19 @@ class GitProgram:
         if unreported:
             raise remote_error(self.name, done.err or f"fatal: the server reported no result for {unreported[0]}")
         return outcomes
+
+    @cached_property
+    def _server(self) -> tuple[str, ...]:
+        """The option that starts the server of a path without the limit of memory, which is only for what is received.
+
+        The tables for its own packs may be larger.
+        """
+        config = self._git.repository.config()
+        section = f"remote.{self._address}" if self._named else ""
+        address = config.get(f"{section}.url") or "" if section else self._address
+        if _OTHER_HOST.match(address) or not address or (section and config.get(f"{section}.uploadpack")):
+            return ()
+        return ("--upload-pack=env -u GIT_ALLOC_LIMIT git-upload-pack",)
 
     def _verbosity(self) -> tuple[str, ...]:
         return ("--progress",) if self._progress is not None else ("--no-progress",)

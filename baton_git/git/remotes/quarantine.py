@@ -27,7 +27,7 @@ SETTINGS: Final = {
     "core.fsyncObjectFiles": "false",
 }
 _MEMORY: Final = 64 << 20
-"""Minimum of `GIT_ALLOC_LIMIT` in bytes, because git needs memory for the tables of a large pack."""
+"""Minimum of `GIT_ALLOC_LIMIT` in bytes, because git needs memory for the tables of a large fetched pack."""
 
 
 class FetchLimits(NamedTuple):
@@ -36,9 +36,14 @@ class FetchLimits(NamedTuple):
     total_bytes: int
     object_bytes: int
 
-    @property
-    def environment(self) -> dict[str, str]:
-        return {"GIT_ALLOC_LIMIT": str(max(self.object_bytes, _MEMORY))}
+    def environment(self, largest_index: int) -> dict[str, str]:
+        """Return the environment for git.
+
+        Args:
+            largest_index: the size of the largest pack index here. git allocates 16 of the 28 bytes for each object of
+                a pack to find where it ends: 113 MB in a repository with 7 million objects.
+        """
+        return {"GIT_ALLOC_LIMIT": str(max(self.object_bytes, _MEMORY, largest_index))}
 
 
 @dataclass

@@ -6,11 +6,16 @@ import os
 import subprocess
 
 import pytest
+from dulwich.object_format import SHA1
 from looped_cases import for_each
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
+from baton_git.git.objects.reader import Objects
 from baton_git.git.remotes import PushOvertaken, PushRefused, child_process, error_messages, push_outcome, refspecs, ssh
 from baton_git.git.remotes.git_environment import for_git
+from baton_git.git.remotes.opening import open_remote
+from baton_git.git.remotes.quarantine import FetchLimits
+from baton_git.git.store import Repository
 
 
 def test_a_warning_of_git_is_the_reason_only_if_there_is_no_other_line():
@@ -139,3 +144,36 @@ def test_refspec_patterns_map_refs():
     assert refspecs.matches(wants, refs) == {
         "refs/heads/baton/x": "refs/in/x", "refs/heads/baton/y": "refs/in/y", "refs/heads/other": "refs/o",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ["{}/there.git", "origin", "file://{}/there.git"])
+def test_the_limit_of_memory_is_not_for_the_server_of_a_path(address, tmp_path):
+    """Its tables for a pack with 7 million objects take 113 MB, and a fetch was refused for an object of that size."""
+    config, hook, limit = tmp_path / "config", tmp_path / "hook", tmp_path / "limit"
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": str(config)}
+    config.write_text(f"[uploadpack]\n\tpackObjectsHook = {hook}\n[user]\n\tname = a\n\temail = a@x\n")
+    hook.write_text(f'#!/bin/sh\necho "<$GIT_ALLOC_LIMIT>" >>{limit}\nexec "$@"\n')
+    hook.chmod(0o755)
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], check=True, cwd=tmp_path, env=environment, capture_output=True)
+
+    git("init", "-q", "-b", "x", "there.git")
+    git("-C", "there.git", "commit", "-q", "--allow-empty", "-m", "x")
+    git("init", "-q", "here")
+    git("-C", "here", "remote", "add", "origin", "../there.git")
+    remote = open_remote(Repository.open(tmp_path / "here"), address.format(tmp_path), environment)
+    with remote.fetch({"refs/heads/x": "refs/x"}, seconds=20, limits=FetchLimits(1 << 20, 1 << 20)) as quarantine:
+        assert list(quarantine.tips) == ["refs/heads/x"]
+    assert limit.read_text() == "<>\n"
+
+
+def test_the_limit_of_memory_has_room_for_the_tables_of_the_own_packs(tmp_path):
+    assert FetchLimits(1, 1 << 20).environment(100 << 20) == {"GIT_ALLOC_LIMIT": str(100 << 20)}
+    assert FetchLimits(1, 1 << 20).environment(0) == {"GIT_ALLOC_LIMIT": str(64 << 20)}
+    pack = tmp_path / "far" / "pack" / "pack-1.idx"
+    pack.parent.mkdir(parents=True)
+    pack.write_bytes(b"12345")
+    (tmp_path / "objects" / "info").mkdir(parents=True)
+    (tmp_path / "objects" / "info" / "alternates").write_text(f"{tmp_path}/far\n")
+    assert Objects(tmp_path / "objects", SHA1).largest_index() == 5
