@@ -5,11 +5,11 @@ archived into bundles at the times at which its policy asks for it. The remote i
 maintained as hosts do (geometric repacking, a commit graph). At the end of each month:
 
 - the files in the tree of the tip, the commits, and the bytes of the bare repository;
-- a new machine's first `baton boot`: its time, the bytes that it fetched, and whether its brief is whole. It is whole
-  if every live record of the remote is in the machine's state, and the brief counts all of them, shown or left out;
-- on that machine, once it is up to date: a write, a boot, a sync that brings one commit, and the end of a session
-  (`wrap` with a context, sent);
-- in some months: the time of the sync that brings the rest of the history.
+- the first `baton boot` in a new clone: its time, and whether its brief is whole. It is whole if every live record of
+  the remote is in the machine's state, and the brief counts all of them, shown or left out;
+- in some months: the time of the sync in which a machine takes in a whole history that git has fetched;
+- in these months, on that machine: a write, a boot, a sync that brings what another session wrote, and the end of a
+  session (`wrap` with a context, which sends).
 
 Processor time is that of the command and its children, including the remote's `git upload-pack` on the same machine.
 
@@ -26,11 +26,13 @@ import os
 import pickle
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -59,8 +61,8 @@ SLOWEST_BOOT = 8.0
 """Seconds that a boot may take: 3 for the sync and 5 for everything else."""
 BEGIN, END = "<!-- figures of benchmarks/year.py -->", "<!-- end of the figures -->"
 """The marks around the table in a page of the documentation."""
-WHOLE_HISTORY = (1, 3, 6, 9, 12)
-"""The months at whose ends a new machine fetches the whole history, too."""
+WHOLE_HISTORY = (1, 3, 6, 12)
+"""The months at whose ends a machine with the whole history is measured, too."""
 NOUNS = {
     "open_loop": ("open loops", "failed loops", "verified loops"),
     "follow_up": ("follow-ups",),
@@ -94,7 +96,10 @@ class Run(NamedTuple):
 
 
 class Desk:
-    """A machine with a home and a clone of the remote."""
+    """A machine with a home and a new clone of the remote, in which git has fetched everything.
+
+    It shares the objects with the remote, so that a clone takes no time; git's own work is not what is measured.
+    """
 
     def __init__(self, place: Path, name: str, remote: Path, clock: datetime) -> None:
         self.folder, self.clock = place / name, clock
@@ -105,10 +110,8 @@ class Desk:
             "GIT_AUTHOR_NAME": "Eve", "GIT_AUTHOR_EMAIL": "eve@example.org",
             "GIT_COMMITTER_NAME": "Eve", "GIT_COMMITTER_EMAIL": "eve@example.org",
         }  # fmt: skip
-        subprocess.run(["git", "init", "-q", "-b", "main", str(self.folder)], check=True, env=self.environment)
-        subprocess.run(
-            ["git", "remote", "add", "origin", str(remote)], cwd=self.folder, check=True, env=self.environment
-        )
+        argv = ["git", "clone", "-q", "--shared", "--no-checkout", str(remote), str(self.folder)]
+        subprocess.run(argv, check=True, env=self.environment, capture_output=True)
 
     def baton(self, *words: str, codes: tuple[int, ...] = (0,)) -> Run:
         argv = [sys.executable, "-c", AT_TIME, self.clock.isoformat(), *words]
@@ -122,10 +125,6 @@ class Desk:
                 f"baton {' '.join(words)} ended with {run.code}: {run.output[-300:]} {run.errors[-900:]}"
             )
         return run
-
-    @property
-    def bytes(self) -> int:
-        return size(self.folder / ".git" / "objects")
 
 
 def children_time() -> float:
@@ -147,15 +146,16 @@ def git(bare: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def wait_for_background(place: Path) -> float:
-    """Wait until the processes that commands left in the background of a folder have ended; return the seconds waited.
+def stop_background(place: Path) -> None:
+    """End the processes that commands left in the background of a folder, as if the machine were switched off.
 
     A session start leaves one that fetches older history, the end of one leaves one that sends.
     """
-    began = time.perf_counter()
-    while any(is_at(process, str(place)) for process in Path("/proc").glob("[0-9]*")):
+    while here := [process for process in Path("/proc").glob("[0-9]*") if is_at(process, str(place))]:
+        for process in here:
+            with suppress(ProcessLookupError):
+                os.kill(int(process.name), signal.SIGTERM)
         time.sleep(0.2)
-    return time.perf_counter() - began
 
 
 def is_at(process: Path, place: str) -> bool:
@@ -286,36 +286,38 @@ def measure_month(remote: Remote, end: MonthEnd, *, whole: bool) -> dict[str, An
             gaps.append(f"the boot took {boot.wall:.1f} s")
         figures |= {
             "first boot": timed(boot), "gaps": gaps, "news": told["news"], "brief bytes": len(told["brief"].encode()),
-            "fetched bytes": desk.bytes,
         }  # fmt: skip
-        try:
-            figures["background seconds"] = round(wait_for_background(place), 1)
-            if whole:
-                figures["whole history"] = timed(desk.baton("sync"))
-                figures["whole bytes"] = desk.bytes
-            figures |= measure_day(desk, place, copy, clock)
-        except RuntimeError as error:
-            gaps.append(str(error))
-        wait_for_background(place)
+        stop_background(place)  # what it would fetch is measured in some months only
+        if whole:
+            try:
+                figures |= measure_day(desk, Desk(place, "other", copy, clock), place)
+            except RuntimeError as error:
+                gaps.append(str(error))
+        stop_background(place)
     return figures
 
 
-def measure_day(desk: Desk, place: Path, copy: Path, clock: datetime) -> dict[str, Any]:
-    """Measure what a machine that is up to date pays for the steps of a working day."""
-    other = Desk(place, "other", copy, clock)
-    other.baton("boot", "--session", "other")
-    desk.baton("sync")
+def measure_day(desk: Desk, other: Desk, place: Path) -> dict[str, Any]:
+    """Measure what a new machine pays for the whole history, and then for the steps of a working day."""
+    whole = desk.baton("sync", "--timeout", "600")
+    desk.baton("boot", "--session", "own")
     write = desk.baton("followup", "add", "One more item", "--reason", "later", "--session", "own")
     desk.baton("sync")
-    other.baton("sync")
-    other.baton("followup", "add", "An item of another machine", "--reason", "later")
-    other.baton("sync")
+    other.baton("boot", "--session", "new")
+    stop_background(place)
+    other.baton("followup", "add", "An item of another machine", "--reason", "later", "--session", "new")
+    other.baton("wrap", "--context", "Looked at the exports", "--session", "new")
+    stop_background(place)
     sync = desk.baton("sync")
     boot = desk.baton("boot", "--session", "own")
-    other.baton("followup", "add", "Another item of another machine", "--reason", "later")
-    other.baton("sync")
+    other.baton("boot", "--session", "new")
+    other.baton("wrap", "--context", "Looked at the docs", "--session", "new")
+    stop_background(place)
     wrap = desk.baton("wrap", "--context", "Exports are done; the docs are next", "--session", "own")
-    return {"write": timed(write), "sync": timed(sync), "boot": timed(boot), "wrap": timed(wrap)}
+    return {
+        "whole history": timed(whole), "write": timed(write), "sync": timed(sync), "boot": timed(boot),
+        "wrap": timed(wrap),
+    }  # fmt: skip
 
 
 def timed(run: Run) -> dict[str, float]:
@@ -384,8 +386,8 @@ def print_month(figures: dict[str, Any], seconds: float) -> None:
     )  # fmt: skip
     print(
         f"month {figures['month']:>2}: {figures['sessions']:,} sessions, {figures['commits']:,} commits, "
-        f"{figures['files']:,} files, {figures['bytes'] / 1e6:,.1f} MB (a first boot fetches "
-        f"{figures['fetched bytes'] / 1e6:,.1f}); wall/processor time: {times}; measured in {seconds:.0f} s",
+        f"{figures['files']:,} files, {figures['bytes'] / 1e6:,.1f} MB; wall/processor time: {times}; "
+        f"measured in {seconds:.0f} s",
         flush=True,
     )
     for gap in figures["gaps"]:
@@ -409,8 +411,7 @@ def draw(months: list[dict[str, Any]], folder: Path) -> None:
         ),
         "year-bytes.svg": draw_chart(
             "Size of the repository", "month", "MB",
-            {"on the remote": [(one["month"], one["bytes"] / 1e6) for one in months],
-             "fetched by a first boot": [(one["month"], one["fetched bytes"] / 1e6) for one in months]},
+            {"on the remote": [(one["month"], one["bytes"] / 1e6) for one in months]},
         ),
     }  # fmt: skip
     for name, text in charts.items():
@@ -419,7 +420,7 @@ def draw(months: list[dict[str, Any]], folder: Path) -> None:
 
 def fill_page(months: list[dict[str, Any]], arguments: argparse.Namespace, page: Path) -> None:
     """Replace the table between the marks of a page of the documentation."""
-    head = "month|sessions|commits|files|remote, MB|first boot|fetched, MB|one commit in|boot|a write|end of a session"
+    head = "month|sessions|commits|files|remote, MB|first boot|one commit in|boot|a write|end of a session"
     names = ("sync", "boot", "write", "wrap", "whole history")
     whole = sum(not one["gaps"] for one in months)
     about = (
@@ -431,13 +432,12 @@ def fill_page(months: list[dict[str, Any]], arguments: argparse.Namespace, page:
         about,
         "",
         f"| {head.replace('|', ' | ')} | whole history |",
-        "|---" * 12 + "|",
+        "|---" * 11 + "|",
     ]
     for one in months:
         times = [f"{one[name]['cpu']:.2f} s" if name in one else "" for name in names]
         cells = [f"{one[name]:,}" for name in ("month", "sessions", "commits", "files")]
         cells += [f"{one['bytes'] / 1e6:,.0f}", f"{one['first boot']['cpu']:.2f} s"]
-        cells.append(f"{one['fetched bytes'] / 1e6:,.1f}")
         lines.append(f"| {' | '.join([*cells, *times])} |")
     text = "\n".join(lines)
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
@@ -450,7 +450,7 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=4, help="sessions of an agent on a working day")
     parser.add_argument("--days", type=int, default=240, help="working days")
     parser.add_argument("--months", type=int, default=12)
-    parser.add_argument("--newest-only", action="store_true", help="do not fetch whole histories")
+    parser.add_argument("--newest-only", action="store_true", help="measure new machines only")
     parser.add_argument("--fsck", action="store_true", help="check all objects at the end")
     parser.add_argument("--into", type=Path, help="write the figures as JSON")
     parser.add_argument("--pictures", type=Path, help="draw the charts into this folder")

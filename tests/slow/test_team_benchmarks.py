@@ -30,7 +30,9 @@ def benchmark_named(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str],
 def test_a_new_machine_is_told_everything_at_the_end_of_every_month(benchmark_named: Any, tmp_path: Path) -> None:
     """And the generated files and merges are those that baton makes (else `live_a_year` fails)."""
     year = benchmark_named("year")
-    arguments = argparse.Namespace(agents=10, sessions=4, days=30, months=3, newest_only=False, fsck=True, until=None)
+    arguments = argparse.Namespace(
+        agents=10, sessions=4, days=30, months=3, newest_only=False, fsck=True, until=None, again=[], no_measuring=False
+    )
     months = year.live_a_year(arguments, tmp_path)
     assert [one["month"] for one in months] == [1, 2, 3]
     # a machine that is too busy for a start's 3 s is not told everything; the same start on an idle one is
