@@ -83,6 +83,13 @@ def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ra
     return Ranking(ranked, more, evidence, idf)
 
 
+def drop_echoes(ranking: Ranking, question: str) -> Ranking:
+    """Return the ranking without prompts of earlier sessions that only ask the same question."""
+    asked = question.strip()
+    kept = [one for one in ranking.ranked if one.passage.text.partition(": ")[2].strip() != asked]
+    return ranking._replace(ranked=kept)
+
+
 def keep_best(ranking: Ranking) -> Ranking:
     """Return the ranking reduced to the passages nearly as good as the best."""
     least = _NEARLY * ranking.ranked[0].score

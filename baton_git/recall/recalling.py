@@ -12,7 +12,7 @@ from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.recall.answer import DEFAULT_BUDGET, Answer, compose_answer
 from baton_git.recall.index import PassageFilter, RecallIndex
-from baton_git.recall.ranking import MIN_EVIDENCE, Ranking, keep_best, rank_overview, rank_passages
+from baton_git.recall.ranking import MIN_EVIDENCE, Ranking, drop_echoes, keep_best, rank_overview, rank_passages
 from baton_git.recall.sources import update_index
 from baton_git.recall.standing import StandingJudge
 from baton_git.recall.terms import Query, is_overview, parse_question
@@ -97,7 +97,7 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     """Return the passages to answer from, or None if there is too little evidence."""
     namespace = None if question.all_namespaces else ws.branch.namespace.text
     wanted = question.filter._replace(namespace=namespace)
-    ranking = rank_passages(index, query, wanted)
+    ranking = drop_echoes(rank_passages(index, query, wanted), question.text)
     if ranking.evidence >= question.least and ranking.ranked:
         return keep_best(ranking) if question.is_strict else ranking
     if is_overview(question.text, query) and not question.is_strict:
