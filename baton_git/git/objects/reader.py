@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,7 +106,7 @@ class ObjectFolder:
 
     def has_file(self, oid: Oid) -> bool:
         """Return whether a loose object with this id exists."""
-        return (self.path / oid[:2] / oid[2:]).exists()
+        return os.path.exists(f"{self.path}/{oid[:2]}/{oid[2:]}")  # pathlib takes 4 times as long
 
     def _open_pack(self, file: str, damage: list[StoreError]) -> OpenPack | None:
         pack = self._packs.get(file)
@@ -230,7 +231,9 @@ class Objects:
         name, damage = bytes.fromhex(whole), list[StoreError]()
         with self._lock:
             for _ in range(2):
-                if any(next(folder.sources(name, damage), None) or folder.has_file(whole) for folder in self.folders):
+                if any(next(folder.sources(name, damage), None) for folder in self.folders):
+                    return True
+                if any(folder.has_file(whole) for folder in self.folders):
                     return True
                 if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  rescan every folder
                     return False
