@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from machines import Clock, Machine, machine, sync_until_equal
 
 from baton_git.core import layout
-from baton_git.core.errors import NotFound
+from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import FollowUp
@@ -411,8 +412,8 @@ def test_a_record_that_was_archived_while_a_fold_waited_stays_in_a_file_of_its_o
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["archive", "fold", "reopen", "forget", "undo", "sync", "defer"]), st.sampled_from("ab"),
-        st.integers(0, 5),
+        st.sampled_from(["archive", "fold", "reopen", "forget", "undo", "unfold", "sync", "defer"]),
+        st.sampled_from("ab"), st.integers(0, 5),
     ),
     min_size=4, max_size=14,
 )  # fmt: skip
@@ -438,8 +439,9 @@ def test_no_record_is_lost_or_changed_by_folds_on_two_machines(
         pair = {name: machine(place, name, clock) for name in "ab"}
         archive(pair["a"], *OLD[:6])
         sync_until_equal(*pair.values())
+        made: dict[str, list[str]] = {name: [] for name in ("a", "b", "folds of a", "folds of b")}
         for action, name, number in steps:
-            _step(pair[name], action, number, folds=folds)
+            _step(pair[name], action, number, made, folds=folds)
         sync_until_equal(*pair.values(), rounds=6)
         pairs.append([logical(one) for one in pair.values()])
         for one in pair.values():
@@ -449,22 +451,53 @@ def test_no_record_is_lost_or_changed_by_folds_on_two_machines(
     assert pairs[0][0] == pairs[1][0]
 
 
-def _step(one: Machine, action: str, number: int, *, folds: bool) -> None:
+def _step(one: Machine, action: str, number: int, made: dict[str, list[str]], *, folds: bool) -> None:
+    """Do one step. `made` has the commits of each machine that `undo` can still revert, and those of its folds."""
+    before = one.ws.branch.read().commit
+    match action:
+        case "fold" | "unfold":
+            one.clock()
+            if folds:
+                _fold_or_unfold(one, made[f"folds of {one.name}"], is_back=action == "unfold")
+        case "undo":
+            one.clock()
+            if made[one.name]:
+                _undo(one, made[one.name].pop())
+        case "sync":
+            one.sync()
+        case _:
+            _change(one, action, number)
+            after = one.ws.branch.read().commit
+            made[one.name] += [str(after)] if after != before else []
+
+
+def _change(one: Machine, action: str, number: int) -> None:
     key = Key("follow_up", f"FU-{number}", archived=True)
     closed = one.state.entry(key)
     match action:
         case "archive":
             archive(one, f"FU-{one.name}{len(one.state.ids('follow_up', archived=True))}x{number}", month=1 + number)
-        case "fold":
-            one.clock()
-            if folds:
-                fold(one.ws, one.clock.now)
-        case "reopen" if isinstance(closed, Archived):
-            item = FollowUp.model_validate(closed.record)
-            one.ws.update("reopen", one.clock(), lambda tip: tip.state.remove(key).put(item))
-        case "defer" if one.get("follow_up", key.id) is not None:
-            one.defer(key.id)
-        case "forget" if closed is not None:
-            one.ws.update("forget", one.clock(), lambda tip: tip.state.remove(key))
-        case "sync":
-            one.sync()
+        case "reopen":
+            if isinstance(closed, Archived):
+                item = FollowUp.model_validate(closed.record)
+                one.ws.update("reopen", one.clock(), lambda tip: tip.state.remove(key).put(item))
+        case "defer":
+            if one.get("follow_up", key.id) is not None:
+                one.defer(key.id)
+        case "forget":
+            if closed is not None:
+                one.ws.update("forget", one.clock(), lambda tip: tip.state.remove(key))
+        case _:
+            raise AssertionError(action)
+
+
+def _undo(one: Machine, revision: str) -> None:
+    with suppress(BatonError):  # all of it was changed or undone since, in both pairs
+        undo(one.ws, one.clock.now, revision=revision)
+
+
+def _fold_or_unfold(one: Machine, made: list[str], *, is_back: bool) -> None:
+    if is_back and made:
+        _undo(one, made.pop())
+    elif not is_back and (folded := fold(one.ws, one.clock.now)) is not None:
+        made.append(str(folded.commit))
