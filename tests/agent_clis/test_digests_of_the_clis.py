@@ -34,7 +34,7 @@ def test_the_next_session_gets_the_last_prompt_and_answer_first(agent):
         session.quit()
     request = agent.run("What is next?").first
     (brief,) = briefs(request)
-    assert brief.index(CHANGE_OF_MIND) < brief.index(FIRST)
+    assert brief.index(f"- {CHANGE_OF_MIND}") < brief.index(f"| {FIRST}")  # the session is named by its goal before
     assert LAST_ANSWER in brief
     assert [text for text in (head(agent), "Release 1.2", "VERSION") if text not in brief] == []
     assert "baton recall QUESTION" in request.conversation

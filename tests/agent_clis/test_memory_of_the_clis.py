@@ -208,7 +208,7 @@ def test_a_repository_without_a_namespace_is_left_alone(agent, tmp_path, git):
 
 
 @ONE_CLI
-def test_another_project_or_work_tree_gets_nothing_of_the_session(agent, tmp_path, git):
+def test_another_project_gets_nothing_of_the_session_and_another_work_tree_where_it_was(agent, tmp_path, git):
     prepare(agent)
     script_work(agent)
     first = agent.run(GOAL)
@@ -216,10 +216,12 @@ def test_another_project_or_work_tree_gets_nothing_of_the_session(agent, tmp_pat
     run(other, "baton", "init")
     side = tmp_path / "side"
     git(agent.project, "worktree", "add", "-q", str(side))
-    for place in (other, agent.at(side)):
-        conversation = place.run("Who are you?").first.conversation
-        assert GOAL not in conversation
-        assert first.session not in conversation
+    conversation = other.run("Who are you?").first.conversation
+    assert GOAL not in conversation
+    assert first.session not in conversation
+    (brief,) = briefs(agent.at(side).run("Who are you?").first)
+    assert GOAL in brief
+    assert str(agent.project) in brief
 
 
 def repository(folder: Path, git) -> Path:

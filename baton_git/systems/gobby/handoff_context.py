@@ -191,13 +191,14 @@ def describe_work(handoff: Handoff, *, with_open: bool) -> str:
     names = _describe_conversation(facts)
     files = _describe_files(facts, handoff.worktree, _order_by_last_change(facts, handoff.worktree))["files_changed"]
     todos = [todo.content for todo in facts.todo_state if todo.status in ("pending", "in_progress")]
+    answered = f"had answered before, to {names['answered_prompt']}" if names["answered_prompt"] else "answered"
     clauses = {
         "asked last": next(iter(names["asked"]), "") if facts.latest_prompts else "",
-        "answered": names["answered"],
+        answered: names["answered"],
         "at work on": facts.active_task.title if facts.active_task is not None and with_open else "",
         "noted": handoff.notes or "",
         "changed": _join_some([_relative_to(handoff.worktree, path) for path in files]),
-        "committed": _join_some([commit.message for commit in reversed(facts.git_commits)]),
+        "committed": _join_some([f"{commit.hash} {commit.message}".strip() for commit in reversed(facts.git_commits)]),
         "still to do": _join_some(todos) if with_open else "",
     }
     return "; ".join(f"{name}: {_flatten(text, MAX_CLAUSE)}" for name, text in clauses.items() if text.strip())

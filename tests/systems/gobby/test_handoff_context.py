@@ -14,6 +14,7 @@ from baton_git.systems.gobby.handoff_context import (
     WIDTH,
     collect_template_names,
     describe_origin,
+    describe_work,
     split_into_sections,
     summarize_facts,
 )
@@ -206,3 +207,16 @@ def test_the_summary_names_goal_todos_commits_and_files():
     assert "- still to do: write tests" in text
     assert "- committed abc1234 Add parser" in text
     assert "/r/a.py" in text
+
+
+def test_a_short_account_does_not_pair_a_prompt_with_the_answer_to_another():
+    unanswered = {"prompt": "Now drop the table", "status": "interrupted"}
+    answer = {"text": "Deleted.", "prompt": "Delete the old logs"}
+    prompts = [{"text": "Now drop the table"}]
+    told = describe_work(
+        handoff(facts={**FACTS, "latest_prompts": prompts, "unanswered": unanswered, "last_answer": answer}),
+        with_open=False,
+    )
+    assert "asked last: Now drop the table (no answer: somebody interrupted it)" in told
+    assert "had answered before, to Delete the old logs: Deleted." in told
+    assert "; answered:" not in told
