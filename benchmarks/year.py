@@ -13,7 +13,7 @@ maintained as hosts do (geometric repacking, a commit graph). At the end of each
 
 Processor time is that of the command and its children, including the remote's `git upload-pack` on the same machine.
 
-    .venv/bin/python benchmarks/year.py                              # 250 agents, 240 working days (half an hour)
+    .venv/bin/python benchmarks/year.py                              # 250 agents, 240 working days (an hour)
     .venv/bin/python benchmarks/year.py --agents 10 --days 30 --months 3
     .venv/bin/python benchmarks/year.py --pictures docs/pictures --page docs/team.md
 """
