@@ -27,7 +27,10 @@ _CREATED = re.compile(r"Task #(\S+) created")
 _LISTED = re.compile(r"^#(\S+) \[(\w+)\] (.*)$", re.MULTILINE)
 _ANSWERED = re.compile(r'"([^"\n]+)"="([^"]*)"')
 _WRITTEN = ("content", "new_string", "new_source")
-_REFUSED = ("The user doesn't want to proceed", "The user doesn't want to take this action", "Permission to use ")
+_REFUSED = (
+    "The user doesn't want to proceed", "The user doesn't want to take this action", "The tool use was rejected",
+    "Permission to use ", "[Request interrupted by user",
+)  # fmt: skip
 _BACKGROUND = ("Command running in background with ID", "Command was manually backgrounded")
 
 
