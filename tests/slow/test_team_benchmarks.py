@@ -43,7 +43,7 @@ def test_a_new_machine_is_told_everything_at_the_end_of_every_month(benchmark_na
 
 def test_sessions_that_end_together_make_no_conflicts_and_lose_nothing(benchmark_named: Any) -> None:
     machines = benchmark_named("machines")
-    arguments = argparse.Namespace(machines=4, rounds=2, transport="http", delay=0, guard=False)
+    arguments = argparse.Namespace(machines=4, rounds=2, transport="http", delay=0, guard=False, lanes=False)
     result = machines.measure("session", arguments)
     assert result.writes == 8
     assert (result.conflicts, result.lost, result.equal, result.failed) == (0, 0, True, [])
