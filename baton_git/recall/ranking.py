@@ -84,10 +84,13 @@ def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ra
 
 
 def drop_echoes(ranking: Ranking, question: str) -> Ranking:
-    """Return the ranking without prompts of earlier sessions that only ask the same question."""
+    """Return the ranking without turns that are nothing but the same question, asked before and without an answer."""
     asked = question.strip()
-    kept = [one for one in ranking.ranked if one.passage.text.partition(": ")[2].strip() != asked]
-    return ranking._replace(ranked=kept)
+
+    def is_echo(passage: Passage) -> bool:
+        return passage.kind == TURN and passage.text.partition(": ")[2].strip() == asked
+
+    return ranking._replace(ranked=[ranked for ranked in ranking.ranked if not is_echo(ranked.passage)])
 
 
 def keep_best(ranking: Ranking) -> Ranking:

@@ -97,7 +97,9 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     """Return the passages to answer from, or None if there is too little evidence."""
     namespace = None if question.all_namespaces else ws.branch.namespace.text
     wanted = question.filter._replace(namespace=namespace)
-    ranking = drop_echoes(rank_passages(index, query, wanted), question.text)
+    ranking = rank_passages(index, query, wanted)
+    if question.is_strict:
+        ranking = drop_echoes(ranking, question.text)
     if ranking.evidence >= question.least and ranking.ranked:
         return keep_best(ranking) if question.is_strict else ranking
     if is_overview(question.text, query) and not question.is_strict:
