@@ -7,9 +7,9 @@ after a `ResumePoint`, where the next reading begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from baton_git.agents.events import START_OF_FILE, EndReached, Event, Position, Restart, ResumePoint, Tally
 from baton_git.agents.fields import Record
@@ -48,39 +48,20 @@ class PathReader(TranscriptReader, Protocol):
         """The turns that this reader skips."""
 
 
+_Reader = TypeVar("_Reader", bound=TranscriptReader)
+
+
 def read_path_events(path: Path, since: EndReached, make: Callable[[Mapping[str, Any]], PathReader]) -> Iterator[Event]:
     """Yield the events of the turns that are on the path of the conversation, as `read_events` does.
 
     If new records leave turns whose events were yielded before, a `Restart` and all events of the others follow: the
     file is then read once more, however many turns were left.
     """
-    readers: list[PathReader] = []
-
-    def make_kept(memory: Mapping[str, Any]) -> PathReader:
-        readers.append(make(memory))
-        return readers[-1]
-
-    yield from _hold_end(path, since, make_kept, readers)
-
-
-def _hold_end(
-    path: Path, since: EndReached, make: Callable[[Mapping[str, Any]], PathReader], readers: list[PathReader]
-) -> Iterator[Event]:
-    """Yield the events of a reading; instead of its end, begin again while it found other turns than it skipped."""
-    while True:
-        end: EndReached | None = None
-        for event in read_events(path, since, make):
-            if isinstance(event, EndReached):
-                end = event
-            else:
-                yield event
-        left = readers[-1].find_left()
-        if left == readers[-1].skipped:
-            if end is not None:
-                yield end
-            return
+    reader, end = yield from _read_to_end(path, since, make)
+    while (left := reader.find_left()) != reader.skipped:
         yield Restart(rereads=True)
-        since = START_OF_FILE._replace(memory={"skipped": left})
+        reader, end = yield from _read_to_end(path, START_OF_FILE._replace(memory={"skipped": left}), make)
+    yield end
 
 
 def read_events(
@@ -94,6 +75,14 @@ def read_events(
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
+    _, end = yield from _read_to_end(path, since, make)
+    yield end
+
+
+def _read_to_end(
+    path: Path, since: EndReached, make: Callable[[Mapping[str, Any]], _Reader]
+) -> Generator[Event, None, tuple[_Reader, EndReached]]:
+    """Yield the events since an earlier reading except the last one; return the reader and that event."""
     if since.position.offset > get_size(path):
         since = START_OF_FILE
         yield Restart()
@@ -111,7 +100,7 @@ def read_events(
     if settled is None and (held or lines.is_open):
         yield end
     yield from held
-    yield EndReached(end.position, since.unread + lines.unread, end.memory, count.tally())
+    return reader, EndReached(end.position, since.unread + lines.unread, end.memory, count.tally())
 
 
 class RecordCount:
