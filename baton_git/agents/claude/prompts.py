@@ -14,13 +14,13 @@ from baton_git.agents.fields import Record, table_at, text_at, texts
 CONTINUED = "This session is being continued from a previous conversation"
 """Beginning of a compaction summary; old versions have no other mark for it."""
 
-_NOT_TYPED = (
-    "Base directory for this skill", "Caveat: The messages below", "[Request interrupted by user", "[Image: ",
-    "<local-command-", "<command-name>", "<command-args>", "<bash-", "<user-prompt-submit-hook", "<tool_use_error>",
-    CONTINUED,
-)  # fmt: skip
 INTERRUPTION = "[Request interrupted by user"
 """Beginning of the message that Claude Code writes when somebody stops a turn."""
+
+_NOT_TYPED = (
+    "Base directory for this skill", "Caveat: The messages below", INTERRUPTION, "[Image: ", "<local-command-",
+    "<command-name>", "<command-args>", "<bash-", "<user-prompt-submit-hook", "<tool_use_error>", CONTINUED,
+)  # fmt: skip
 _ENVELOPE = re.compile(r"\s*<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?>.*</\1>\s*\Z", re.DOTALL)
 _ENVELOPES = {
     "task-notification": HARNESS, "ci-monitor-event": HARNESS, "monitor-event": HARNESS,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from baton_git.agents.claude.prompts import INTERRUPTION
 from baton_git.agents.events import ToolCall, ToolResult
 from baton_git.agents.fields import Record, table_at, tables, text_at
 from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
@@ -29,7 +30,7 @@ _ANSWERED = re.compile(r'"([^"\n]+)"="([^"]*)"')
 _WRITTEN = ("content", "new_string", "new_source")
 _REFUSED = (
     "The user doesn't want to proceed", "The user doesn't want to take this action", "The tool use was rejected",
-    "Permission to use ", "[Request interrupted by user",
+    "Permission to use ", INTERRUPTION,
 )  # fmt: skip
 _BACKGROUND = ("Command running in background with ID", "Command was manually backgrounded")
 
