@@ -150,11 +150,12 @@ def _make_extraction(
     known = analyser.known
     if known.home is None:
         known.home = folder
-    facts, commits = make_facts(known, options, known.cwd or folder, has_ended=has_ended)
+    turns = list_turns(known, has_ended=has_ended)
+    facts, commits = make_facts(known, turns, options, known.cwd or folder)
     return Extraction(
         agent=name, session=known.session, cwd=known.cwd or folder, branch=known.branch, started=known.started,
         facts=facts, compactions=known.compactions, unread=analyser.unread, position=position, options=options,
-        home=known.home, commits=commits, ended=known.ended, turns=list_turns(known, has_ended=has_ended),
+        home=known.home, commits=commits, ended=known.ended, turns=turns,
         misread=describe_misread(analyser.tally, known),
     )  # fmt: skip
 

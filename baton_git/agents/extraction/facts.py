@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 from typing import Any
 
 from baton_git.agents.extraction.analyser import is_closed
 from baton_git.agents.extraction.commits import GitWork, is_elsewhere
-from baton_git.agents.extraction.conversation import describe_conversation, list_turns
+from baton_git.agents.extraction.conversation import describe_conversation
 from baton_git.agents.extraction.failures import MAX_FAILURES
 from baton_git.agents.extraction.file_uses import MAX_USES, rank_uses
 from baton_git.agents.extraction.findings import Findings, Mark, Table
 from baton_git.agents.extraction.options import Extract, Options
 from baton_git.agents.extraction.subagents import add_commits, list_files, list_uses
+from baton_git.agents.turn_store import Turn
 
 MAX_DECISIONS = 10
 
@@ -21,13 +23,13 @@ _ACTIVE_GOALS = (None, "active", "in_progress", "paused", "budget_limited")
 
 
 def make_facts(
-    known: Findings, options: Options, folder: str | None = None, *, has_ended: bool = False
+    known: Findings, turns: Sequence[Turn], options: Options, folder: str | None = None
 ) -> tuple[Facts, tuple[Table, ...]]:
     """Return the facts that `options` selects, and for each commit fact the findings about that commit.
 
     Args:
+        turns: the turns of the session, as `list_turns` returns them.
         folder: the session's working directory, in case the transcript does not name one.
-        has_ended: whether no agent works on the session any more.
     """
     wanted, sources = options.extract, dict[str, Any]()
     last = options.max_turns_to_analyze
@@ -57,14 +59,13 @@ def make_facts(
         sources["recent_activity"] = [make_source(call["mark"]) for call in calls]
     if wanted.key_decisions:
         facts["key_decisions"] = window.list_decisions()
-    facts |= _make_digest_facts(known, wanted, has_ended=has_ended)
+    facts |= _make_digest_facts(known, turns, wanted)
     return {**facts, "sources": sources, "unknown": unknown}, commits
 
 
-def _make_digest_facts(known: Findings, wanted: Extract, *, has_ended: bool) -> Facts:
+def _make_digest_facts(known: Findings, turns: Sequence[Turn], wanted: Extract) -> Facts:
     """Return the facts that Gobby's document does not have: the conversation, the files used, and the failures."""
-    turns = list_turns(known, has_ended=has_ended) if wanted.conversation else ()
-    facts: Facts = describe_conversation(turns, known.answer_marks)
+    facts: Facts = describe_conversation(turns, known.answer_marks) if wanted.conversation else {}
     uses = list_uses(known) if wanted.files_used else {}
     if not wanted.files_modified:
         uses = {path: use for path, use in uses.items() if not use["changes"]}
