@@ -11,15 +11,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 PERSON, AGENT, HARNESS, SCHEDULE, UNKNOWN = "person", "agent", "harness", "schedule", "unknown"
-ORIGINS = (PERSON, AGENT, HARNESS, SCHEDULE, UNKNOWN)
-"""Whose prompt a turn began with: a person, another agent, the agent CLI itself, a schedule, or unknown."""
+"""Origins: whose prompt a turn began with: a person's, another agent's, the agent CLI's, a schedule's, or unknown."""
 
 ANSWERED, RUNNING, CONTINUED = "answered", "running", "continued"
 INTERRUPTED, FAILED, ENDED = "interrupted", "failed", "ended"
-STATUSES = (ANSWERED, RUNNING, CONTINUED, INTERRUPTED, FAILED, ENDED, UNKNOWN)
-"""Whether a turn has an answer, or why not: the agent is at work; the next prompt came while it was at work, and the
-answer is in that turn; somebody interrupted it; a model or program failed; the session ended; or unknown, in turns that
-an older baton stored."""
+"""Statuses: whether a turn has an answer, or why not: the agent is at work; the next prompt came while it was at work,
+and the answer is in that turn; somebody interrupted it; a model or program failed; the session ended. `UNKNOWN` is the
+status of turns that an older baton stored."""
 
 
 class Position(NamedTuple):
@@ -65,7 +63,7 @@ class Prompt(NamedTuple):
     """A prompt, with which a turn begins. With `command` (`/review`) the text is a custom command with its arguments.
 
     Attributes:
-        origin: whose prompt it is: one of `ORIGINS`.
+        origin: whose prompt it is; see `PERSON`.
         turn: the id of its turn in the transcript; empty if the agent CLI does not give it one.
         queued: whether it came while the agent was still at work on the turn before.
     """
@@ -79,20 +77,11 @@ class Prompt(NamedTuple):
     queued: bool = False
 
 
-class LeftPrompt(NamedTuple):
-    """A prompt that is no longer on the path of the conversation: the person went back to a point before it.
-
-    No other event of its turn is yielded.
-    """
-
-    position: Position
-    time: str | None
-    text: str
-    turn: str = ""
-
-
 class LeftSubagent(NamedTuple):
-    """The id of a subagent whose work belongs to a turn that is no longer on the path of the conversation."""
+    """The id of a subagent whose work belongs to a turn that is no longer on the path of the conversation.
+
+    No other event of such a turn is yielded.
+    """
 
     position: Position
     time: str | None
@@ -283,7 +272,6 @@ START_OF_FILE = EndReached(BEGINNING)
 Event = (
     SessionContext
     | Prompt
-    | LeftPrompt
     | LeftSubagent
     | ModelReply
     | TurnEnd

@@ -23,7 +23,6 @@ from baton_git.agents.events import (
     Compaction,
     EndReached,
     Event,
-    LeftPrompt,
     LeftSubagent,
     ModelReply,
     Position,
@@ -112,7 +111,8 @@ class _Reader:
         events = self._release_absorbed() if kind == "assistant" or (prompt.text and not queued) else []
         turn = self._find_turn(record, prompt)
         if turn in self.skipped:
-            return events + self._describe_left(position, time, record, prompt)
+            agent = text_at(table_at(record, "toolUseResult"), "agentId")
+            return [*events, LeftSubagent(position, time, agent)] if agent else events
         model = _read_model(message) if kind == "assistant" else None
         if not side:
             events += self._update_context(position, record, model)
@@ -159,12 +159,6 @@ class _Reader:
         """Return the number of the turn of a record; a prompt begins a turn."""
         id_, parent = text_at(record, "uuid"), text_at(record, "parentUuid") or text_at(record, "logicalParentUuid")
         return self._path.open(id_, parent) if prompt.text else self._path.place(id_, parent)
-
-    def _describe_left(self, position: Position, time: str | None, record: Record, prompt: PromptText) -> list[Event]:
-        if prompt.text:
-            return [LeftPrompt(position, time, prompt.text, self._path.name(self._path.head))]
-        agent = text_at(table_at(record, "toolUseResult"), "agentId")
-        return [LeftSubagent(position, time, agent)] if agent else []
 
     def _note_absorbed(self, position: Position, record: Record) -> None:
         """Keep a prompt that the model took from the queue, until its record comes or the model goes on without one."""

@@ -28,7 +28,6 @@ from baton_git.agents.events import (
     FileChange,
     FilesChanged,
     Goal,
-    LeftPrompt,
     ModelReply,
     Position,
     Prompt,
@@ -131,9 +130,6 @@ class _Reader:
                 self._count += 1
                 self._on_path.append(self._count)
                 self._is_left = self._count in self.skipped
-                if self._is_left:
-                    yield LeftPrompt(event.position, event.time, event.text, event.turn)
-                    continue
             if not self._is_left or isinstance(event, SessionContext | Title):
                 yield event
 

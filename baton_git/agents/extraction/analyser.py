@@ -16,7 +16,6 @@ from baton_git.agents.events import (
     Event,
     FilesChanged,
     Goal,
-    LeftPrompt,
     LeftSubagent,
     ModelReply,
     Prompt,
@@ -71,9 +70,7 @@ class Analyser:
         """Update the findings with the next event."""
         kind = type(event)
         handle = self._HANDLERS.get(kind)
-        if kind is LeftPrompt:
-            self.known.left_prompts += 1
-        elif isinstance(event, LeftSubagent):
+        if isinstance(event, LeftSubagent):
             self.known.left_subagents.append(event.id)
         elif handle is not None:
             # The first event of a record counts as a turn, unless it only describes the session.

@@ -41,8 +41,7 @@ class Findings:
         last_shell: the last finished shell command with commits or new repositories: the id and the data of its call.
         turns, turn_count: the turns as `agents.turn_store` defines them, as lists; and how many there were in all.
         answer_marks: the mark of the last reply in a turn, by the number of the turn.
-        left_prompts: number of prompts that are no longer on the path of the conversation.
-        left_subagents: the ids of the subagents of the turns of these prompts.
+        left_subagents: the ids of the subagents of turns that are no longer on the path of the conversation.
         uses, touches: how much each file was used, by path; and the total number of uses.
         paths: for each file name without its folder, the path that was used last.
         subagents: findings of each subagent, by the name of its transcript.
@@ -76,7 +75,6 @@ class Findings:
     turns: list[list[Any]] = field(default_factory=list)
     turn_count: int = 0
     answer_marks: dict[str, Mark] = field(default_factory=dict)
-    left_prompts: int = 0
     left_subagents: list[str] = field(default_factory=list)
     uses: dict[str, Table] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)

@@ -16,8 +16,8 @@ class Turn(NamedTuple):
         answer: the last reply in the turn; empty if there is none. It is the answer if the status is `answered` or
             `unknown`; otherwise it is what the agent said before the turn stopped.
         line, offset: the position of the prompt in the transcript; lines count from 1, the offset is in bytes.
-        origin: one of `events.ORIGINS`.
-        status: one of `events.STATUSES`.
+        origin: whose prompt it is; see `events.PERSON`.
+        status: whether it has an answer; see `events.ANSWERED`.
         reason: the message of the agent CLI about a failure.
         id: the id of the turn in the transcript; empty if it has none.
     """
