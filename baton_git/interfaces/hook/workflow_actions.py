@@ -29,6 +29,7 @@ from baton_git.systems.gobby.injections import (
 from baton_git.systems.gobby.previous_sessions import (
     extraction_time,
     find_last_handoff,
+    find_nearest,
     has_substance,
     read_handoff,
     session_of,
@@ -149,7 +150,9 @@ class SessionActions:
         own = self._own_handoff()
         if not self._options.enabled or own is None:
             return None
-        unfinished = make_unfinished_section(self._ws, self._ws.branch.read().state, [own], self._live_sessions)
+        state = self._ws.branch.read().state
+        nearest = find_nearest(self._ws, state, self._ws.actor.session, self._live_sessions)
+        unfinished = make_unfinished_section(self._ws, state, nearest, [own])
         return _handoff_content(own, (*self._sections(own), *unfinished))
 
     def _previous_session_summary(self) -> SourceContent | None:

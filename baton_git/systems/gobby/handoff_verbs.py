@@ -15,8 +15,6 @@ from baton_git.systems.gobby.previous_sessions import extraction_time, find_last
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
-"""Maximum number of handoffs of other work trees that a hint names."""
-
 
 class ShowHandoff(Input):
     """The handoff to show."""

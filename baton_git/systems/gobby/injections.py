@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
@@ -29,10 +30,9 @@ from baton_git.systems.gobby.handoff_context import (
 from baton_git.systems.gobby.previous_sessions import (
     UnfinishedItem,
     extraction_time,
-    find_nearest,
+    group_handoffs,
     has_substance,
     list_concurrent,
-    list_handoffs,
     list_unfinished,
     session_of,
 )
@@ -71,18 +71,21 @@ def make_previous_session_sections(
         parent: the handoff of the session that the acting one continues, if known.
         live: ids of sessions that are active now.
     """
-    ended = _list_ended(ws, state, live)
-    newest = parent or next(iter(ended), None)
+    groups = group_handoffs(ws, state, ws.actor.session, live)
+    nearest = next(groups, [])
+    ended = chain(nearest, chain.from_iterable(groups))  # the groups that are not needed are not determined
+    newest = parent or next(ended, None)
     shown = [newest] if newest is not None else []
     if not any(map(has_substance, shown)):
-        shown += [handoff for handoff in ended if handoff not in shown and has_substance(handoff)][:1]
+        shown += islice((handoff for handoff in ended if handoff not in shown and has_substance(handoff)), 1)
     concurrent = list_concurrent(state, newest, live=live, other_than=ws.actor.session)
     concurrent = [handoff for handoff in concurrent if handoff not in shown and has_substance(handoff)]
     sections = make_handoff_sections(ws, now, [*shown, *concurrent], problems, injection_format, live)
+    ended_then = (handoff for handoff in concurrent if session_of(handoff) not in live)
     return (
         *_make_damaged_section(state),
         *sections,
-        *make_unfinished_section(ws, state, shown, live, concurrent),
+        *make_unfinished_section(ws, state, [*nearest, *ended_then], shown),
     )
 
 
@@ -159,11 +162,6 @@ def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
     return f"{origin} [{ws.shown_judgement().word(key_of(handoff))}]"
 
 
-def _list_ended(ws: Workspace, state: State, live: Collection[str]) -> list[Handoff]:
-    """Return the handoffs of the repository, the nearest first, except the acting session's and those of `live`."""
-    return [handoff for handoff in list_handoffs(ws, state, ws.actor.session) if session_of(handoff) not in live]
-
-
 def _make_damaged_section(state: State) -> tuple[Section, ...]:
     """Return a section that lists the handoffs that cannot be read; empty if all can be read."""
     entries = (state.entry(Key(Handoff.kind, id_)) for id_ in sorted(state.ids(Handoff.kind)))
@@ -174,15 +172,13 @@ def _make_damaged_section(state: State) -> tuple[Section, ...]:
 
 
 def make_unfinished_section(
-    ws: Workspace, state: State, shown: Sequence[Handoff] = (), live: Collection[str] = (),
-    concurrent: Sequence[Handoff] = (),
-) -> tuple[Section, ...]:  # fmt: skip
-    """Return a section with the to-do items that the nearest earlier sessions and the ended ones of `concurrent` left
-    open, except the items in the lists of the handoffs in `shown`."""
-    ended = find_nearest(ws, state, ws.actor.session, live)
-    ended += [one for one in concurrent if one not in ended and session_of(one) not in live]
-    ended.sort(key=extraction_time, reverse=True)
-    lines = tuple(map(_describe_unfinished, list_unfinished(state, ended, shown=shown, acting=ws.actor.session)))
+    ws: Workspace, state: State, ended: Sequence[Handoff], shown: Sequence[Handoff]
+) -> tuple[Section, ...]:
+    """Return a section with the to-do items that the sessions in `ended` left open, except those in the lists of the
+    handoffs in `shown`."""
+    newest_first = sorted({one.id: one for one in ended}.values(), key=extraction_time, reverse=True)
+    unfinished = list_unfinished(state, newest_first, shown=shown, acting=ws.actor.session)
+    lines = tuple(map(_describe_unfinished, unfinished))
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
     return (Section(title, lines, "items left undone", all="baton handoff show", rank=Rank.STANDING),) if lines else ()
 

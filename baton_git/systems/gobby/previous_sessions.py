@@ -78,10 +78,10 @@ def group_handoffs(
         if not handoffs:  # the later checks are slower
             return
         is_near = make_check(ws)
-        group = [handoff for handoff in handoffs if is_near(handoff)]
-        if group:
-            yield group
-        handoffs = [handoff for handoff in handoffs if handoff not in group]
+        near = {handoff.id for handoff in handoffs if is_near(handoff)}
+        if near:
+            yield [handoff for handoff in handoffs if handoff.id in near]
+        handoffs = [handoff for handoff in handoffs if handoff.id not in near]
 
 
 def _list_others(state: State, other_than: str | None) -> list[Handoff]:
