@@ -216,8 +216,8 @@ def find_stale(branch: Branch, remote: str, present: Collection[str] | None) -> 
     seen, local = store.tip(tracking_refs_of(branch, remote).seen), branch.tip()
 
     def tells_of_ours(tip: Oid) -> bool:
-        is_ours = local is not None and store.has(tip) and _is_behind(store, tip, local)
-        return is_ours and not (seen is not None and _is_behind(store, tip, seen))
+        is_ours = local is not None and store.has(tip) and store.is_ancestor(tip, local)
+        return is_ours and not (seen is not None and store.is_ancestor(tip, seen))
 
     return {ref: tip for ref, tip in tracked.items() if not tells_of_ours(tip)}
 
@@ -234,13 +234,9 @@ def plan_last_removal(branch: Branch, remote: str, name: str) -> Push | None:
     """Return the removal of our lane after the setting was switched off, once the branch there has its commits."""
     own = branch.store.tip(track_lane(name, remote))
     seen = branch.store.tip(tracking_refs_of(branch, remote).seen)
-    if own is None or seen is None or not branch.store.has(own) or not _is_behind(branch.store, own, seen):
+    if own is None or seen is None or not branch.store.has(own) or not branch.store.is_ancestor(own, seen):
         return None
     return Push(name, None, own)
-
-
-def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
-    return old == new or store.is_ancestor(old, new)
 
 
 def goes_on(lanes: Lanes, now: float) -> bool:
