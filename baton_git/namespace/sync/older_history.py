@@ -136,10 +136,10 @@ def complete_history(
         _adopt_ends(branch, incoming)
         generations = min(FIRST_PART, PART)
         before: set[str] = set()  # a remote that answers with the same boundary again is not asked for ever
-        while (left := end - time.monotonic()) > _LEAST_SECONDS and branch.store.boundary.digest not in before:
-            before.add(branch.store.boundary.digest)
-            if not branch.store.boundary.of(branch.ref):
+        while branch.store.boundary.of(branch.ref) and branch.store.boundary.digest not in before:
+            if (left := end - time.monotonic()) <= _LEAST_SECONDS:
                 break
+            before.add(branch.store.boundary.digest)
             commits = _complete_part(branch, remote, incoming, terms, budget, left, generations)
             generations = max(1, min(PART, generations * COMMITS // max(1, commits)))
         tip = branch.store.tip(branch.ref)
