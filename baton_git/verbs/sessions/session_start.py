@@ -39,6 +39,7 @@ from baton_git.core.sessions import find_session, record_session
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import VERSION
+from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Patience
 from baton_git.namespace.remote_selection import count_waiting_commits, find_unsent_commits, receive_in_background
 from baton_git.namespace.revision import ProposedState, Revision
@@ -208,6 +209,10 @@ def _check_received(ws: Workspace, news: Sequence[str]) -> None:
         raise
 
 
+def _judge_in_time(ws: Workspace, revision: Revision) -> Judgement:
+    return ws.shown_judgement(revision, Patience(LABEL_SECONDS, lambda: receive_in_background(ws)))
+
+
 def _find_persona(ws: Workspace, options: StartOptions) -> Persona:
     return Persona(options.agent or ws.actor.agent, options.restored)
 
@@ -252,7 +257,7 @@ def _make_verified_lines(
     ws: Workspace, revision: Revision, loops: Sequence[OpenLoop], problems: list[str]
 ) -> list[str]:
     """Return one line for each loop verified by earlier sessions, with who vouches for it."""
-    judge = ws.shown_judgement(revision, Patience(LABEL_SECONDS, lambda: receive_in_background(ws)))
+    judge = _judge_in_time(ws, revision)
     try:
         return [judged_line(loop, loop.action, judge) for loop in loops]
     except (BatonError, OSError) as error:
@@ -473,7 +478,7 @@ def _make_parts(
 ) -> Iterator[Section]:
     """Yield the sections of the brief. If a section cannot be made, it is left out and the reason is added to
     `problems`."""
-    judge = ws.shown_judgement(revision, Patience(LABEL_SECONDS, lambda: receive_in_background(ws)))
+    judge = _judge_in_time(ws, revision)
     for make in SECTIONS:
         yield from _try_sections(partial(_make_state_section, make, revision.state, now, ws.policy, judge), problems)
     problems += [judge.problem] if judge.problem else []
