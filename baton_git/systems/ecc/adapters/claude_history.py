@@ -237,7 +237,8 @@ def _resolve_alias(name: str, file: Path, around: Surroundings) -> Path | None:
 
 
 class HistoryContent(NamedTuple):
-    """The content of a session file, without its placeholders."""
+    """The content of a session file, without its placeholders. `context` is as written, with blank lines and
+    indentation."""
 
     title: str
     facts: dict[str, str]
@@ -304,12 +305,12 @@ def _make_snapshot(file: SessionFile, source: tuple[str, str]) -> dict[str, Any]
         "runtime": runtime("claude-session", "claude", dead=True),
         "intent": {
             "objective": choose_text((_find_objective(content), content.title), f"Session {file.id}"),
-            "seedPaths": content.context,
+            "seedPaths": [line.strip() for line in content.context if not is_placeholder(line)],
         },
         "outputs": outputs(content.completed or content.tasks, risks=[content.notes] if content.notes else []),
         "artifacts": {
             "sessionFile": str(file.path),
-            "context": "\n".join(content.context) or None,
+            "context": "\n".join(content.context).strip() or None,
             **drop_empty({"tasks": content.tasks, "filesModified": content.files, "toolsUsed": content.tools}),
         },
     }

@@ -101,7 +101,12 @@ def join_prose(lines: list[str]) -> str:
 
 
 def parse_fenced(lines: list[str]) -> list[str]:
-    """Return the lines of the first fenced block of a section, or of the whole section if it has none."""
-    marks = [number for number, line in enumerate(lines) if _FENCE.match(line)]
-    inside = lines[marks[0] + 1 : marks[1] if len(marks) > 1 else None] if marks else lines
-    return [line.strip() for line in inside if not is_placeholder(line)]
+    """Return the lines of the first fenced block of a section, or of the whole section if it has none, as they are.
+
+    If all of them are placeholders, there are none.
+    """
+    marks = [(number, mark[1]) for number, line in enumerate(lines) if (mark := _FENCE.match(line))]
+    if marks:
+        first, fence = marks[0]
+        lines = lines[first + 1 : next((number for number, mark in marks[1:] if mark == fence), None)]
+    return [] if all(map(is_placeholder, lines)) else lines

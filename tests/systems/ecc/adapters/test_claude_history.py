@@ -158,6 +158,17 @@ def test_a_session_is_mapped_as_ecc_maps_it(here):
     }  # fmt: skip
 
 
+def test_the_context_keeps_blank_lines_and_indentation_as_ecc_keeps_them(here):
+    written = "```\n  src/login.py\n    def f(): pass\n\n- pending\n\n\n\ttabbed\nsrc/form.py   \n```\n"
+    path = here.home / ".claude/session-data/2026-02-02-beef0000-session.tmp"
+    path.write_text(RICH[: RICH.index("```")] + written)
+    [worker] = look(here, "claude:beef0000")["workers"]
+    # the values of session-inspect in ecc-universal 2.0.0 for the same file
+    kept = "src/login.py\n    def f(): pass\n\n- pending\n\n\n\ttabbed\nsrc/form.py"
+    assert worker["artifacts"]["context"] == kept
+    assert worker["intent"]["seedPaths"] == ["src/login.py", "def f(): pass", "- pending", "tabbed", "src/form.py"]
+
+
 @pytest.mark.parametrize("value", ["claude:latest", "claude-history:latest", "history: latest "])
 def test_latest_is_the_file_that_changed_last(here, value):
     found = look(here, value)

@@ -68,8 +68,10 @@ def test_bullets_are_read_without_placeholders_and_with_their_indented_lines():
 
 
 def test_the_lines_of_a_fence_are_read_or_without_one_those_of_the_section():
-    assert parse_fenced(["", "```text", " a ", "", "b", "```", "after"]) == ["a", "b"]
-    assert parse_fenced(["a", "[relevant files]"]) == ["a"]
+    assert parse_fenced(["", "```text", " a ", "", "b", "```", "after"]) == [" a ", "", "b"]
+    assert parse_fenced(["```", "~~~", "a", "~~~", "```", "b"]) == ["~~~", "a", "~~~"]
+    assert parse_fenced(["a", "[relevant files]"]) == ["a", "[relevant files]"]
+    assert parse_fenced(["", "```", "[relevant files]", "", "```"]) == []
     assert parse_fenced(["```", "never closed"]) == ["never closed"]
 
 
@@ -77,7 +79,6 @@ def test_the_lines_of_a_fence_are_read_or_without_one_those_of_the_section():
 @given(st.text(st.sampled_from("#*-[]x` \n~<!>aE:"), max_size=60))
 def test_any_text_is_read_and_no_placeholder_is_returned(text):
     for lines in parse_sections(text, bold=True).values():
-        assert not any(
-            map(is_placeholder, [*parse_bullets(lines), *parse_fenced(lines), *parse_tasks(lines, done=True)])
-        )
+        assert not any(map(is_placeholder, [*parse_bullets(lines), *parse_tasks(lines, done=True)]))
         join_prose(lines)
+        parse_fenced(lines)
