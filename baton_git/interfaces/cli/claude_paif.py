@@ -28,7 +28,7 @@ from baton_git.systems.paif.checkpoint_verbs import (
     restore_agent,
     save_agent_checkpoint,
 )
-from baton_git.systems.paif.checkpoints import Restored, check_agent
+from baton_git.systems.paif.checkpoints import Restored, check_agent, preview_restore, restore
 from baton_git.systems.paif.identity_updates import make_empty_identity
 from baton_git.systems.paif.identity_verbs import check_agent_identity
 
@@ -43,13 +43,18 @@ def _fill_gravity(app: App, values: Values) -> Values:
 
 
 def _restore(app: App, ws: Workspace, verb_input: RestoreAgent, values: Values) -> RestoredAgent:
-    """Restore an agent; an unknown agent gets an empty identity instead of an error, as in PAIF."""
-    try:
-        return restore_agent(ws, app.now, verb_input)
-    except NotFound:
-        agent = check_agent(verb_input.agent)
+    """Restore an agent; the first session of a new agent counts, too, as in PAIF."""
+    agent = check_agent(verb_input.agent)
+    if verb_input.look:
+        try:
+            restored = preview_restore(ws, app.now, agent)
+        except NotFound:
+            restored = Restored(make_empty_identity(agent), None, ws.branch.read())
+    else:
+        restored = restore(ws, app.now, agent, may_be_new=True)
+    if restored.checkpoint is None:
         app.say(f"{flat(agent)} has no checkpoint yet; to save one: claude-paif checkpoint")
-        return RestoredAgent.of(Restored(make_empty_identity(agent), None, ws.branch.read()), app.now, verb_input)
+    return RestoredAgent.of(restored, app.now, verb_input)
 
 
 def _paif_command(verb: Verb[Any, Any], addition: Addition) -> click.Command:

@@ -16,6 +16,7 @@ from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import collect_template_names
 from baton_git.systems.gobby.previous_sessions import read_handoff
+from baton_git.systems.session_hooks import StartResult
 from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, begin_session
 
 if TYPE_CHECKING:
@@ -42,8 +43,11 @@ def start_session(
     if paif is not None:
         from baton_git.systems.paif.checkpoints import choose_agent, restore_at_start
 
-        restored = attempt(lambda: restore_at_start(ws, now, paif)) or ()
-        options = options._replace(agent=choose_agent(ws, paif), restored=restored)
+        options = options._replace(
+            run_hooks=lambda begun: StartResult(
+                choose_agent(begun, paif), attempt(lambda: restore_at_start(begun, now, paif)) or ()
+            )
+        )
     return begin_session(ws, now, options)
 
 

@@ -20,7 +20,6 @@ from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.reading import tag
 from baton_git.interfaces.http.site import Site
-from baton_git.namespace.revision import Revision
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
@@ -104,13 +103,13 @@ def _protocol(routes: APIRouter, site: Site) -> None:
     @routes.post("/restore/{agent_id}", dependencies=for_agent)
     def restore_agent(agent_id: str, who: Who) -> dict[str, Any]:
         """Begin a session: add one to the session count of the agent's identity, and return the identity and the newest
-        checkpoint."""
+        checkpoint. A new agent begins with an empty identity."""
         with who.on(site, may_begin=True) as ws:
             try:
-                restored = restore(ws, site.now(), agent_id)
-            except NotFound:
-                return _describe_unknown_agent(agent_id, ws.actor.session, ws.branch.read())
-        return _describe_restored(restored)
+                return _describe_restored(restore(ws, site.now(), agent_id, may_be_new=True))
+            except NotFound:  # the namespace does not exist, and this server creates none
+                empty = Restored(make_empty_identity(agent_id), None, ws.branch.read())
+                return {**_describe_restored(empty), "session_id": ws.actor.session or str(uuid4())}
 
     @routes.get("/sessions/{agent_id}", dependencies=for_agent)
     def list_sessions(
@@ -172,12 +171,6 @@ def _describe_checkpoint(saved: Saved) -> dict[str, Any]:
         **(_describe_document(checkpoint) if isinstance(checkpoint, Checkpoint) else {"id": saved.id}),
         "created": created,
     }
-
-
-def _describe_unknown_agent(agent: str, session: str | None, revision: Revision) -> dict[str, Any]:
-    """Return an empty identity and a session id, so that an agent without an identity can begin a session."""
-    fields = _describe_restored(Restored(make_empty_identity(agent), None, revision))
-    return {**fields, "session_id": session or str(uuid4())}
 
 
 def _describe_restored(restored: Restored) -> dict[str, Any]:

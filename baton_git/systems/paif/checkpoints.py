@@ -358,22 +358,26 @@ def _find_start(state: State, agent_state: MutableState | None, session: str) ->
 # --- restore
 
 
-def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
+def restore(ws: Workspace, now: datetime, agent: str, *, may_be_new: bool = False) -> Restored:
     """Restore an agent: return its identity and newest checkpoint, begin a session, and raise its session count by one.
 
     If there is no acting session, one is created, and the next checkpoints belong to it. If the restore cannot be
     recorded, for example because the disk is full or other writers hold the namespace, the identity and the checkpoint
     are returned nevertheless, with the reason in `unrecorded`.
 
+    Args:
+        may_be_new: also begin the first session of an agent without an identity and a checkpoint, as PAIF does.
+
     Raises:
-        NotFound: the agent has no identity and no checkpoint.
+        NotFound: the namespace does not exist, or the agent has no identity and no checkpoint.
         InvalidName: the agent's name is not valid.
     """
     ws = act_as(ws, agent)
     session = ws.actor.session or str(uuid4())
 
     def change(tip: Revision) -> ProposedState:
-        check_known(tip.state, agent)
+        if not may_be_new:
+            check_known(tip.state, agent)
         identity = find_identity(tip.state, agent) or make_empty_identity(agent)
         state = tip.state.put(record_restore(identity, now, session))
         return ProposedState(_record_beginning(ws, state, session, now), note=f"restore of {agent}")
@@ -381,7 +385,10 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
     try:
         return _make_restored(ws.update("restore", now, change).revision, now, agent)
     except (WriteFailed, Busy, OSError) as error:
-        return preview_restore(ws, now, agent)._replace(unrecorded=error)
+        revision = ws.branch.read()
+        if not may_be_new:
+            check_known(revision.state, agent)
+        return _make_restored(revision, now, agent)._replace(unrecorded=error)
 
 
 def _record_beginning(ws: Workspace, state: State, session: str, now: datetime) -> State:
@@ -405,12 +412,13 @@ def _record_end(ws: Workspace, state: State, record: Checkpoint, now: datetime) 
 
 def preview_restore(ws: Workspace, now: datetime, agent: str) -> Restored:
     """Return what `restore` would return, without beginning a session or writing anything. Raises as `restore` does."""
-    return _make_restored(ws.branch.read(), now, checkpoint_store.parse_agent(agent))
+    revision, agent = ws.branch.read(), checkpoint_store.parse_agent(agent)
+    check_known(revision.state, agent)
+    return _make_restored(revision, now, agent)
 
 
 def _make_restored(revision: Revision, now: datetime, agent: str) -> Restored:
     state = revision.state
-    check_known(state, agent)
     identity = find_identity(state, agent) or make_empty_identity(agent)
     return Restored(
         identity,
@@ -433,9 +441,9 @@ def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, named:
     if agent is None or not config.restore_on_start:
         return ()
     try:
-        restored = restore(ws, now, agent)
-    except NotFound:
-        return (f"{agent}: nothing to restore yet (baton checkpoint saves a checkpoint)",)
+        restored = restore(ws, now, agent, may_be_new=True)
+    except NotFound:  # the namespace does not exist either
+        return (_describe_new(agent),)
     except (BatonError, OSError) as error:
         return (one_line(f"{agent} was not restored: {error}", LINE),)
     problems = (
@@ -443,8 +451,12 @@ def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, named:
     )
     problems += [f"cannot be read: {entry.path}: {entry.why}" for entry in restored.damaged]
     sections = restore_text.list_sections(restored.identity, restored.checkpoint)
-    lines = (f"{part.title}: {line[2:]}" for part in sections for line in part.lines)
+    lines = [f"{part.title}: {line[2:]}" for part in sections for line in part.lines] or [_describe_new(agent)]
     return (*(one_line(text, LINE) for text in problems), *lines)
+
+
+def _describe_new(agent: str) -> str:
+    return f"{agent}: nothing to restore yet (baton checkpoint saves a checkpoint)"
 
 
 # --- sessions

@@ -179,7 +179,7 @@ def _split_document(document: Table, agent: str, where: str) -> dict[str, Any]:
         InvalidDocument: the document is the identity of another agent, or describes nothing.
     """
     data = dict(document)
-    for name in ("id", "agent_id"):
+    for name in ("id", "agent_id", "agent"):
         if data.pop(name, agent) != agent:
             fault = Fault(name, f"is {document[name]!r}, but this is the identity of {agent!r}")
             raise InvalidDocument([fault], where=where)

@@ -167,7 +167,7 @@ def show_agent_identity(ws: Workspace, now: datetime, verb_input: ShowIdentity) 
     """
     agent = check_agent(verb_input.agent)
     data = show_identity(ws, agent).model_dump(mode="json", exclude={"id"})
-    return ShownIdentity(agent=agent, **data)
+    return ShownIdentity(**{**data, "agent": agent})  # a record can have a field of that name
 
 
 @verb(

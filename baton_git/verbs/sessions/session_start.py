@@ -45,6 +45,7 @@ from baton_git.namespace.remote_selection import count_waiting_commits, find_uns
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
+from baton_git.systems.session_hooks import StartResult
 from baton_git.verbs.sessions.auto_sync import AT_START, send_leftovers, sync_at_start
 from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
 from baton_git.verbs.sessions.verb_hints import describe_verbs
@@ -107,8 +108,8 @@ class StartOptions(NamedTuple):
         budget: maximum size of the brief in bytes.
         check_seconds: time limit for all checks together; 0 runs none.
         sync_seconds: time limit for fetching from the remote; 0 does not fetch.
-        agent: the agent whose last checkpoint the brief shows; None: the acting agent.
-        restored: lines restored from the agent's last checkpoint, shown in place of the brief's own lines about it.
+        run_hooks: runs what systems do at a start, after the sync: PAIF restores the agent whose last checkpoint the
+            brief then shows.
         parent: the session to continue; None: the newest one.
         handoff: whether the brief shows the facts of the last session in this work tree.
         problems: problems that the caller has found already.
@@ -119,8 +120,7 @@ class StartOptions(NamedTuple):
     budget: int = BUDGET
     check_seconds: float = CHECK_BUDGET
     sync_seconds: float = AT_START
-    agent: str | None = None
-    restored: Sequence[str] = ()
+    run_hooks: Callable[[Workspace], StartResult] = lambda ws: StartResult()
     parent: str | None = None
     handoff: bool = True
     problems: Sequence[str] = ()
@@ -156,7 +156,12 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     tip = _read_tip(ws, problems)
     before = tip or _make_empty_revision(ws)
     problems += _describe_revert(ws, before)
-    parent = find_parent(before.state, session, options.parent, problems)
+    parent, was_new = find_parent(before.state, session, options.parent, problems), before.commit is None
+    hooks = options.run_hooks(ws)
+    problems += hooks.problems
+    if hooks.restored:  # a restore is counted in a commit of its own
+        tip = _read_tip(ws, problems)
+        before = tip or before
     checks = _run_due_checks(ws, now, before, options.check_seconds, problems)
     abandoned = find_abandoned_sessions(ws, before.state) if options.ends_abandoned else {}
     after = _record_begin(ws, now, before, parent, checks, abandoned, problems)
@@ -165,7 +170,8 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     news = (*unsent, *synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
     verified = _make_verified_lines(ws, before, closed, problems)
     shown = _with_results(after, before, checks, problems)
-    parts = [*_make_parts(ws, now, shown, problems, _find_persona(ws, options), handoff=options.handoff)]
+    persona = Persona(hooks.agent or ws.actor.agent, hooks.restored)
+    parts = [*_make_parts(ws, now, shown, problems, persona, handoff=options.handoff)]
     heading = _make_heading(now, session, after, is_readable=tip is not None)
     problems = _drop_repeated(problems)
     sections = _make_sections(parts, verified, problems, news)
@@ -176,7 +182,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
         closed=tuple(loop.id for loop in closed),
         problems=tuple(problems),
         news=news,
-        is_new=before.commit is None and after.commit is not None,
+        is_new=was_new and after.commit is not None,
         is_readable=tip is not None,
     )  # fmt: skip
 
@@ -211,10 +217,6 @@ def _check_received(ws: Workspace, news: Sequence[str]) -> None:
 
 def _judge_in_time(ws: Workspace, revision: Revision) -> Judgement:
     return ws.shown_judgement(revision, Patience(LABEL_SECONDS, lambda: receive_in_background(ws)))
-
-
-def _find_persona(ws: Workspace, options: StartOptions) -> Persona:
-    return Persona(options.agent or ws.actor.agent, options.restored)
 
 
 def _drop_repeated(problems: Iterable[str]) -> list[str]:
@@ -409,10 +411,14 @@ def _with_results(revision: Revision, before: Revision, checks: Checks, problems
 
 
 def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
-    """Return the state with the acting session recorded as active and last seen at `now`."""
+    """Return the state with the acting session recorded as active and last seen at `now`.
+
+    A session that a restore of this start has begun gets its parent here.
+    """
     known = find_session(state, ws.session)
     if known is not None:
-        return record_session(state, known.replace(status="active"), now, ws.policy)
+        continued = {"parent": parent} if parent and not known.parent else {}
+        return record_session(state, known.replace(status="active", **continued), now, ws.policy)
     optional = {"agent": ws.actor.agent, "machine": ws.actor.machine, "parent": parent}
     data: dict[str, Any] = {"id": ws.session, "started": iso(now), "status": "active"}
     session = Session.model_validate(data | {name: value for name, value in optional.items() if value})

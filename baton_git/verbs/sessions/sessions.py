@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, PrivateAttr
@@ -167,9 +168,8 @@ def boot(ws: Workspace, now: datetime, verb_input: SessionStart) -> BootResult:
     """
     session = ws.actor.session or make_session_id(now).text
     ws = replace(ws, actor=replace(ws.actor, session=session))
-    hooks = run_start_hooks(ws, now)
     options = StartOptions(
-        verb_input.budget, verb_input.check_seconds, verb_input.sync_seconds, hooks.agent, hooks.restored,
-        problems=[*ws.problems, *hooks.problems], ends_abandoned=True,
+        verb_input.budget, verb_input.check_seconds, verb_input.sync_seconds, partial(run_start_hooks, now=now),
+        problems=ws.problems, ends_abandoned=True,
     )  # fmt: skip
     return BootResult.of(begin_session(ws, now, options))

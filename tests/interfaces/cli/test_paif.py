@@ -53,8 +53,12 @@ def claude_paif(top):
 
 
 def test_a_session_of_paif_is_saved_restored_and_listed(claude_paif, baton):
-    assert claude_paif("restore", "--agent", "zero").stderr.startswith("zero has no checkpoint yet")
-    assert "there is no agent 'zero'" in baton("restore", "--agent", "zero", code=1).err
+    assert "there is no agent 'zero'" in baton("restore", "--agent", "zero", code=1).err  # perhaps a typing mistake
+    assert claude_paif("restore", "--agent", "zero", "--look").stderr.startswith("zero has no checkpoint yet")
+    first = claude_paif("restore", "--agent", "zero")
+    assert first.stderr.startswith("zero has no checkpoint yet")
+    assert "restore of zero · session 1 ·" in first.stdout
+    assert "restore of zero · session 2 ·" in baton("restore", "--agent", "zero").out
     words = ("--summary", "Implemented PAIF namespace isolation", "--pending", "test it", "--pending", "ship it")
     id_ = claude_paif("checkpoint", "--agent", "zero", *words).stdout.strip()
     text = claude_paif("restore", "--agent", "zero").stdout
@@ -211,6 +215,17 @@ def test_an_identity_is_created_from_options_only_once(baton):
     assert "Other" not in baton("identity", "show", "--agent", "zero").out
 
 
+def test_what_show_prints_as_json_is_an_identity_file(baton, tmp_path):
+    file = tmp_path / "identity.yaml"
+    baton("identity", "init", "--agent", "zero", "--purpose", "p", "--value", "honesty")
+    file.write_text(baton("identity", "show", "--agent", "zero", "--json").out)
+    there = ("--repo", str(tmp_path / "other"), "-n", "other")
+    baton("init", *there)
+    baton("identity", "init", "--agent", "zero", "--file", str(file), *there)
+    assert baton("identity", "show", "--agent", "zero", "--json", *there).out == file.read_text()
+    baton("identity", "init", "--agent", "one", "--file", str(file), *there, code=1)
+
+
 def test_a_check_exits_with_1_on_drift_and_counts(baton):
     baton("identity", "init", "--agent", "zero", "--purpose", "Keep the memory")
     done = baton("identity", "check", "--agent", "zero", "I think so", "--json", code=1)
@@ -285,6 +300,19 @@ def test_wrap_keeps_the_fields_of_the_checkpoint_before_it(baton, config):
         found = baton("restore", "--json").json["checkpoint"]
         assert (found["context"]["pending_items"], found["working_memory"]["scratchpad"]) == (["P"], "S")
         assert (found["context"]["conversation_summary"], found["working_memory"]["open_files"]) == ("done", ["a.py"])
+
+
+def test_each_start_counts_for_the_agent_and_continues_the_session_before_it(baton, config):
+    config()
+    for number, (session, parent) in enumerate((("s1", None), ("s2", "s1"), ("s3", "s2")), 1):
+        begun = baton("boot", "--no-verify", "--session", session, "--json").json
+        assert begun["parent"] == parent
+        assert (
+            baton("identity", "show", "--agent", "zero", "--json").json["mutable"]["state"]["accumulated_experience"]
+            == number
+        )
+    assert baton("read").json["baton"]["parent_session"] == "s2"
+    assert [one["session_id"] for one in baton("sessions", "--json").json] == ["s3", "s2", "s1"]
 
 
 def test_a_restore_returns_the_session_of_the_next_checkpoint(baton):

@@ -92,10 +92,15 @@ def test_a_restore_returns_checkpoint_and_identity_and_counts_the_session(api):
 
 
 def test_a_restore_without_a_checkpoint_is_200_with_none(api):
-    found = api.post("/restore/nobody", headers={"Baton-Session": "s1"}).json()
-    assert (found["agent_id"], found["checkpoint"], found["session_id"]) == ("nobody", None, "s1")
-    assert found["recorded"] is False
-    assert uuid.UUID(api.post("/restore/nobody").json()["session_id"])
+    found = api.post("/restore/new", headers={"Baton-Session": "s1"}).json()
+    assert (found["agent_id"], found["checkpoint"], found["session_id"]) == ("new", None, "s1")
+    assert (found["recorded"], found["accumulated_experience"]) == (True, 1)
+    assert found["identity"]["mutable"]["state"]["last_session_at"] == found["restored_at"]
+    again = api.post("/restore/new").json()
+    assert uuid.UUID(again["session_id"])
+    assert again["accumulated_experience"] == 2
+    api.get("/checkpoint/new/latest", code=404)
+    assert len(api.get("/sessions/new").json()["sessions"]) == 2
 
 
 @pytest.mark.parametrize("path", ["/checkpoint/nobody/latest", "/sessions/nobody"])

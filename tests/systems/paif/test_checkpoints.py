@@ -309,12 +309,22 @@ def test_without_the_setting_nothing_happens_at_the_start_and_the_end(nameless, 
 
 def test_the_start_of_a_session_restores_the_agent_and_shows_it(nameless):
     assert "nothing to restore yet" in restore_at_start(nameless, NOW, CONFIG)[0]
-    assert nameless.branch.read().commit is None
+    assert stored(nameless, "identity", "zero").mutable.state.accumulated_experience == 1  # the first one counts, too
     save_checkpoint(nameless, NOW, "zero", SUMMARY)
     lines = restore_at_start(nameless, NOW, CONFIG)
     assert "What happened: Implemented it" in lines
     assert "Pending: test it" in lines
-    assert stored(nameless, "identity", "zero").mutable.state.accumulated_experience == 1
+    assert stored(nameless, "identity", "zero").mutable.state.accumulated_experience == 2
+
+
+def test_the_first_restore_of_a_new_agent_that_cannot_be_recorded_returns_an_empty_identity(ws):
+    save_checkpoint(ws, NOW, "zero", SUMMARY)
+    with full_disk():
+        found = restore(ws, NOW, "one", may_be_new=True)
+        [line] = restore_at_start(ws, NOW, CONFIG, named="one")[1:]
+    assert (found.checkpoint, found.identity.mutable.state.accumulated_experience) == (None, 0)
+    assert found.unrecorded is not None
+    assert line.startswith("one: nothing to restore yet")
 
 
 def test_the_agent_of_the_settings_overrides_the_sessions_program(ws):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 
 import pytest
-from world import NOW, all_bytes, files, later, stored
+from world import NOW, all_bytes, by_hand, files, later, stored
 
 from baton_git.core.errors import (
     BatonError,
@@ -18,6 +18,7 @@ from baton_git.core.errors import (
 )
 from baton_git.systems.paif.checkpoints import restore, save_checkpoint
 from baton_git.systems.paif.identities import check_text, check_words, init_identity, show_identity
+from baton_git.systems.paif.identity_verbs import ShowIdentity, show_agent_identity
 
 DOCUMENT = {"immutable": {"purpose": {"statement": "Keep the memory"}, "values": {"primary": "honesty"}}}
 
@@ -27,6 +28,14 @@ def test_an_identity_is_one_file_of_the_agent(ws):
     assert made.id == "zero"
     assert "identity/zero.toml" in files(ws)
     assert show_identity(ws, "zero").immutable.purpose.statement == "Keep the memory"
+
+
+def test_an_identity_with_a_field_called_agent_is_shown(ws):
+    init_identity(ws, NOW, "zero", DOCUMENT)
+    text = files(ws)["identity/zero.toml"]
+    by_hand(ws, {"identity/zero.toml": b'agent = "x"\n' + text})
+    shown = show_agent_identity(ws, NOW, ShowIdentity(agent="zero"))
+    assert (shown.agent, shown.immutable["purpose"]["statement"]) == ("zero", "Keep the memory")
 
 
 def test_no_verb_changes_immutable_fields(ws):
