@@ -105,6 +105,8 @@ class Workspace:
         calls_tools: whether the verb is called as an MCP tool.
         background: starts background work.
         folds_archive: whether archived records are moved into bundles (git config baton.foldArchive).
+        send_cached: sends what waits in the cache of this machine's clients, within some seconds, and returns lines for
+            a person; does nothing for callers that act for others, such as a server.
     """
 
     branch: Branch
@@ -122,6 +124,7 @@ class Workspace:
     calls_tools: bool = False
     background: Background = NO_BACKGROUND
     folds_archive: bool = True
+    send_cached: Callable[[float], Sequence[str]] = lambda seconds: ()
 
     @property
     def session(self) -> str:

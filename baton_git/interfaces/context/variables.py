@@ -40,7 +40,11 @@ VARIABLES = (
         '`baton import session-baton "$BATON_DB_PATH" --all` imports the database, and `baton serve` '
         "points this out",
     ),
-    Variable("BATON_API_TOKEN", "", "`baton serve`, `baton mcp --http`, `baton cache`: the token"),
+    Variable(
+        "BATON_API_TOKEN",
+        "",
+        "`baton serve`, `baton mcp --http`, `baton cache`, `baton boot` for what waits in its cache: the token",
+    ),
     Variable("BATON_PAGE_TOKEN", "", "`baton serve`: the token with which a person logs in to the page"),
     Variable(
         "BATON_PAGER",
@@ -49,7 +53,7 @@ VARIABLES = (
         " `core.pager` of git, `PAGER`, or `less`",
     ),
     Variable("NO_COLOR", "", "if set, output has no styles"),
-    Variable("BATON_URL", "--url", "`baton cache`: the server"),
+    Variable("BATON_URL", "--url", "`baton cache`, and `baton boot` for what waits in its cache: the server"),
     Variable("XDG_DATA_HOME", "", "the folder of your own store and the approvals"),
     Variable("XDG_CONFIG_HOME", "", "the folder of your settings files and workflows"),
 )

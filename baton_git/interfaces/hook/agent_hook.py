@@ -15,6 +15,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.mcp_server import has_server
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact_text
+from baton_git.interfaces.context.client_cache import with_client_cache
 from baton_git.interfaces.context.handoff import read_handoff_options
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.paif import paif_config
@@ -49,6 +50,8 @@ def handle(payload: Payload) -> HookReply:
     )
     with app.workspace() as ws:
         ws = replace(ws, calls_tools=payload.kind in (START, PROMPT) and _has_server(app, payload.agent))
+        if payload.kind == START:
+            ws = with_client_cache(ws)
         hook_reply = handle_event(ws, settings.now(), payload, inputs)
     problems = (*hook_reply.problems, *settings.problems, *_record_session(app, payload))
     return hook_reply._replace(problems=tuple(redact_text(problem)[0] for problem in problems))

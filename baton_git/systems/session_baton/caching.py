@@ -7,7 +7,7 @@ resolved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +23,9 @@ from baton_git.systems.session_baton.cache.folder import KeptFile, make_kept_doc
 from baton_git.systems.session_baton.client import BatonServer, ServerAnswer, StaleWrite
 
 Choice = Literal["ours", "theirs", "merge"]
+
+_SHORT_WAIT = 0.5
+"""Seconds to wait for the lock of a namespace that the command is not about."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,50 @@ def send_pending(cache: BatonCache, name: str) -> CacheOutcome:
             return _send(cache, _read_entry(cache, namespace, forced=True), known.sync_state.local)
         except RemoteError as error:
             return CacheOutcome(known, refused=error)
+
+
+class SentDocument(NamedTuple):
+    """What became of a document that waited in the cache: the outcome of sending it, or why that failed."""
+
+    namespace: str
+    outcome: CacheOutcome | None
+    error: BatonError | None = None
+
+    @property
+    def is_sent(self) -> bool:
+        return self.outcome is not None and self.outcome.sent
+
+    def describe(self) -> str:
+        """Describe what became of it on one line; empty if another process has sent it meanwhile."""
+        if self.outcome is None or self.outcome.refused is not None:
+            error = self.error if self.outcome is None else self.outcome.refused
+            return f"{self.namespace}: the document still waits in the cache: {error}"
+        if self.outcome.conflict is not None:
+            command = f"baton cache send {self.namespace}"
+            return f"{self.namespace}: the server has a newer document; yours waits in the cache ({command} shows both)"
+        if self.outcome.offline:
+            return f"{self.namespace}: the document still waits in the cache: {self.outcome.offline}"
+        return f"{self.namespace}: the document that waited in the cache was sent" if self.outcome.sent else ""
+
+
+def send_waiting(cache: BatonCache, namespaces: Iterable[str]) -> list[SentDocument]:
+    """Send documents that wait, one after the other, until the server does not answer or denies access.
+
+    An error about one document does not keep the others back. One on which another process works is left to that.
+    """
+    results: list[SentDocument] = []
+    for name in namespaces:
+        try:
+            outcome = send_pending(replace(cache, wait=min(cache.wait, _SHORT_WAIT)), name)
+        except Busy:
+            continue
+        except BatonError as error:
+            results.append(SentDocument(name, None, error))
+            continue
+        results.append(SentDocument(name, outcome))
+        if outcome.offline or isinstance(outcome.refused, AccessDenied):
+            break
+    return results
 
 
 def resolve_conflict(cache: BatonCache, name: str, choice: Choice) -> CacheOutcome:
@@ -423,23 +470,40 @@ def list_entries(folder: CacheFolder) -> Iterator[CacheListing]:
         yield CacheListing("", name, why="its namespace is unknown: several namespaces have this file name")
 
 
-def list_pending(cache: BatonCache) -> list[str]:
-    """List the namespaces with a document pending for this server, or for an unknown one."""
+class WaitingDocument(NamedTuple):
+    """A document that waits to be sent.
+
+    Attributes:
+        url: the server for which it waits; empty if unknown, because another client left it.
+        is_contested: whether the server has a newer document, so that somebody must choose.
+    """
+
+    namespace: str
+    url: str
+    is_contested: bool
+
+
+def list_waiting(folder: CacheFolder) -> list[WaitingDocument]:
+    """List the documents that wait for any server."""
+    states = ((each.namespace, each.entry.sync_state) for each in list_entries(folder) if each.entry is not None)
     return [
-        entry.namespace
-        for entry in list_entries(cache.folder)
-        if entry.entry is not None
-        and entry.entry.sync_state.local is not None
-        and not _belongs_to_another_server(cache, entry.entry)
+        WaitingDocument(name, sync_state.url, sync_state.theirs is not None)
+        for name, sync_state in states
+        if sync_state.local is not None
     ]
+
+
+def list_pending(cache: BatonCache, *, contested: bool = True) -> list[str]:
+    """List the namespaces with a document that waits for this server, or for an unknown one.
+
+    Args:
+        contested: whether those are listed, too, in whose conflict somebody must choose.
+    """
+    waiting = list_waiting(cache.folder)
+    return [each.namespace for each in waiting if each.url in ("", cache.url) and (contested or not each.is_contested)]
 
 
 def list_pending_elsewhere(cache: BatonCache) -> list[tuple[str, str]]:
-    """List the namespaces with a document pending for another server, each with that server's URL."""
-    return [
-        (entry.namespace, entry.entry.sync_state.url)
-        for entry in list_entries(cache.folder)
-        if entry.entry is not None
-        and entry.entry.sync_state.local is not None
-        and _belongs_to_another_server(cache, entry.entry)
-    ]
+    """List the namespaces with a document that waits for another server, each with that server's URL."""
+    waiting = list_waiting(cache.folder)
+    return [(each.namespace, each.url) for each in waiting if each.url not in ("", cache.url)]

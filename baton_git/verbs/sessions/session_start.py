@@ -55,6 +55,8 @@ CHECK_BUDGET = 5.0
 """Time limit, in seconds, for all checks at the start of a session."""
 LABEL_SECONDS = 2.0
 """Time limit for finding out who vouches for the records: after 30,000 new commits it would take 8 seconds."""
+LEAST_FOR_CACHE = 1.0
+"""Seconds for sending what waits in the client's cache, also if the sync took all its time."""
 LEFT = "left without an end"
 """Summary of an abandoned session that a later session ended."""
 
@@ -150,8 +152,9 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     is_missing = _is_missing(ws)
     unsent = _describe_unsent(ws, now, problems) if options.sync_seconds > 0 else []
     synced = sync_at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
+    cached = ws.send_cached(max(LEAST_FOR_CACHE, end - time.monotonic())) if options.sync_seconds > 0 else []
     if is_missing:
-        _check_received(ws, synced)
+        _check_received(ws, [*synced, *cached])
     ws.branch.store.limit_fetches(max(0.0, end - time.monotonic()))
     tip = _read_tip(ws, problems)
     before = tip or _make_empty_revision(ws)
@@ -167,7 +170,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     after = _record_begin(ws, now, before, parent, checks, abandoned, problems)
     closed = _list_verified(before.state, session, problems)
     problems += _list_damage(after.state, problems)
-    news = (*unsent, *synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
+    news = (*unsent, *synced, *cached, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
     verified = _make_verified_lines(ws, before, closed, problems)
     shown = _with_results(after, before, checks, problems)
     persona = Persona(hooks.agent or ws.actor.agent, hooks.restored)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import functools
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
-from baton_git.core.errors import InvalidArgument, RemoteError, Unreachable
+from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
 from baton_git.core.output import count_noun
 from baton_git.core.redaction import Redaction
 from baton_git.interfaces.cli.app import INPUT_FILE, JSON, SECONDS, App, flat, group, make_app, read_bytes
 from baton_git.interfaces.cli.common_command import CommonCommand
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED
 from baton_git.interfaces.cli.machine.cache_words import describe_outcome, suggest_resolving, tell_details
-from baton_git.interfaces.context.git_config import read_user_config
+from baton_git.interfaces.context.client_cache import cache_folder, find_server_url
 from baton_git.interfaces.context.process import read_token
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.systems.session_baton.cache import CacheFolder
@@ -26,6 +25,7 @@ from baton_git.systems.session_baton.caching import (
     CacheListing,
     CacheOutcome,
     Choice,
+    SentDocument,
     list_entries,
     list_pending,
     list_pending_elsewhere,
@@ -33,6 +33,7 @@ from baton_git.systems.session_baton.caching import (
     read_baton,
     resolve_conflict,
     send_pending,
+    send_waiting,
     write_baton,
 )
 from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer
@@ -55,7 +56,7 @@ def _cache_command(
         @functools.wraps(function)
         def run_with_cache(json_fields: str | None, folder: Path | None, **rest: Any) -> Any:
             app = make_app(Settings(CommonOptions()), json_fields)
-            folder_cache = CacheFolder(folder or Path.home() / ".claude" / "loop" / "batons")
+            folder_cache = CacheFolder(folder or cache_folder())
             if not uses_server:
                 return function(app, folder_cache, **rest)
             server = BatonServer(_find_server(rest.pop("url")), read_token(), rest.pop("timeout"))
@@ -86,7 +87,7 @@ def _find_server(named: str | None) -> ServerAddress:
     Raises:
         InvalidArgument: no server is named.
     """
-    url = named if named is not None else os.environ.get("BATON_URL") or (read_user_config("baton.url") or [None])[-1]
+    url = named if named is not None else find_server_url()
     if not url:
         hint = "give --url URL, or set BATON_URL or git config --global baton.url"
         raise InvalidArgument("no server is named", hint=hint)
@@ -98,9 +99,10 @@ def _find_server(named: str | None) -> ServerAddress:
 def read_command(app: App, cache: BatonCache, namespace: str) -> None:
     """Print the document of a namespace from a session-baton server, and store it in the local cache.
 
-    A document that waits in the cache is sent first. If the server is unreachable, the cached document is printed, or
-    null, and the exit status is 0, so that a session can start without the server. The same happens if the server
-    refuses the waiting document; --json then has the reason in `refused`. In --json, `source` is server, cache or none.
+    A document that waits in the cache is sent first, and those of other namespaces afterwards. If the server is
+    unreachable, the cached document is printed, or null, and the exit status is 0, so that a session can start without
+    the server. The same happens if the server refuses the waiting document; --json then has the reason in `refused`. In
+    --json, `source` is server, cache or none.
 
     BATON_API_TOKEN is the server's token; a wrong token is an error.
 
@@ -113,9 +115,10 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
     data: dict[str, Any] = {"baton": answer.baton, "namespace": namespace, "updated_at": answer.updated_at}
     if answer.revision is not None:
         data["revision"] = answer.revision or None
+    others = [] if outcome.offline else _send_others(cache, [namespace])
     if app.json:
         refused = {"refused": str(outcome.refused)} if outcome.refused is not None else {}
-        data |= {"source": source, "status": outcome.entry.status, **refused}
+        data |= {"source": source, "status": outcome.entry.status, **refused, **_describe_others(others)}
     app.answer_json(data)
     if outcome.offline:
         app.say(
@@ -146,6 +149,25 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
     elif outcome.sent:
         app.say("the document that waited in the cache was sent")
     tell_details(app, outcome)
+    _tell_others(app, others)
+
+
+def _send_others(cache: BatonCache, besides: Collection[str]) -> list[SentDocument]:
+    """Send the documents of other namespaces that wait for this server, without those in conflict."""
+    return send_waiting(cache, [name for name in list_pending(cache, contested=False) if name not in besides])
+
+
+def _describe_others(others: Sequence[SentDocument]) -> dict[str, Any]:
+    """Return what became of the documents of other namespaces, as data for --json; nothing if none waited."""
+    described = [
+        {"namespace": other.namespace, "sent": other.is_sent, "why": "" if other.is_sent else other.describe()}
+        for other in others
+    ]
+    return {"others": described} if described else {}
+
+
+def _tell_others(app: App, others: Sequence[SentDocument]) -> None:
+    app.say(*(flat(line) for line in map(SentDocument.describe, others) if line))
 
 
 def _choose_answer(outcome: CacheOutcome) -> tuple[str, ServerAnswer]:
@@ -192,9 +214,10 @@ def _describe_offline(source: str, answer: ServerAnswer) -> str:
 def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int | None:
     """Write a whole document to a session-baton server and to the local cache.
 
-    If the server is unreachable, the document waits in the cache (`pending_upload`, exit status 0), and the next read,
-    write or send sends it. If the server's document has changed since it was read, this is a conflict: both versions
-    are compared, neither is replaced, and the exit status is 3. Secrets are removed before anything is stored or sent.
+    If the server is unreachable, the document waits in the cache (`pending_upload`, exit status 0). The next read,
+    write or send of any namespace sends it, and so does the next baton boot. If the server's document has changed since
+    it was read, this is a conflict: both versions are compared, neither is replaced, and the exit status is 3. Secrets
+    are removed before anything is stored or sent.
 
     \b
     baton cache write project:x --file baton.json --url http://127.0.0.1:9101
@@ -207,8 +230,15 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
         redactions.extend(new)
         app.say(*(f"redacted: {redaction.kind} in {flat(redaction.path)}" for redaction in new))
 
-    outcome = _keep_refused(lambda: write_baton(cache, namespace, baton, tell))
-    data = describe_outcome(outcome)
+    try:
+        outcome = _keep_refused(lambda: write_baton(cache, namespace, baton, tell))
+    except (Unreachable, AccessDenied):
+        raise
+    except RemoteError:  # the server refuses this document, and perhaps not the others
+        _tell_others(app, _send_others(cache, [namespace]))
+        raise
+    others = [] if outcome.offline else _send_others(cache, [namespace])
+    data = {**describe_outcome(outcome), **_describe_others(others)}
     if redactions:
         data["redactions"] = [redaction._asdict() for redaction in redactions]
     app.answer_json(data)
@@ -217,6 +247,7 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
             f"baton: {outcome.offline}", "offline: the document waits in the local cache; the next command sends it"
         )
     tell_details(app, outcome)
+    _tell_others(app, others)
     return CONFLICT if outcome.conflict else None
 
 
@@ -244,7 +275,8 @@ def send_command(
 
     A conflict must be shown before it can be resolved: if it was not shown yet, or the server's document has changed
     since, this command only shows it. A replaced version is kept in `.baton/kept/` in the cache. A document that waits
-    for another server is sent to this one only if you name its NS.
+    for another server is sent to this one only if you name its NS. With an NS, the documents of other namespaces that
+    wait for this server are sent, too.
 
     Exit status: 3 if a conflict remains, 1 if the server is unreachable or refuses a document, or a document waits for
     another server.
@@ -265,13 +297,17 @@ def send_command(
         outcomes = [resolve_conflict(cache, namespaces[0], cast("Choice", choice))]
     else:
         outcomes = list(_send_all(cache, list(namespaces) or list_pending(cache)))
+    is_reached = bool(namespaces) and not any(outcome.offline for outcome in outcomes)
+    others = _send_others(cache, namespaces) if is_reached else []
     elsewhere = [] if namespaces else list_pending_elsewhere(cache)
-    app.answer([describe_outcome(outcome) for outcome in outcomes], "")
+    sent = [other.outcome for other in others if other.outcome is not None]
+    app.answer([describe_outcome(outcome) for outcome in (*outcomes, *sent)], "")
     if not outcomes:
         app.say(f"no document waits for {cache.url}" if elsewhere else "no document waits to be sent")
     for outcome in outcomes:
         app.say(*_describe_sent(outcome, choice))
         tell_details(app, outcome)
+    _tell_others(app, others)
     for name, url in elsewhere:
         app.say(f"{flat(name)}: the document waits for {flat(url)}", f"       {_suggest_send(cache, name)}")
     if any(outcome.conflict for outcome in outcomes):

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from baton_git.core.records.lineage import Session
+    from baton_git.namespace.workspace import Workspace
     from baton_git.verbs.sessions.session_end import WrapResult
-    from baton_git.verbs.sessions.sessions import BootResult, InitResult
+    from baton_git.verbs.sessions.sessions import BootResult, InitResult, SessionStart
     from baton_git.verbs.upkeep.namespace_status import NamespaceStatus, StatusResult
 
 
@@ -58,6 +59,13 @@ def _render_init(app: App, result: InitResult) -> None:
 def _fill_start(app: App, values: Values) -> Values:
     off = {"no_verify": "check_seconds", "no_sync": "sync_seconds"}
     return values | {field: 0 for option, field in off.items() if values.get(option)}
+
+
+def _boot(app: App, ws: Workspace, verb_input: SessionStart, values: Values) -> BootResult:
+    from baton_git.interfaces.context.client_cache import with_client_cache
+    from baton_git.verbs.sessions.sessions import boot  # slow to import
+
+    return boot.verb.run(with_client_cache(ws), app.now, verb_input)
 
 
 def _render_boot(app: App, result: BootResult) -> int | None:
@@ -172,6 +180,7 @@ ADDITIONS = {
         "one work tree at the same time, each must set BATON_SESSION.\n\nExit status: 1 if "
         "the newest revision cannot be read.",
         fill=_fill_start,
+        run=_boot,
         acting=lambda app: app.lenient.asking,
         render=_render_boot,
     ),

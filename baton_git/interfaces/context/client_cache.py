@@ -1,0 +1,80 @@
+"""The cache of session-baton's clients on this machine: where it is, which server it is for, and what waits in it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from baton_git.core.errors import BatonError
+from baton_git.core.output import count_noun
+from baton_git.interfaces.context.git_config import read_user_config
+from baton_git.interfaces.context.process import read_token
+from baton_git.namespace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from baton_git.systems.session_baton.cache import CacheFolder
+
+
+def cache_folder() -> Path:
+    return Path.home() / ".claude" / "loop" / "batons"
+
+
+def find_server_url() -> str | None:
+    """Return the URL of the server in BATON_URL or in the user's configuration of git; None or empty if none is named.
+
+    The configuration of a repository does not count: it must not choose to whom the token is sent.
+    """
+    return os.environ.get("BATON_URL") or (read_user_config("baton.url") or [None])[-1]
+
+
+def with_client_cache(ws: Workspace) -> Workspace:
+    """Return the workspace in which the start of a session sends what waits in the cache of this machine's clients."""
+    return replace(ws, send_cached=_send_cached)
+
+
+def _send_cached(seconds: float) -> list[str]:
+    """Send the documents that wait in the cache, each to its server, within `seconds`; return lines for a person."""
+    path = cache_folder()
+    if not path.is_dir():  # most machines have none
+        return []
+    from baton_git.systems.session_baton.cache import CacheFolder  # slow to import
+
+    try:
+        return _send_to_servers(CacheFolder(path), seconds)
+    except (BatonError, OSError) as error:
+        return [f"what waits in the client's cache was not sent: {error}"]
+
+
+def _send_to_servers(folder: CacheFolder, seconds: float) -> list[str]:
+    """Send the waiting documents, server by server, but not those in conflict nor those of an unknown server."""
+    from baton_git.systems.session_baton.caching import BatonCache, list_waiting, send_waiting
+    from baton_git.systems.session_baton.client import BatonServer, ServerAddress
+
+    found = list_waiting(folder)
+    lines = [
+        f"{each.namespace}: in conflict with the server; yours waits in the cache (baton cache send {each.namespace})"
+        for each in found
+        if each.is_contested
+    ]
+    waiting = [document for document in found if not document.is_contested]
+    if not waiting:
+        return lines
+    named = find_server_url()
+    own, end = str(ServerAddress.parse(named)) if named else None, time.monotonic() + seconds
+    urls = dict.fromkeys(document.url or own or "" for document in waiting)
+    token = read_token()
+    for url in filter(None, urls):
+        names = [document.namespace for document in waiting if (document.url or own) == url]
+        left = end - time.monotonic()
+        if left <= 0:
+            lines.append(f"{count_noun(len(names), 'document')} in the cache not sent to {url}: out of time")
+            continue
+        # A token is for one server: the named one or, if none is named, the only one that this cache is for.
+        is_for_token = url == own or (own is None and len(urls) == 1)
+        server = BatonServer(ServerAddress.parse(url), token if is_for_token else None, left)
+        results = send_waiting(BatonCache(folder, server), names)
+        lines += [line for line in (result.describe() for result in results) if line]
+    return lines
