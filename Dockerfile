@@ -4,7 +4,8 @@
 #     docker build -t baton-git .
 #     docker run -e BATON_API_TOKEN=… -p 127.0.0.1:9101:9101 -v baton:/data baton-git
 #
-# It listens on all addresses of the container, so it refuses to start without BATON_API_TOKEN.
+# It listens on all addresses of the container, so it refuses to start without BATON_API_TOKEN, unless BATON_PUBLISHED
+# says that its port is published on loopback only (compose.yaml).
 
 FROM python:3.13.7-slim-bookworm AS build
 
@@ -41,6 +42,7 @@ ENV PATH=/opt/baton/bin:$PATH \
     USER=baton \
     BATON_HOST=0.0.0.0 \
     BATON_PORT=9101 \
+    BATON_PUBLISHED= \
     BATON_REPO=/data/state.git
 
 USER 10001:10001

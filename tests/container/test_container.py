@@ -14,6 +14,8 @@ import sys
 import time
 import tomllib
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 import yaml
@@ -200,6 +202,65 @@ def test_without_a_token_the_server_does_not_start_on_all_addresses(tmp_path):
     assert b"BATON_API_TOKEN" in done.stderr
 
 
+def composed(tmp_path, port, service="server", **given):
+    """Return the environment of a service as an engine makes it: the image's, then the one of compose.yaml."""
+    set_here = {"BATON_PUBLISHED_PORT": port, **given}
+
+    def fill(text):
+        return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: set_here.get(found[1]) or found[2], text)
+
+    added = {name: fill(text) for name, text in SERVICES[service]["environment"].items()}
+    return in_container(tmp_path, port, **{"BATON_HOST": environment()["BATON_HOST"], **added})
+
+
+def ask(port, path, body, **headers):
+    request = Request(
+        f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), {"Content-Type": "application/json", **headers}
+    )
+    with build_opener(ProxyHandler({})).open(request, timeout=20) as answer:
+        return json.loads(answer.read())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("token", [None, "a-long-secret-of-24-characters"])
+def test_compose_up_works_as_written_without_a_token_and_with_one(tmp_path, token):
+    port = free_port()
+    env = composed(tmp_path, port, **({"BATON_API_TOKEN": token} if token else {}))
+    words = [sys.executable, "-m", "baton_git", *json.loads(only(FINAL, "CMD"))]
+    server = subprocess.Popen(words, env=env, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        while not healthy(env):
+            assert server.poll() is None, server.stderr.read()
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        written = ask(
+            port,
+            "/v1/baton/write",
+            {"namespace": "my-project", "baton": {"session_id": "s", "context": "Shipped."}},
+            **headers,
+        )
+        assert written["ok"]
+        assert ask(port, "/v1/baton/read", {"namespace": "my-project"}, **headers)["baton"]["context"] == "Shipped."
+        with pytest.raises(HTTPError) as refused:
+            ask(port, "/v1/baton/read", {"namespace": "my-project"}, Host="10.0.0.7:9101")
+        refused.value.close()
+        assert refused.value.code == (401 if token else 421)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=20)
+
+
+@pytest.mark.slow
+@for_each(
+    "published", ["9101:9101", "0.0.0.0:9101:9101", "192.0.2.7:9101:9101", "[::]:9101:9101", "9101", "x:9101:9101"]
+)
+def test_a_server_that_others_reach_needs_a_token(tmp_path, published):
+    env = {**composed(tmp_path, free_port()), "BATON_PUBLISHED": published}
+    words = json.loads(only(FINAL, "CMD"))
+    done = subprocess.run([sys.executable, "-m", "baton_git", *words], env=env, cwd=tmp_path, capture_output=True)
+    assert done.returncode == 2
+    assert f"(BATON_PUBLISHED is {published}), so a token is needed".encode() in done.stderr
+
+
 def test_the_commands_of_compose_create_the_remote_and_sync_with_it(baton, git, tmp_path):
     remote, sync = SERVICES["remote"], SERVICES["sync"]
     folder = str(tmp_path / "remote")
@@ -246,8 +307,19 @@ def test_only_the_server_is_published_and_on_loopback_only():
     assert all(port.startswith("127.0.0.1:") for port in published["server"])
 
 
-def test_the_server_needs_a_token_and_no_other_service_knows_it():
-    assert SERVICES["server"]["environment"]["BATON_API_TOKEN"].startswith("${BATON_API_TOKEN:?")
+def test_the_server_is_told_how_it_is_published_by_the_line_that_publishes_it():
+    text = (TOP / "compose.yaml").read_text()
+    exposed = yaml.safe_load(text.replace("127.0.0.1:${BATON_PUBLISHED_PORT:-9101}:9101", "9101:9101"))
+    for compose in (COMPOSE, exposed):
+        server = compose["services"]["server"]
+        assert server["ports"] == [server["environment"]["BATON_PUBLISHED"]]
+    with pytest.raises(
+        yaml.YAMLError
+    ):  # another line in its place without the mark is not accepted by an engine either
+        yaml.safe_load(text.replace("&published ", ""))
+
+
+def test_no_other_service_knows_the_token():
     assert [name for name, one in SERVICES.items() if "TOKEN" in str(one)] == ["server"]
 
 

@@ -34,6 +34,12 @@ VARIABLES = (
     Variable("BATON_AGENT", "--agent", "all commands: the acting agent"),
     Variable("BATON_HOST, BATON_PORT", "--host, --port", "`baton serve`: where it listens"),
     Variable(
+        "BATON_PUBLISHED",
+        "",
+        "`baton serve` in a container: how its port is published, as below `ports` in `compose.yaml`, such as "
+        "`127.0.0.1:9101:9101`. Only on loopback does it need no token",
+    ),
+    Variable(
         "BATON_DB_PATH",
         "",
         "session-baton's server only: the path of its database. baton stores its state in git instead; "

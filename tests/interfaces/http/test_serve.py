@@ -133,12 +133,18 @@ def test_the_server_stops_despite_open_streams_and_slow_clients(top):
 
 
 @pytest.mark.slow
-def test_outside_of_any_repository_it_serves_the_users_own_store(tmp_path):
+def test_outside_of_any_repository_it_serves_the_users_own_store_without_a_set_up(tmp_path):
     home = tmp_path / "data"
-    with serving("--port", "0", "--json", "--create", cwd=tmp_path, XDG_DATA_HOME=str(home)) as (_, line):
-        told = json.loads(line)
-        assert told["repository"] == str(home / "baton" / "state.git")
-        assert request_json(told["url"], "/v1/baton/read", {"namespace": "x"})["baton"] is None
+    for context in ("first", "again"):
+        with serving("--port", "0", "--json", cwd=tmp_path, XDG_DATA_HOME=str(home)) as (_, line):
+            told = json.loads(line)
+            assert told["repository"] == str(home / "baton" / "state.git")
+            before = request_json(told["url"], "/v1/baton/read", {"namespace": "project:x"})["baton"]
+            assert before == (None if context == "first" else {"session_id": "s", "context": "first"})
+            body = {"namespace": "project:x", "baton": {"session_id": "s", "context": context}}
+            assert request_json(told["url"], "/v1/baton/write", body)["ok"]
+    named = refused("--repo", str(tmp_path / "no-such.git"), cwd=tmp_path, code=1, XDG_DATA_HOME=str(home))
+    assert "does not exist" in named  # it may be mistyped
 
 
 @pytest.mark.slow

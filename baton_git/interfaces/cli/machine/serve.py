@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import ipaddress
 import os
+import re
 import socket
 import sys
 import threading
@@ -23,7 +24,7 @@ from baton_git.interfaces.context.running_servers import make_listen_error, reco
 if TYPE_CHECKING:
     from baton_git.interfaces.http.site import Site
 
-DATABASE = "BATON_DB_PATH"
+DATABASE, PUBLISHED = "BATON_DB_PATH", "BATON_PUBLISHED"
 HOST, PORT = "127.0.0.1", 9101
 """The address and port of session-baton."""
 LONG = 16
@@ -48,13 +49,15 @@ def serve_command(
     """Serve an HTTP API, the APIs of session-baton and PAIF, and a web page, until it is stopped.
 
     It listens on this machine only, unless BATON_API_TOKEN is set. Then --host may be an address that other machines
-    reach, and all requests need that token, except GET /health and the login of the page.
+    reach, and all requests need that token, except GET /health and the login of the page. In a container, it listens on
+    all addresses without a token if BATON_PUBLISHED says that its port is published on loopback only.
 
     If BATON_PAGE_TOKEN is set, the login of the web page accepts only that token. So people can use the page, and
     agents, which have BATON_API_TOKEN, cannot. Without BATON_API_TOKEN, the APIs then refuse every request.
 
     In the repository of a project, clients of session-baton and PAIF can write only to namespaces that exist there,
-    unless --create is given. In a bare repository and in your own store, they create those that they write to.
+    unless --create is given. In a bare repository and in your own store, they create those that they write to. Outside
+    of a repository, your own store is served, and created if there is none.
 
     This needs packages: pip install 'baton-git[http]'
 
@@ -81,10 +84,9 @@ def serve_command(
     if token is None and page_token is not None:
         app.say(CLOSED)
     if token is None and not all(is_this_machine(address) for address in addresses):
-        raise InvalidArgument(
-            f"without a token baton serves only this machine, not {listen_host}",
-            hint="set BATON_API_TOKEN to a long secret, or do not set --host and BATON_HOST",
-        )
+        _check_published(listen_host)
+    if not app.settings.is_repository_named and app.settings.found_repository is None:
+        app = app.creating
     site = _open_site(app, token, page_token)
     if os.environ.get(DATABASE):
         app.say(f"{DATABASE} names session-baton's database; baton stores its state in git. To import the database:")
@@ -92,6 +94,30 @@ def serve_command(
     with _listen(listen_host, addresses[0], listen_port) as listener:
         names = _allowed_names(listen_host, addresses[0], allow_host, token)
         _serve(app, site, listener, names, _count_writers() if writers is None else writers)
+
+
+def _check_published(host: str) -> None:
+    """Check that this is a container whose port is published on this machine's loopback only.
+
+    BATON_PUBLISHED is the line below `ports` in compose.yaml: the address, the port there, and the port in here.
+
+    Raises:
+        InvalidArgument: it is not, so that other machines reach a server without a token.
+    """
+    published = os.environ.get(PUBLISHED)
+    if not published:
+        raise InvalidArgument(
+            f"without a token baton serves only this machine, not {host}",
+            hint="set BATON_API_TOKEN to a long secret, or do not set --host and BATON_HOST",
+        )
+    address = re.match(r"\[([^]]*)\]:|([^:]*):[^:]*:", published)
+    with suppress(ValueError):  # not an address
+        if address is not None and is_this_machine(address[1] or address[2]):
+            return
+    raise InvalidArgument(
+        f"the port is published to other machines ({PUBLISHED} is {published}), so a token is needed",
+        hint="set BATON_API_TOKEN to a long secret, or publish it as 127.0.0.1:9101:9101",
+    )
 
 
 def _count_writers() -> int:
@@ -207,7 +233,10 @@ def _allowed_names(host: str, address: str, allowed: tuple[str, ...], token: str
 
     if token is not None and not allowed and not is_this_machine(address):
         return None
-    return LOOPBACK | {host.lower().rstrip("."), address} | {name.lower().rstrip(".") for name in allowed}
+    own = (
+        set() if ipaddress.ip_address(address.partition("%")[0]).is_unspecified else {host.lower().rstrip("."), address}
+    )
+    return LOOPBACK | own | {name.lower().rstrip(".") for name in allowed}
 
 
 def _parse_port(text: str | None) -> int:
