@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from session_baton_cases import CASES, GOOD, READ, WRITE, asked, recorded
+from world import begin
 
 OURS: dict[str, tuple[int, str, str]] = {
     "an empty baton": (422, "session_id", "a baton says which session wrote it"),
@@ -64,6 +65,31 @@ def test_responses_equal_those_of_the_original_server(api):
         assert (name, json.dumps(_without_ours(found.body), sort_keys=True)) == (
             name, json.dumps(original.body, sort_keys=True),
         )  # fmt: skip
+
+
+def lineage(api):
+    baton = read(api).json()["baton"]
+    return baton["session_id"], baton["parent_session"]
+
+
+def test_the_lineage_is_that_of_the_last_writer_whoever_it_is(api):
+    write(api, {"session_id": "A", "context": "a"})
+    write(api, {"session_id": "B", "parent_session": "A", "context": "b"})
+    assert lineage(api) == ("B", "A")
+    api.post("/v1/boot", {"check_seconds": 0}, headers={"Baton-Session": "C"})
+    api.post("/v1/wrap", {"context": "c"}, headers={"Baton-Session": "C"})
+    assert lineage(api) == ("C", "B")
+    write(api, {**read(api).json()["baton"], "session_id": "D", "parent_session": "C"})
+    assert lineage(api) == ("D", "C")
+
+
+def test_a_namespace_that_only_boots_and_wraps_has_a_lineage(api):
+    with api.site.work(api.namespace) as ws:
+        begin(ws.branch)
+    for session, parent in (("A", None), ("B", "A"), ("C", "B")):
+        api.post("/v1/boot", {"check_seconds": 0}, headers={"Baton-Session": session})
+        api.post("/v1/wrap", {"context": session}, headers={"Baton-Session": session})
+        assert lineage(api) == (session, parent)
 
 
 def test_every_difference_from_the_original_server_has_a_reason(api):
