@@ -14,6 +14,7 @@ from baton_git.core.state import HEAD
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.session_hooks import StartResult
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session, compose_brief
 from baton_git.verbs.sessions.verb_hints import HINTS
 from baton_git.verbs.table import MODULES, all_verbs
@@ -55,8 +56,9 @@ def snapshot(ws: Any, id_: str, state: str = "idle", *, at: str = "2026-11-21T07
     put(ws, Snapshot, id=f"dmux-tmux/{id_}", created_at=at, recorded_at=at, snapshot=body)
 
 
-def text(ws: Any, **more: Any) -> str:
-    return begin_session(ws, later(minutes=1), StartOptions(**more)).brief.text
+def text(ws: Any, **hooks: Any) -> str:
+    """Return the brief of a start; `hooks` are the fields of the result of what systems do at a start."""
+    return begin_session(ws, later(minutes=1), StartOptions(run_hooks=lambda _: StartResult(**hooks))).brief.text
 
 
 ORDER = (
@@ -174,7 +176,7 @@ def test_agents_do_not_see_the_checkpoints_of_other_agents(ws):
 
 def test_a_restored_checkpoint_is_not_shown_again_in_the_brief(ws):
     checkpoint(ws, "zero", "built the thing")
-    brief = text(ws, agent="zero", restored=["Who you are: zero"])
+    brief = text(ws, agent="zero", restored=("Who you are: zero",))
     assert "## Restored from the last checkpoint\n- [llm_derived] Who you are: zero\n" in brief
     assert "built the thing" not in brief
 
