@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import dataclass, field
 
 import pytest
 from baton_server import Wire, served
@@ -140,22 +141,30 @@ def test_a_damaged_cache_does_not_stop_a_start(cache, wire, baton, folder):
 TOKEN = {"BATON_API_TOKEN": "s3same"}
 
 
+@dataclass
+class Noting(Wire):
+    """A server that notes the tokens it is sent."""
+
+    tokens: list[str] = field(default_factory=list)
+
+    def answer(self, path, body, token):
+        self.tokens.append(token)
+        return super().answer(path, body, token)
+
+
 def test_the_token_goes_to_the_named_server_or_to_the_only_one(cache, baton):
-    with served(Wire(token="s3same")) as ours, served(Wire()) as other:
-        tokens: list[str] = []
-        answer = other.answer
-        other.answer = lambda path, body, token: (tokens.append(token), answer(path, body, token))[1]
+    noting = Noting()
+    with served(Wire(token="s3same")) as ours, served(noting) as other:
         leave_waiting(cache, ours, "work")
         assert baton("boot", "--no-verify", env=TOKEN).code == 0
         assert ours.get("work")["context"] == "work"
         leave_waiting(cache, ours, "work2")
-        other.answer, restored = lambda *_: (503, {}), other.answer
-        cache("write", "there", url=other.url, doc=a_baton("there"))
-        other.answer = restored
+        leave_waiting(cache, other, "there")
         out = baton("boot", "--no-verify", env=TOKEN).out  # two servers, and none is named
         assert "work2: the document still waits in the cache:" in out
         assert other.get("there")["context"] == "there"
-        assert not any(tokens)
+        assert noting.tokens
+        assert not any(noting.tokens)
         baton("boot", "--no-verify", env={**TOKEN, "BATON_URL": ours.url})
         assert ours.get("work2")["context"] == "work2"
 
