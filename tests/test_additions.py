@@ -32,7 +32,7 @@ class Note(Record):
 
 AGENT = {
     "__init__": """
-from baton_git.agents.agent_cli import AgentCLI, HookPackage, SessionSource
+from baton_git.agents.agent_cli import AgentCLI, AgentMarkers, HookPackage, SessionSource
 
 CLI = AgentCLI(
     name="toy",
@@ -41,14 +41,10 @@ CLI = AgentCLI(
     source=SessionSource("toy-log", "toy", "toy-cli"),
     mcp_client="toy-client",
     installed="Toy calls baton from now on",
+    markers=AgentMarkers(("TOY_SESSION",), ("toy",)),
     session_variables=("TOY_SESSION",),
     empty_reply="nothing",
 )
-""",
-    "detection": """
-from baton_git.agents.detection import AgentMarkers
-
-MARKERS = AgentMarkers(("TOY_SESSION",), ("toy",))
 """,
     "hooks": """
 from baton_git.agents.hook_settings import Hook, HookSettings

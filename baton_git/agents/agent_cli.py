@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from baton_git.agents.detection import AgentMarkers
     from baton_git.agents.events import EndReached, Event, ToolCall, ToolResult
     from baton_git.agents.fields import Record
     from baton_git.agents.hook_settings import HookSettings
     from baton_git.agents.launcher import Launcher
     from baton_git.agents.tool_use import ToolOutcome, ToolUse
     from baton_git.agents.transcripts import Transcript, Warn
+
+_INTERPRETERS = ("node", "nodejs", "bun", "deno", "python", "sh", "bash", "dash", "zsh", "env")
+_SUFFIXES = (".js", ".mjs", ".cjs", ".exe")
 
 
 class AgentTranscripts(Protocol):
@@ -72,6 +74,30 @@ class Retention(NamedTuple):
     days: int
 
 
+class AgentMarkers(NamedTuple):
+    """The traces of one agent CLI in the processes that it starts.
+
+    Attributes:
+        variables: names of environment variables that only the CLI sets.
+        programs: names of its process, or of the script that an interpreter runs as the CLI.
+        packages: parts of the path of such a script, for scripts with an unspecific name (`index.js`).
+    """
+
+    variables: tuple[str, ...]
+    programs: tuple[str, ...]
+    packages: tuple[str, ...] = ()
+
+    def find_variable(self, environment: Mapping[str, str]) -> str | None:
+        """Return the name of the first of the variables that is set and not empty; None if there is none."""
+        return next((name for name in self.variables if environment.get(name)), None)
+
+    def is_program(self, name: str, argv: Sequence[str]) -> bool:
+        """Whether a process of this name with these arguments is the CLI."""
+        script = _find_script(argv)
+        names = {name, _base_name(argv[0]) if argv else "", _base_name(script)}
+        return not names.isdisjoint(self.programs) or any(part in script for part in self.packages)
+
+
 class AgentCLI(NamedTuple):
     """One agent CLI. Everything specific to it is data here, or a module in its folder.
 
@@ -82,6 +108,7 @@ class AgentCLI(NamedTuple):
         source: the names of its transcripts as a source of ECC's snapshots.
         mcp_client: the beginning of the name it reports as an MCP client.
         installed: the note that is printed after its hooks were installed.
+        markers: the traces by which a process detects that this CLI started it.
         session_variables: environment variables that hold the session's id in the programs it starts.
         folder_variables: environment variables that hold the session's folder in its hooks.
         process_variable: the environment variable that holds its process id in its hooks.
@@ -115,6 +142,7 @@ class AgentCLI(NamedTuple):
     source: SessionSource
     mcp_client: str
     installed: str
+    markers: AgentMarkers
     session_variables: tuple[str, ...] = ()
     folder_variables: tuple[str, ...] = ()
     process_variable: str = ""
@@ -155,12 +183,6 @@ class AgentCLI(NamedTuple):
         settings: HookSettings = self._import_module("hooks").SETTINGS
         return settings
 
-    @property
-    def markers(self) -> AgentMarkers:
-        """The markers of a process that this CLI started."""
-        markers: AgentMarkers = self._import_module("detection").MARKERS
-        return markers
-
     def find_switches(self, settings: Mapping[str, Any]) -> Iterator[str]:
         """Yield a description of each of its settings that keeps our hooks from running."""
         find = getattr(self._import_module("hooks"), "find_switches", None)
@@ -168,3 +190,15 @@ class AgentCLI(NamedTuple):
 
     def _import_module(self, name: str) -> Any:
         return importlib.import_module(f"baton_git.agents.{self.name}.{name}")
+
+
+def _base_name(path: str) -> str:
+    name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return next((name.removesuffix(end) for end in _SUFFIXES if name.endswith(end)), name)
+
+
+def _find_script(argv: Sequence[str]) -> str:
+    """Return the path of the script that an interpreter runs; an empty text for any other program."""
+    if not argv or _base_name(argv[0]).rstrip("0123456789.") not in _INTERPRETERS:
+        return ""
+    return next((word.replace("\\", "/") for word in argv[1:] if not word.startswith("-")), "")

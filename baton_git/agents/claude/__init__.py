@@ -1,6 +1,6 @@
 """Claude Code, by Anthropic."""
 
-from baton_git.agents.agent_cli import AgentCLI, HookPackage, Retention, SessionSource
+from baton_git.agents.agent_cli import AgentCLI, AgentMarkers, HookPackage, Retention, SessionSource
 
 CLI = AgentCLI(
     name="claude",
@@ -14,6 +14,10 @@ CLI = AgentCLI(
     source=SessionSource("claude-jsonl", "claude-jsonl", "claude-code"),
     mcp_client="claude-code",
     installed="Claude Code calls baton from its next session on",
+    markers=AgentMarkers(
+        ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_ENTRYPOINT"), ("claude",),
+        ("/@anthropic-ai/claude-code/",),  # with `cli.js`
+    ),
     session_variables=("CLAUDE_CODE_SESSION_ID",),
     folder_variables=("CLAUDE_PROJECT_DIR",),
     process_variable="CLAUDE_PID",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baton_git.agents.agent_cli import AgentCLI, HookPackage, SessionSource
+from baton_git.agents.agent_cli import AgentCLI, AgentMarkers, HookPackage, SessionSource
 
 
 def _is_from_codex(data: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
@@ -24,6 +24,12 @@ CLI = AgentCLI(
     source=SessionSource("codex-rollout", "codex", "codex-cli"),
     mcp_client="codex-mcp-client",
     installed="Codex skips hooks until you trust them: run /hooks in codex, or baton agents install codex --trust",
+    markers=AgentMarkers(
+        # not CODEX_HOME and CODEX_API_KEY, because users set them
+        ("CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_CI"),
+        ("codex",),
+        ("/@openai/codex/",),
+    ),
     session_variables=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     is_sender=_is_from_codex,
     end_seconds=2.2,  # Codex kills a SessionEnd hook after 3 seconds, and the installed hook line kills baton after 2.5

@@ -1,6 +1,6 @@
 """Gemini CLI, by Google."""
 
-from baton_git.agents.agent_cli import AgentCLI, HookPackage, SessionSource
+from baton_git.agents.agent_cli import AgentCLI, AgentMarkers, HookPackage, SessionSource
 
 CLI = AgentCLI(
     name="gemini",
@@ -14,6 +14,7 @@ CLI = AgentCLI(
     source=SessionSource("gemini-chat", "gemini", "gemini-cli"),
     mcp_client="gemini-cli-mcp-client",
     installed="Gemini CLI calls baton from its next session on",
+    markers=AgentMarkers(("GEMINI_CLI", "GEMINI_SESSION_ID"), ("gemini",), ("/@google/gemini-cli/",)),
     session_variables=("GEMINI_SESSION_ID",),
     folder_variables=("GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
     private_variables=("GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_PLANS_DIR"),
