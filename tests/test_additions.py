@@ -51,21 +51,21 @@ from baton_git.agents.hook_settings import Hook, HookSettings
 
 SETTINGS = HookSettings(program="toy", folder=".toy", file="toy.json", hooks=(Hook("SessionStart", 10),))
 """,
-    "transcripts": """
+    "transcript": """
 def events(path, since=None):
-    return iter(())
-
-def sessions(home, environment, warn=None):
     return iter(())
 
 def recognises(record):
     return False
 """,
-    "launcher": """
+    "launch": """
 from baton_git.agents.launcher import Launch
 
 def launch(executable, prompt, system_prompt, session, extra=()):
     return Launch((executable, prompt), None, session)
+
+def sessions(folder, warn=None):
+    return iter(())
 """,
 }
 

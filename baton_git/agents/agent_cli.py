@@ -4,42 +4,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from baton_git.agents.events import EndReached, Event, ToolCall, ToolResult
-    from baton_git.agents.fields import Record
     from baton_git.agents.hook_settings import HookSettings
     from baton_git.agents.launcher import Launcher
-    from baton_git.agents.tool_use import ToolOutcome, ToolUse
-    from baton_git.agents.transcripts import Transcript, Warn
+    from baton_git.agents.transcripts import Transcript, TranscriptFormat, Warn
 
 _INTERPRETERS = ("node", "nodejs", "bun", "deno", "python", "sh", "bash", "dash", "zsh", "env")
 _SUFFIXES = (".js", ".mjs", ".cjs", ".exe")
-
-
-class AgentTranscripts(Protocol):
-    """The interface of the module `transcripts` in an agent's folder."""
-
-    def events(self, path: Path, since: EndReached = ...) -> Iterator[Event]:
-        """Yield the events after the end of an earlier reading; several readings yield the same events as one."""
-
-    def read_call(self, call: ToolCall) -> ToolUse:
-        """Return the meaning of a tool call."""
-
-    def read_result(self, name: str, result: ToolResult) -> ToolOutcome:
-        """Return the meaning of the result of a call of the tool `name`."""
-
-    def sessions(self, home: Path, environment: Mapping[str, str], warn: Warn = ...) -> Iterator[Transcript]:
-        """Yield the transcripts of sessions that were not started by another session, newest first."""
-
-    def subagents(self, path: Path, session: str) -> Iterator[Path]:
-        """Yield the transcripts of a session's subagents, newest first; `path` is the session's own transcript."""
-
-    def recognises(self, record: Record) -> bool:
-        """Whether this is a record of a transcript of this agent, and of no other."""
 
 
 class HookPackage(NamedTuple):
@@ -166,16 +141,25 @@ class AgentCLI(NamedTuple):
     compacts_unannounced: bool = False
 
     @property
-    def transcripts(self) -> AgentTranscripts:
-        """The module that finds and reads its transcripts."""
-        reader: AgentTranscripts = self._import_module("transcripts")
-        return reader
+    def transcript(self) -> TranscriptFormat:
+        """The module that reads its transcripts."""
+        module: TranscriptFormat = self._import_module("transcript")
+        return module
 
     @property
     def launcher(self) -> Launcher:
-        """The module that starts its sessions."""
-        launcher: Launcher = self._import_module("launcher")
-        return launcher
+        """The module that starts its sessions and finds their transcripts."""
+        module: Launcher = self._import_module("launch")
+        return module
+
+    def find_sessions(self, home: Path, environment: Mapping[str, str], *warn: Warn) -> Iterator[Transcript]:
+        """Yield the transcripts of sessions that were not started by another session, newest first.
+
+        Args:
+            environment: may name another folder of the CLI, or another home directory.
+            warn: called for each folder that could not be listed.
+        """
+        return self.launcher.sessions(self.hooks.find_user_folder(home, environment), *warn)
 
     @property
     def hooks(self) -> HookSettings:

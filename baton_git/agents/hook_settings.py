@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+Scope = Literal["user", "project"]
 
 MARGIN = 0.5
 """The number of seconds by which our time limit for a hook is shorter than the timeout of its CLI."""
@@ -50,6 +53,12 @@ class HookSettings(NamedTuple):
     user_servers: str = ""
     own_servers: str = ""
     add_server: str = ""
+
+    def find_user_folder(self, home: Path, environment: Mapping[str, str]) -> Path:
+        """Return the folder with the user's settings of the CLI; environment variables may name another one or home."""
+        if named := self.folder_variable and environment.get(self.folder_variable):
+            return Path(named)
+        return Path((self.home_variable and environment.get(self.home_variable)) or home) / self.folder
 
     def make_groups(self, line: Callable[[float], str]) -> dict[str, dict[str, Any]]:
         """Return the settings entry of each event.

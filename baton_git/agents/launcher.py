@@ -1,12 +1,17 @@
-"""The interface with which each agent CLI starts a session and reads the session's final report."""
+"""The interface with which each agent CLI starts sessions, reads their final reports, and finds their transcripts."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from baton_git.core.codecs.nesting import check_nesting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from baton_git.agents.transcripts import Transcript, Warn
 
 
 class Launch(NamedTuple):
@@ -37,7 +42,7 @@ class SessionReport(NamedTuple):
 
 
 class Launcher(Protocol):
-    """The interface of the module `launcher` in an agent's folder."""
+    """The interface of the module `launch` in an agent's folder."""
 
     def launch(
         self, executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()
@@ -56,6 +61,16 @@ class Launcher(Protocol):
 
     def report(self, output: str) -> SessionReport:
         """Parse the standard output of a session without a terminal."""
+
+    def sessions(self, folder: Path, warn: Warn = ...) -> Iterator[Transcript]:
+        """Yield the transcripts below the CLI's own folder of sessions that no other session started, newest first.
+
+        Args:
+            warn: called for each folder that could not be listed.
+        """
+
+    def subagents(self, path: Path, session: str) -> Iterator[Path]:
+        """Yield the transcripts of a session's subagents, newest first; `path` is the session's own transcript."""
 
 
 def escape_argument(text: str) -> str:

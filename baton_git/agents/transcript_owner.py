@@ -26,7 +26,7 @@ def detect_agent(path: Path) -> str:
     """
     for record in _read_first_objects(path):
         for name in reversed(AGENTS):
-            if AGENTS[name].transcripts.recognises(record):
+            if AGENTS[name].transcript.recognises(record):
                 return name
     *names, last = sorted(AGENTS)
     why = f"is not a transcript of {', '.join(names)} or {last}"

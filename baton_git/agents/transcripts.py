@@ -1,4 +1,4 @@
-"""Find transcripts by their file names, newest first, and read their first lines."""
+"""The interface of transcripts; find them by their file names, newest first, and read their first lines."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from stat import S_ISREG
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from baton_git.agents.events import EndReached, Event, ToolCall, ToolResult
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import JsonLines, open_transcript
+from baton_git.agents.tool_use import ToolOutcome, ToolUse
 from baton_git.core.errors import BatonError
 from baton_git.git.files.atomic_files import show_path
 
@@ -31,6 +33,22 @@ class Transcript(NamedTuple):
     session: str | None
     cwd: str | None
     cwd_digest: str | None = None
+
+
+class TranscriptFormat(Protocol):
+    """The interface of the module `transcript` in an agent's folder."""
+
+    def events(self, path: Path, since: EndReached = ...) -> Iterator[Event]:
+        """Yield the events after the end of an earlier reading; several readings yield the same events as one."""
+
+    def read_call(self, call: ToolCall) -> ToolUse:
+        """Return the meaning of a tool call."""
+
+    def read_result(self, name: str, result: ToolResult) -> ToolOutcome:
+        """Return the meaning of the result of a call of the tool `name`."""
+
+    def recognises(self, record: Record) -> bool:
+        """Whether this is a record of a transcript of this agent, and of no other."""
 
 
 def ignore_warning(_: str) -> None:

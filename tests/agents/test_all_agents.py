@@ -61,12 +61,12 @@ def test_a_missing_file_is_reported(tmp_path):
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_missing_folders_have_no_sessions(tmp_path, name):
-    assert list(AGENTS[name].transcripts.sessions(tmp_path, {})) == []
+    assert list(AGENTS[name].find_sessions(tmp_path, {})) == []
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_empty_transcript_has_only_an_end_event(tmp_path, name):
-    [end] = AGENTS[name].transcripts.events(write(tmp_path / "a"))
+    [end] = AGENTS[name].transcript.events(write(tmp_path / "a"))
     assert isinstance(end, EndReached)
     assert end[:2] == ((1, 0), 0)
 
@@ -96,7 +96,7 @@ RECORD = st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=8)
 @given(records=st.lists(RECORD, max_size=4))
 def test_fields_of_the_wrong_type_do_not_stop_the_reading(tmp_path_factory, records: list[dict[str, Any]]):
     path = write(Path(tmp_path_factory.getbasetemp()) / "odd.jsonl", *records)
-    for agent in (cli.transcripts for cli in AGENTS.values()):
+    for agent in (cli.transcript for cli in AGENTS.values()):
         *_, end = agent.events(path)
         assert isinstance(end, EndReached)
         assert all(isinstance(agent.recognises(record), bool) for record in records)

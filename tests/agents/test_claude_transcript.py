@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from transcript_files import only, write
 
-from baton_git.agents.claude.transcripts import events, recognises, sessions
+from baton_git.agents.claude.transcript import events, recognises
 from baton_git.agents.events import (
     PERSON,
     Compaction,
@@ -24,6 +24,9 @@ from baton_git.agents.events import (
     ToolCall,
     ToolResult,
 )
+from baton_git.agents.registry import AGENTS
+
+sessions = AGENTS["claude"].find_sessions
 
 BASE = {"sessionId": "s1", "cwd": "/repo", "gitBranch": "main", "version": "2.1.9", "timestamp": "2026-01-02T03:04:05Z"}
 
@@ -240,7 +243,10 @@ def test_sessions_are_found_newest_first_without_those_of_subagents(tmp_path):
     write(folder / "agent-cccc.jsonl", user("x"))
     write(folder / "aaaa/subagents/agent-1.jsonl", user("x"))
     os.utime(first, (1, 1))
-    assert [tuple(one[:3]) for one in sessions(tmp_path, {})] == [(second, "bbbb", None), (first, "aaaa", "/repo")]
+    assert [tuple(one[:3]) for one in sessions(tmp_path, {})] == [
+        (second, "bbbb", None),
+        (first, "aaaa", "/repo"),
+    ]
     moved = (tmp_path / ".claude").rename(tmp_path / "elsewhere")
     assert len(list(sessions(tmp_path, {"CLAUDE_CONFIG_DIR": str(moved)}))) == 2
     assert list(sessions(tmp_path, {})) == []

@@ -11,7 +11,7 @@ import pytest
 from transcript_files import only, write
 
 from baton_git.agents.codex.patches import find_patch_code
-from baton_git.agents.codex.transcripts import events, recognises, sessions
+from baton_git.agents.codex.transcript import events, recognises
 from baton_git.agents.events import (
     Compaction,
     EndReached,
@@ -26,6 +26,9 @@ from baton_git.agents.events import (
     ToolCall,
     ToolResult,
 )
+from baton_git.agents.registry import AGENTS
+
+sessions = AGENTS["codex"].find_sessions
 
 TIME = "2026-01-02T03:04:05Z"
 SESSION = "01234567-89ab-7cde-8f01-23456789abcd"
@@ -352,6 +355,9 @@ def test_sessions_are_found_newest_first_without_those_of_subagents(tmp_path):
     second = write(tmp_path / ".codex/archived_sessions" / name, "garbage")
     write(folder / "rollout-sub.jsonl", line("session_meta", **{**META, "source": {"subagent": "review"}}))
     os.utime(first, (1, 1))
-    assert [tuple(one[:3]) for one in sessions(tmp_path, {})] == [(second, SESSION, None), (first, SESSION, "/repo")]
+    assert [tuple(one[:3]) for one in sessions(tmp_path, {})] == [
+        (second, SESSION, None),
+        (first, SESSION, "/repo"),
+    ]
     moved = (tmp_path / ".codex").rename(tmp_path / "elsewhere")
     assert len(list(sessions(tmp_path, {"CODEX_HOME": str(moved)}))) == 2

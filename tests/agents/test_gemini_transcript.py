@@ -25,7 +25,10 @@ from baton_git.agents.events import (
     ToolCall,
     ToolResult,
 )
-from baton_git.agents.gemini.transcripts import events, recognises, sessions
+from baton_git.agents.gemini.transcript import events, recognises
+from baton_git.agents.registry import AGENTS
+
+sessions = AGENTS["gemini"].find_sessions
 
 TIME = "2026-01-02T03:04:05Z"
 HEAD = {"sessionId": "s1", "projectHash": "ab", "startTime": TIME, "lastUpdated": TIME, "kind": "main"}

@@ -13,6 +13,7 @@ from typing import Any
 
 from baton_git.agents.claude.prompts import CONTINUED, INTERRUPTION, NO_PROMPT, PromptText, extract_prompt, guess_origin
 from baton_git.agents.claude.shapes import understands
+from baton_git.agents.claude.tool_use import read_call, read_result
 from baton_git.agents.events import (
     BEGINNING,
     FAILED,
@@ -37,6 +38,8 @@ from baton_git.agents.events import (
 from baton_git.agents.fields import Record, table_at, text_at, texts
 from baton_git.agents.resumable_reader import read_path_events
 from baton_git.agents.turn_path import TurnPath
+
+__all__ = ["events", "read_call", "read_result", "recognises"]
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _EVENT_TYPES = ("user", "assistant", "system", "attachment")

@@ -17,6 +17,7 @@ from baton_git.agents.codex.outputs import Output, parse_output
 from baton_git.agents.codex.prompts import extract_typed_text, is_marked_typed
 from baton_git.agents.codex.session_settings import apply_environment_message, apply_turn_context, read_session_start
 from baton_git.agents.codex.shapes import understands
+from baton_git.agents.codex.tool_use import read_call, read_result
 from baton_git.agents.events import (
     ANSWERED,
     FAILED,
@@ -40,6 +41,8 @@ from baton_git.agents.events import (
 from baton_git.agents.fields import Record, table_at, text_at, texts
 from baton_git.agents.json_lines import parse_object
 from baton_git.agents.resumable_reader import read_path_events
+
+__all__ = ["events", "read_call", "read_result", "recognises"]
 
 _ENVELOPES = ("response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")

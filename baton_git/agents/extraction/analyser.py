@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from baton_git.agents.agent_cli import AgentTranscripts
 from baton_git.agents.events import (
     HARNESS,
     PERSON,
@@ -42,6 +41,7 @@ from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, 
 from baton_git.agents.gobby_tasks import CLOSED_STATUSES
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import TodoChange, ToolOutcome, ToolTodo, ToolUse
+from baton_git.agents.transcripts import TranscriptFormat
 from baton_git.agents.turn_store import keep_ends
 
 _MAX_COMMAND = 2000
@@ -60,7 +60,7 @@ class Analyser:
     """
 
     def __init__(self, agent: str, known: Findings | None = None) -> None:
-        self.agent: AgentTranscripts = AGENTS[agent].transcripts
+        self.agent: TranscriptFormat = AGENTS[agent].transcript
         self.known = known or Findings()
         self.settled: Table | None = None
         self.end: ResumePoint | EndReached | None = None

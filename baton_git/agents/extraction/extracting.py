@@ -88,7 +88,7 @@ def extract(
         _check_owner(path, name)
     analyser = Analyser(name, before.known if before else None)
     since = before.end if before else START_OF_FILE
-    for event in AGENTS[name].transcripts.events(path, since):
+    for event in AGENTS[name].transcript.events(path, since):
         analyser.add_event(event)
     end = analyser.end or START_OF_FILE
     has_news = _read_subagents(name, path, analyser)
@@ -119,12 +119,13 @@ def extract_events(
 
 def _read_subagents(name: str, path: Path, analyser: Analyser) -> bool:
     """Add the findings of the session's subagents; return whether there were new ones."""
-    known, reader = analyser.known, AGENTS[name].transcripts
-    new = choose_transcripts(find_transcripts(reader, path, known.session), known.subagents, known.left_subagents)
+    known, cli = analyser.known, AGENTS[name]
+    paths = find_transcripts(cli.launcher, path, known.session)
+    new = choose_transcripts(paths, known.subagents, known.left_subagents)
     for file, size in new:
         subagent = Analyser(name, Findings(home=known.home, cwd=known.cwd))
         try:
-            for event in reader.events(file):
+            for event in cli.transcript.events(file):
                 subagent.add_event(event)
         except BatonError:
             continue  # unreadable, such as another user's file; the session's own transcript still counts

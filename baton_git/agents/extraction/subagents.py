@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from baton_git.agents.extraction.file_uses import rank_uses
 from baton_git.agents.extraction.findings import Findings, Mark, Table
 from baton_git.core.errors import BatonError
+
+if TYPE_CHECKING:
+    from baton_git.agents.launcher import Launcher
 
 MAX_SUBAGENTS = 50
 MAX_BYTES = 32 * 1024 * 1024
@@ -91,11 +94,11 @@ def _is_same(left: str, right: str) -> bool:
     return bool(right) and (left.startswith(right) or right.startswith(left))
 
 
-def find_transcripts(reader: Any, path: Path, session: str | None) -> list[Path]:
+def find_transcripts(launcher: Launcher, path: Path, session: str | None) -> list[Path]:
     """Return the transcripts of a session's subagents, newest first; empty when they cannot be listed."""
     if session is None:
         return []
     try:
-        return list(reader.subagents(path, session))
+        return list(launcher.subagents(path, session))
     except (BatonError, OSError):
         return []

@@ -33,6 +33,7 @@ from baton_git.agents.events import (
     TurnEnd,
 )
 from baton_git.agents.fields import Record, table_at, tables, text_at, texts
+from baton_git.agents.gemini.launch import find_session_folder
 from baton_git.agents.gemini.messages import (
     Message,
     MessageLog,
@@ -42,9 +43,11 @@ from baton_git.agents.gemini.messages import (
     replay_messages,
 )
 from baton_git.agents.gemini.prompts import SNAPSHOT, extract_typed_text
-from baton_git.agents.gemini.sessions import find_session_folder
 from baton_git.agents.gemini.shapes import understands
+from baton_git.agents.gemini.tool_use import read_call, read_result
 from baton_git.agents.resumable_reader import RecordCount, get_size, read_events
+
+__all__ = ["events", "read_call", "read_result", "recognises"]
 
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)

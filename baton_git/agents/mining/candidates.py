@@ -9,7 +9,6 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.locations import user_folder
 from baton_git.agents.transcripts import Transcript, Warn, ignore_warning
 
 FileKey = tuple[str, int, int, int, int]
@@ -48,8 +47,8 @@ def list_candidates(
     symbolic links to files outside of the agent's folder. Folders may be links: users put `projects` on another disk.
     """
     for name in agents:
-        root = os.path.realpath(user_folder(AGENTS[name].hooks, home, environment))
-        for transcript in AGENTS[name].transcripts.sessions(home, environment, warn):
+        root = os.path.realpath(AGENTS[name].hooks.find_user_folder(home, environment))
+        for transcript in AGENTS[name].find_sessions(home, environment, warn):
             if not transcript.path.is_symlink() or _is_below(os.path.realpath(transcript.path), root):
                 yield from _make_candidates(name, transcript)
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from baton_git.agents.json_lines import read_object
 from baton_git.agents.mining.candidates import Candidate
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.locations import user_folder
 from baton_git.core.errors import BatonError
 
 SOON_DAYS = 7
@@ -39,7 +38,7 @@ def find_expiring(
         retention = AGENTS[agent].retention
         if retention is None:
             continue
-        file = user_folder(AGENTS[agent].hooks, home, environment) / retention.file
+        file = AGENTS[agent].hooks.find_user_folder(home, environment) / retention.file
         kept = _read_days(file, retention.key, retention.days)
         number = sum(age >= kept - SOON_DAYS for age in days)
         if number:

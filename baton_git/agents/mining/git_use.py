@@ -11,12 +11,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.agents.agent_cli import AgentTranscripts
 from baton_git.agents.events import SessionContext, ToolCall, ToolResult
 from baton_git.agents.extraction.commits import find_git_work, find_made_commits, is_elsewhere, parse_git_words
 from baton_git.agents.extraction.shell import parse_script
 from baton_git.agents.mining.evidence import MAX_COMMITS, MAX_NAMES, MAX_SUBJECT, NamedCommit
 from baton_git.agents.registry import AGENTS
+from baton_git.agents.transcripts import TranscriptFormat
 
 MAX_FILES = 60
 """Maximum number of files of a session that are compared with those of the repository; the first ones are kept."""
@@ -59,7 +59,7 @@ def read_git_use(agent: str, path: Path, folder: str | None) -> GitUse:
 
     Raises as the reader of its transcript does.
     """
-    reader = _Reader(AGENTS[agent].transcripts, folder)
+    reader = _Reader(AGENTS[agent].transcript, folder)
     for event in reader.cli.events(path):
         match event:
             case SessionContext():
@@ -80,7 +80,7 @@ def read_git_use(agent: str, path: Path, folder: str | None) -> GitUse:
 class _Reader:
     """What a session did in its folder, according to the events so far."""
 
-    def __init__(self, cli: AgentTranscripts, folder: str | None) -> None:
+    def __init__(self, cli: TranscriptFormat, folder: str | None) -> None:
         self.cli = cli
         self.is_located = False
         self.commits: dict[NamedCommit, None] = {}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from baton_git.agents.hook_settings import Scope
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.added_text import AddedText
 from baton_git.agents.settings.entries import WantedHooks
-from baton_git.agents.settings.locations import Scope, user_folder
 from baton_git.agents.settings.mcp_server import SERVER, find_server, find_server_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import Fault, InvalidDocument
@@ -49,7 +49,7 @@ class AgentTools:
     ) -> AgentTools:  # fmt: skip
         """Return the tools in the home directory `root` or, with the scope `project`, in the work tree `root`."""
         settings = AGENTS[agent].hooks
-        folder = user_folder(settings, root, environment) if scope == "user" else root / settings.folder
+        folder = settings.find_user_folder(root, environment) if scope == "user" else root / settings.folder
         return cls(agent, scope, root, folder, environment, memory, root if scope == "project" else None)
 
     def list_skills(self) -> dict[str, AddedText]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from baton_git.agents.hook_settings import Scope
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.locations import Scope, user_folder
 
 SERVER = "baton"
 """Name of our MCP server in the settings."""
@@ -25,7 +25,7 @@ def find_server_file(agent: str, scope: Scope, root: Path, environment: Mapping[
     settings = AGENTS[agent].hooks
     if scope == "project":
         return root / settings.project_servers
-    return user_folder(settings, root, environment) / settings.user_servers if settings.user_servers else None
+    return settings.find_user_folder(root, environment) / settings.user_servers if settings.user_servers else None
 
 
 def has_server(agent: str, home: Path, top: Path | None, environment: Mapping[str, str]) -> bool:

@@ -16,12 +16,11 @@ from baton_git.agents.agent_cli import AgentCLI
 from baton_git.agents.codex.hook_trust import Codex, LoadedHook, read_trusted_keys
 from baton_git.agents.extraction import extract
 from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_settings import HookSettings
+from baton_git.agents.hook_settings import HookSettings, Scope
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import HookEntry
 from baton_git.agents.settings.hook_lines import extract_program, is_older, make_hook_line
-from baton_git.agents.settings.locations import Scope
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError
 from baton_git.git.hooks.program_health import ProgramHealth

@@ -39,7 +39,7 @@ def find_newest_transcript(agent: str | None, ws: Workspace) -> tuple[Path, str,
     here = os.path.realpath(Path.cwd())
     newest: list[tuple[bool, float, Transcript, str]] = []
     for name in [agent] if agent else AGENTS:
-        for number, transcript in enumerate(AGENTS[name].transcripts.sessions(Path.home(), dict(os.environ))):
+        for number, transcript in enumerate(AGENTS[name].find_sessions(Path.home(), dict(os.environ))):
             is_here = transcript.cwd is not None and _is_around(here, os.path.realpath(transcript.cwd))
             if is_here and find_session_doubt(ws, name, transcript.session or "", transcript.path, transcript.cwd):
                 continue

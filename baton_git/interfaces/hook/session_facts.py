@@ -229,5 +229,5 @@ class SessionFacts:
 
 def find_transcript(agent: str, session: str, home: Path, environment: Mapping[str, str]) -> Path | None:
     """Search the folders of a CLI for the transcript of a session; None if there is none."""
-    transcripts = AGENTS[agent].transcripts.sessions(home, environment)
+    transcripts = AGENTS[agent].find_sessions(home, environment)
     return next((transcript.path for transcript in transcripts if transcript.session == session), None)

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from baton_git.agents.hook_settings import Scope
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import WantedHooks
-from baton_git.agents.settings.locations import Scope
 from baton_git.agents.settings.report import HookInspection
 from baton_git.core.errors import BatonError
 from baton_git.git.hooks.program_health import ProgramHealth

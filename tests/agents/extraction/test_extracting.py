@@ -137,7 +137,7 @@ def test_remembered_events_are_not_read_again(tmp_path, monkeypatch, name):
     path.write_bytes(content)
     first = extract(path, memory=memory)
     seen_events: list[Any] = []
-    events = AGENTS[agent].transcripts.events
+    events = AGENTS[agent].transcript.events
 
     def record_events(path: Path, since: EndReached) -> Any:
         seen_events.append(since)
@@ -145,7 +145,7 @@ def test_remembered_events_are_not_read_again(tmp_path, monkeypatch, name):
             seen_events.append(event)
             yield event
 
-    monkeypatch.setattr(AGENTS[agent].transcripts, "events", record_events)
+    monkeypatch.setattr(AGENTS[agent].transcript, "events", record_events)
     assert extract(path, memory=memory) == first
     assert seen_events[0].position == first.position == Position(first.position.line, path.stat().st_size)
     assert all(isinstance(event, ResumePoint | ModelReply | EndReached) for event in seen_events)
@@ -153,7 +153,7 @@ def test_remembered_events_are_not_read_again(tmp_path, monkeypatch, name):
 
 def test_a_rewritten_gemini_message_does_not_restart_the_reading(tmp_path, monkeypatch):
     agent, content = SESSIONS["gemini-0.6"]
-    path, memory, events = tmp_path / "session", tmp_path / "memory", AGENTS[agent].transcripts.events
+    path, memory, events = tmp_path / "session", tmp_path / "memory", AGENTS[agent].transcript.events
     seen_events: list[Any] = []
 
     def record_events(path: Path, since: EndReached) -> Any:
@@ -161,7 +161,7 @@ def test_a_rewritten_gemini_message_does_not_restart_the_reading(tmp_path, monke
             seen_events.append(event)
             yield event
 
-    monkeypatch.setattr(AGENTS[agent].transcripts, "events", record_events)
+    monkeypatch.setattr(AGENTS[agent].transcript, "events", record_events)
     parts = content.split(b"\n")
     for number in range(1, len(parts) + 1):
         path.write_bytes(b"\n".join(parts[:number]))

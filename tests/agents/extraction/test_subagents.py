@@ -71,12 +71,12 @@ def test_subagents_of_codex_and_gemini_are_found(tmp_path: Path) -> None:
         source = {"subagent": {"thread_spawn": {}}} if parent else "cli"
         payload = {"id": path.stem[-3:], "cwd": HERE, "source": source, "parent_thread_id": parent}
         path.write_text(json.dumps({"type": "session_meta", "timestamp": "", "payload": payload}) + "\n")
-    assert list(AGENTS["codex"].transcripts.subagents(own, "t-1")) == [child]
+    assert list(AGENTS["codex"].launcher.subagents(own, "t-1")) == [child]
     chats = tmp_path / "chats"
     (chats / "g-1").mkdir(parents=True)
     (chats / "g-1" / "sub.jsonl").write_text("{}\n")
-    assert list(AGENTS["gemini"].transcripts.subagents(chats / "session-1.jsonl", "g-1")) == [chats / "g-1/sub.jsonl"]
-    assert list(AGENTS["gemini"].transcripts.subagents(chats / "session-1.jsonl", "..")) == []
+    assert list(AGENTS["gemini"].launcher.subagents(chats / "session-1.jsonl", "g-1")) == [chats / "g-1/sub.jsonl"]
+    assert list(AGENTS["gemini"].launcher.subagents(chats / "session-1.jsonl", "..")) == []
 
 
 # --- noise

@@ -7,11 +7,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from baton_git.agents.hook_settings import Scope
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.hook_lines import make_hook_line
-from baton_git.agents.settings.locations import Scope, user_folder
 from baton_git.agents.settings.report import HookInspection
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import InvalidArgument
@@ -32,7 +32,7 @@ def open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
     top = None if own else _work_tree(app)
     if AGENTS[agent].hooks_of_main_tree and top is not None:
         top = _find_main_top(app) or top
-    folder = user_folder(settings, Path.home(), os.environ) if top is None else top / settings.folder
+    folder = settings.find_user_folder(Path.home(), os.environ) if top is None else top / settings.folder
     return SettingsFile(folder / settings.file, _find_notes_folder(), settings.comments, top)
 
 
@@ -123,7 +123,7 @@ def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspect
     if top is not None:
         files["project"] = open_settings(app, agent, "project")
     programs = {scope: tuple(find_program(scope)) for scope in files}
-    own = user_folder(settings, Path.home(), os.environ)
+    own = settings.find_user_folder(Path.home(), os.environ)
     roots: dict[Scope, Path] = {"user": Path.home(), **({"project": top} if top is not None else {})}
     tools = tuple(AgentTools.of(agent, scope, root, os.environ, _find_notes_folder()) for scope, root in roots.items())
     return HookInspection(

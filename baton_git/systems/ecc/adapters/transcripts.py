@@ -139,7 +139,7 @@ class Transcripts:
         )
 
     def _list_transcripts(self, around: Surroundings) -> Iterator[Transcript]:
-        return AGENTS[self.agent].transcripts.sessions(around.home, around.environment, around.warn)
+        return AGENTS[self.agent].find_sessions(around.home, around.environment, around.warn)
 
     def open_session(self, target: Target, around: Surroundings) -> dict[str, Any]:
         value = target.value.removeprefix(f"{self.prefix}:").strip()
@@ -200,7 +200,7 @@ class Transcripts:
             return ""
 
     def _summarize_beginning(self, path: Path) -> _TranscriptSummary:
-        return _summarize(islice(AGENTS[self.agent].transcripts.events(path), _MAX_LISTED_EVENTS))
+        return _summarize(islice(AGENTS[self.agent].transcript.events(path), _MAX_LISTED_EVENTS))
 
     def sessions(self, around: Surroundings) -> Iterator[Listed]:
         for transcript in self._list_transcripts(around):
@@ -218,7 +218,7 @@ class Transcripts:
         fault = self._find_fault(transcript.path)
         if fault is not None:
             raise fault
-        summary = _summarize(AGENTS[self.agent].transcripts.events(transcript.path))
+        summary = _summarize(AGENTS[self.agent].transcript.events(transcript.path))
         setting = summary.setting
         id_ = setting.get("session") or transcript.session or transcript.path.stem
         cwd = setting.get("cwd") or transcript.cwd
