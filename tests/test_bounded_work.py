@@ -11,11 +11,11 @@ from typing import Any, get_args
 import annotated_types
 import pytest
 
-from baton_git.agents.claude.prompts import extract_prompt
-from baton_git.agents.codex.patches import list_patched_files
-from baton_git.agents.codex.session_settings import apply_environment_message
+from baton_git.agents.claude.messages import extract_prompt
+from baton_git.agents.codex.messages import list_patched_files
+from baton_git.agents.codex.transcript import apply_environment_message
 from baton_git.agents.extraction.commits import find_git_work
-from baton_git.agents.gemini.prompts import extract_typed_text as typed_in_gemini
+from baton_git.agents.gemini.messages import extract_typed_text as typed_in_gemini
 from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.systems.ecc.adapters.markdown import parse_sections
 from baton_git.verbs.table import all_verbs

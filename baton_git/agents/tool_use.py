@@ -1,7 +1,7 @@
 """The meaning of a tool call, independent of the agent CLI: files, commands, todo lists, answers.
 
-Each agent's folder has a `tool_use` module for the agent's tools: `read_call` interprets a call, and `read_result` its
-result. Both return plain values, so that calls without a result can be stored in a file.
+In each agent's module `transcript`, `read_call` interprets a call, and `read_result` its result. Both return plain
+values, so that calls without a result can be stored in a file.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from transcript_files import only, write
 
-from baton_git.agents.codex.patches import find_patch_code
+from baton_git.agents.codex.messages import find_patch_code
 from baton_git.agents.codex.transcript import events, recognises
 from baton_git.agents.events import (
     Compaction,

@@ -11,9 +11,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.claude.prompts import CONTINUED, INTERRUPTION, NO_PROMPT, PromptText, extract_prompt, guess_origin
-from baton_git.agents.claude.shapes import understands
-from baton_git.agents.claude.tool_use import read_call, read_result
+from baton_git.agents.claude.messages import (
+    CONTINUED,
+    INTERRUPTION,
+    NO_PROMPT,
+    PromptText,
+    extract_prompt,
+    guess_origin,
+    read_call,
+    read_result,
+)
 from baton_git.agents.events import (
     BEGINNING,
     FAILED,
@@ -40,6 +47,36 @@ from baton_git.agents.resumable_reader import read_path_events
 from baton_git.agents.turn_path import TurnPath
 
 __all__ = ["events", "read_call", "read_result", "recognises"]
+
+# --- known formats of records
+
+_CONVERSATION = ("user", "assistant")
+_OTHER_TYPES = frozenset(
+    ("system", "attachment", "summary", "progress", "file-history-snapshot", "file-history-delta", "queue-operation",
+     "last-prompt", "mode", "permission-mode", "ai-title", "custom-title", "pr-link", "bridge-session", "atis-latch",
+     "tools-used", "cost-state", "api-request", "api-request-shape", "api-request-blob")
+)  # fmt: skip
+_KEYS_OF_BLOCKS = {"text": "text", "tool_use": "name", "tool_result": "tool_use_id", "thinking": "thinking"}
+
+
+def understands(record: Record) -> bool | None:
+    """Return True for a record in a known format, False for a message in an unknown one, None for an unknown type."""
+    kind = text_at(record, "type")
+    if kind not in _CONVERSATION:
+        return True if kind in _OTHER_TYPES else None
+    content = table_at(record, "message").get("content")
+    if not isinstance(content, list):
+        return isinstance(content, str)
+    return all(isinstance(block, dict) and _is_known(block) for block in content[:1])
+
+
+def _is_known(block: Record) -> bool:
+    """Whether a block of a message has the key that its type requires; blocks of unknown types pass."""
+    kind = text_at(block, "type")
+    return kind is not None and (kind not in _KEYS_OF_BLOCKS or _KEYS_OF_BLOCKS[kind] in block)
+
+
+# --- events
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 _EVENT_TYPES = ("user", "assistant", "system", "attachment")

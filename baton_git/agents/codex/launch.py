@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from baton_git.agents.codex.session_settings import read_session_start
+from baton_git.agents.codex.transcript import read_session_start
 from baton_git.agents.events import BEGINNING
 from baton_git.agents.launcher import Launch, SessionReport, escape_argument, read_objects, read_text, read_token_count
 from baton_git.agents.transcripts import (

@@ -8,16 +8,21 @@ that ran. A rollback (`thread_rolled_back`) removes the last prompts, with all t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from baton_git.agents.codex.items import CompletedWork, read_work
-from baton_git.agents.codex.outputs import Output, parse_output
-from baton_git.agents.codex.prompts import extract_typed_text, is_marked_typed
-from baton_git.agents.codex.session_settings import apply_environment_message, apply_turn_context, read_session_start
-from baton_git.agents.codex.shapes import understands
-from baton_git.agents.codex.tool_use import read_call, read_result
+from baton_git.agents.codex.messages import (
+    CompletedWork,
+    Output,
+    extract_typed_text,
+    is_marked_typed,
+    parse_output,
+    read_call,
+    read_result,
+    read_work,
+)
 from baton_git.agents.events import (
     ANSWERED,
     FAILED,
@@ -38,11 +43,92 @@ from baton_git.agents.events import (
     ToolResult,
     TurnEnd,
 )
-from baton_git.agents.fields import Record, table_at, text_at, texts
+from baton_git.agents.fields import Record, table_at, tables, text_at, texts
 from baton_git.agents.json_lines import parse_object
 from baton_git.agents.resumable_reader import read_path_events
 
 __all__ = ["events", "read_call", "read_result", "recognises"]
+
+# --- the context of a session
+
+_CWD = re.compile(r"<cwd>((?:(?!<cwd>).)*?)</cwd>|^Current working directory: (.*)$", re.MULTILINE)
+
+
+def read_session_start(position: Position, record: Record) -> SessionContext | None:
+    """Return the context in the first record of a session; None for any other record.
+
+    The type of that record is `session_meta`; in sessions of Codex CLI up to 0.3x, it has no type.
+    """
+    bare = "type" not in record and "instructions" in record and "id" in record
+    if not bare and record.get("type") != "session_meta":
+        return None
+    payload = record if bare else table_at(record, "payload")
+    git, source = table_at(payload, "git"), payload.get("source")
+    return SessionContext(
+        position,
+        text_at(record, "timestamp"),
+        session=text_at(payload, "id"),
+        cwd=text_at(payload, "cwd"),
+        branch=text_at(git, "branch"),
+        commit=text_at(git, "commit_hash"),
+        version=text_at(payload, "cli_version"),
+        parent=text_at(payload, "forked_from_id") or text_at(payload, "parent_thread_id"),
+        subagent=isinstance(source, dict) and "subagent" in source,
+    )
+
+
+def apply_turn_context(last: SessionContext, payload: Record) -> SessionContext:
+    """Return the context updated from the payload of a `turn_context` record."""
+    return last._replace(
+        cwd=text_at(payload, "cwd") or last.cwd,
+        model=text_at(payload, "model") or last.model,
+    )
+
+
+def apply_environment_message(last: SessionContext, text: str) -> SessionContext:
+    """Return the context with the folder that a message to the model names; old formats name it nowhere else."""
+    match = _CWD.search(text) if last.cwd is None and "<environment_context>" in text else None
+    return last._replace(cwd=match[1] or match[2]) if match else last
+
+
+# --- known formats of records
+
+_WRAPPING_TYPES = ("response_item", "event_msg")
+_OTHER_TYPES = ("session_meta", "turn_context", "compacted", "world_state", "token_usage_record")
+_REQUIRED_KEYS = {
+    "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
+    "function_call_output": "output", "custom_tool_call_output": "output", "user_message": "message",
+    "agent_message": "message", "item_completed": "item", "patch_apply_end": "changes", "exec_command_end": "exit_code",
+}  # fmt: skip
+_KEYLESS_TYPES = frozenset(
+    ("reasoning", "agent_reasoning", "token_count", "task_started", "task_complete", "turn_aborted")
+)
+
+
+def understands(record: Record) -> bool | None:
+    """Return True for a record in a known format, False for a known type in another one, None for an unknown type."""
+    kind = text_at(record, "type")
+    if kind in _OTHER_TYPES:
+        return isinstance(record.get("payload"), dict)
+    if kind is None:  # the first releases
+        return True if "record_type" in record or {"id", "timestamp"} <= record.keys() else None
+    item = table_at(record, "payload") if kind in _WRAPPING_TYPES else record
+    kind = text_at(item, "type")
+    if kind == "message" or (kind == "agent_message" and "content" in item):
+        return _is_message(item)
+    if kind in _REQUIRED_KEYS:
+        return _REQUIRED_KEYS[kind] in item
+    return True if kind in _KEYLESS_TYPES else (None if kind is not None else False)
+
+
+def _is_message(item: Record) -> bool:
+    content = item.get("content")
+    parts = [content] if isinstance(content, str) else tables(content)[:1]
+    is_known = all(isinstance(part, str) or "text" in part or part.get("type") == "input_image" for part in parts)
+    return ("role" in item or item.get("type") != "message") and content is not None and is_known
+
+
+# --- events
 
 _ENVELOPES = ("response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")

@@ -11,10 +11,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.agents.events import Position
-from baton_git.agents.fields import Record, table_at, tables, text_at
-from baton_git.agents.json_lines import JsonLines, read_object
+from baton_git.agents.events import Position, ToolCall, ToolResult
+from baton_git.agents.fields import Record, table_at, tables, text_at, texts
+from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
+from baton_git.agents.json_lines import JsonLines, parse_object, read_object
+from baton_git.agents.tool_use import (
+    ToolOutcome,
+    ToolUse,
+    describe_call,
+    describe_command,
+    describe_file_use,
+    name_server_tool,
+    read_todos,
+)
 from baton_git.agents.transcripts import HEAD_LINES
+
+# --- messages
 
 
 class Message(NamedTuple):
@@ -101,3 +113,74 @@ def replay_messages(path: Path, position: Position, number: int) -> MessageLog:
         if count == number:
             break
     return log
+
+
+# --- prompts
+
+SNAPSHOT = "<state_snapshot>"
+"""Beginning of the summary of a compressed session."""
+
+_ADDED, _END = "<hook_context>", "</hook_context>"
+_NOT_TYPED = ("<session_context>", "/", "?", SNAPSHOT)
+_WRITTEN = ("This is the Gemini CLI. We are setting up the context for our chat.", "System: Please continue.")
+
+
+def extract_typed_text(message: Record) -> str:
+    """Return the text that a person typed; empty if nobody typed it, or if it is a command (`/…` or `?`).
+
+    The text shown on the screen is preferred.
+    """
+    shown = texts(message.get("displayContent")) or texts(message.get("content"))
+    text = "\n".join(own for part in shown if (own := _remove_hook_context(part)))
+    return "" if text.startswith(_NOT_TYPED + _WRITTEN) else text
+
+
+def _remove_hook_context(text: str) -> str:
+    """Return the text without the context that hooks added and the whitespace around that context."""
+    pieces, at = [], 0
+    while (start := text.find(_ADDED, at)) >= 0 and (end := text.find(_END, start)) >= 0:
+        pieces.append(text[at:start].strip() if at else text[at:start].rstrip())
+        at = end + len(_END)
+    return "".join([*pieces, text[at:].lstrip() if at else text]).strip()
+
+
+# --- tools
+
+_WRITING_TOOLS = ("write_file", "replace", "edit")
+_SEARCHING_TOOLS = ("glob", "search_file_content", "grep_search", "list_directory", "ripgrep")
+
+
+def read_call(call: ToolCall) -> ToolUse:
+    """Return the meaning of a call."""
+    arguments = call.arguments
+    if call.name == "run_shell_command" and (command := text_at(arguments, "command")):
+        folder = text_at(arguments, "dir_path") or text_at(arguments, "directory") or None
+        return ToolUse(describe_command(command), command=command, folder=folder)
+    if call.name == "write_todos":
+        todos = read_todos(tables(arguments.get("todos")), "description")
+        listed = isinstance(arguments.get("todos"), list)
+        return ToolUse(f"write_todos: {len(todos)} items", todos=todos if listed else None)
+    path = text_at(arguments, "file_path") or text_at(arguments, "absolute_path")
+    paths = (path,) if path else ()
+    if call.name in _WRITING_TOOLS:
+        written = text_at(arguments, "content") or text_at(arguments, "new_string") or ""
+        return ToolUse(describe_file_use(call.name, path), files=paths, written=written)
+    if path:
+        return ToolUse(describe_file_use(call.name, path), reads=paths)
+    if call.name in _SEARCHING_TOOLS:
+        return ToolUse(describe_call(call.name, arguments), searches=True)
+    return read_gateway_call(call.name, arguments) or ToolUse(describe_call(name_server_tool(call.name), arguments))
+
+
+def read_result(name: str, result: ToolResult) -> ToolOutcome:
+    """Return the meaning of the result of a call of the tool `name`."""
+    failed = bool(result.failed)
+    if name in _WRITING_TOOLS:
+        path = text_at(result.structured or {}, "filePath")
+        # Older releases name the file without its folder. Only an absolute path is better than the path in the call.
+        return ToolOutcome(failed, files=(path,) if path and path.startswith("/") else None)
+    if name == "ask_user":
+        answers = table_at(parse_object(result.text) or {}, "answers")
+        lines = (f"{question} → {answer}" for question, answer in answers.items() if isinstance(answer, str))
+        return ToolOutcome(failed, answers=tuple(lines))
+    return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)

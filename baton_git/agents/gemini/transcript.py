@@ -35,19 +35,43 @@ from baton_git.agents.events import (
 from baton_git.agents.fields import Record, table_at, tables, text_at, texts
 from baton_git.agents.gemini.launch import find_session_folder
 from baton_git.agents.gemini.messages import (
+    SNAPSHOT,
     Message,
     MessageLog,
+    extract_typed_text,
     list_messages,
     merge_head,
+    read_call,
+    read_result,
     read_whole_session,
     replay_messages,
 )
-from baton_git.agents.gemini.prompts import SNAPSHOT, extract_typed_text
-from baton_git.agents.gemini.shapes import understands
-from baton_git.agents.gemini.tool_use import read_call, read_result
 from baton_git.agents.resumable_reader import RecordCount, get_size, read_events
 
 __all__ = ["events", "read_call", "read_result", "recognises"]
+
+# --- known formats of records
+
+_CONVERSATION = ("user", "gemini")
+_OTHER_TYPES = ("info", "error", "warning")
+_HEAD = ("$set", "$rewindTo", "projectHash")
+_PARTS = frozenset(("text", "thought", "functionCall", "functionResponse", "inlineData", "fileData"))
+
+
+def understands(record: Record) -> bool | None:
+    """Return True for a record in a known format, False for one of a known type in an unknown format, else None."""
+    if any(name in record for name in _HEAD):
+        return not any(name != "messages" and tables(value) for name, value in record.items())
+    kind = text_at(record, "type")
+    if kind not in _CONVERSATION:
+        return True if kind in _OTHER_TYPES else None
+    content = record.get("content")
+    if not isinstance(content, list):
+        return isinstance(content, str | dict) or "toolCalls" in record
+    return all(isinstance(part, dict) and not _PARTS.isdisjoint(part) for part in content[:1])
+
+
+# --- events
 
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from baton_git.agents.agent_cli import AgentCLI
-from baton_git.agents.codex.hook_trust import Codex, LoadedHook, read_trusted_keys
+from baton_git.agents.codex.hooks import Codex, LoadedHook, read_trusted_keys
 from baton_git.agents.extraction import extract
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_settings import HookSettings, Scope

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.agents.codex.hook_trust import Codex
+from baton_git.agents.codex.hooks import Codex
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.hook_lines import extract_program
 from baton_git.core.errors import StoreError, WriteFailed

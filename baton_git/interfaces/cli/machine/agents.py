@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from baton_git.agents.codex.hook_trust import Codex
+from baton_git.agents.codex.hooks import Codex
 from baton_git.agents.hook_settings import Scope
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.report import AgentReport, FileReport, select_hooks_of_file
