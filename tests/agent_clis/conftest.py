@@ -27,7 +27,8 @@ def cli(request: pytest.FixtureRequest) -> Cli:
 @pytest.fixture
 def agent(cli: Cli, tmp_path: Path, top: Path) -> Iterator[Agent]:
     """A CLI that works in the repository `top`."""
-    programs = [INSTALLED / "node_modules/.bin" / cli.name, *map(shutil.which, ("node", "tmux"))]
+    path = f"{INSTALLED / 'node_modules/.bin'}:{os.environ['PATH']}"
+    programs = [INSTALLED / "node_modules/.bin" / cli.name, shutil.which("node", path=path), shutil.which("tmux")]
     if not all(program and Path(program).exists() for program in programs):
         pytest.skip(f"{cli.name} not installed here (npm; see tests/agent_clis/__init__.py)")
     with serving(cli.wire) as model:
