@@ -32,7 +32,7 @@ class Note(Record):
 
 AGENT = {
     "__init__": """
-from baton_git.agents.agent_cli import AgentCLI, AgentMarkers, HookPackage, SessionSource
+from baton_git.agents.registry import AgentCLI, AgentMarkers, HookPackage, SessionSource
 
 CLI = AgentCLI(
     name="toy",

@@ -1,24 +1,53 @@
-"""Read JSON lines files that agents write: their writers may crash, and may still be writing.
+"""Read JSON lines files that agents write, whose writers may crash or still be writing, and fields of their records.
 
 Of 552 real files, 18 had several documents on one line; others end within a line, or contain garbage. An unreadable
-line is counted and skipped, because the rest of the transcript is still worth reading.
+line is counted and skipped, because the rest of the transcript is still worth reading. A value of an unexpected type
+counts as missing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import SEEK_END
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from baton_git.agents.events import BEGINNING, Position
-from baton_git.agents.fields import Record
 from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import InvalidArgument, LimitExceeded
 from baton_git.git.files.atomic_files import reading, show_path
+
+Record = Mapping[str, Any]
+
+
+def text_at(record: Record, key: str) -> str | None:
+    """Return the text under `key`; None when there is none."""
+    value = record.get(key)
+    return value if isinstance(value, str) else None
+
+
+def table_at(record: Record, key: str) -> Record:
+    """Return the object under `key`; an empty one when there is none."""
+    value = record.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def tables(value: Any) -> list[Record]:
+    """Return the objects in a list; an empty list when the value is not a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def texts(content: Any, *kinds: str) -> list[str]:
+    """Return the texts in a message's content, a string or parts; with `kinds`, only those of parts of these types."""
+    if isinstance(content, str):
+        return [content]
+    parts = tables([content] if isinstance(content, dict) else content)
+    values = (text_at(part, "text") for part in parts if not kinds or part.get("type") in kinds)
+    return [text for text in values if text is not None]
+
 
 MAX_BYTES = 64 * 1024 * 1024
 """Maximum size in bytes of one line, or of a file that is one object; real lines with images have several MB."""

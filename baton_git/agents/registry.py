@@ -1,11 +1,195 @@
-"""The registry of agent CLIs. To add one, create a folder that defines `CLI`, and add its name to `AGENTS`."""
+"""The registry of agent CLIs, and the description of one: plain data, and the modules of its folder.
+
+To add one, create a folder that defines `CLI` and has the modules `transcript`, `hooks` and `launch`, which are
+imported when needed, and add its name to `AGENTS`.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from baton_git.agents.agent_cli import AgentCLI
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from baton_git.agents.hook_settings import HookSettings
+    from baton_git.agents.launcher import Launcher
+    from baton_git.agents.transcripts import Transcript, TranscriptFormat, Warn
+
+_INTERPRETERS = ("node", "nodejs", "bun", "deno", "python", "sh", "bash", "dash", "zsh", "env")
+_SUFFIXES = (".js", ".mjs", ".cjs", ".exe")
+
+
+class HookPackage(NamedTuple):
+    """The plugin or extension with our hooks, skills and MCP server.
+
+    Attributes:
+        folder: its folder among the files that baton ships.
+        add: the command that adds it; `{0}` is that folder.
+        copies: a glob pattern, relative to the CLI's own folder, of the CLI's copies of the hooks.
+        update: the command that updates the copies.
+    """
+
+    folder: str
+    add: str
+    copies: str
+    update: str
+
+
+class SessionSource(NamedTuple):
+    """The names of ECC's session adapter for the CLI: its id, the prefix of its targets, the kind of its runtime."""
+
+    adapter: str
+    prefix: str
+    runtime: str
+
+
+class Retention(NamedTuple):
+    """How long a CLI keeps transcripts: the number of days under `key` in its settings `file`, or `days` by default."""
+
+    file: str
+    key: str
+    days: int
+
+
+class AgentMarkers(NamedTuple):
+    """The traces of one agent CLI in the processes that it starts.
+
+    Attributes:
+        variables: names of environment variables that only the CLI sets.
+        programs: names of its process, or of the script that an interpreter runs as the CLI.
+        packages: parts of the path of such a script, for scripts with an unspecific name (`index.js`).
+    """
+
+    variables: tuple[str, ...]
+    programs: tuple[str, ...]
+    packages: tuple[str, ...] = ()
+
+    def find_variable(self, environment: Mapping[str, str]) -> str | None:
+        """Return the name of the first of the variables that is set and not empty; None if there is none."""
+        return next((name for name in self.variables if environment.get(name)), None)
+
+    def is_program(self, name: str, argv: Sequence[str]) -> bool:
+        """Whether a process of this name with these arguments is the CLI."""
+        script = _find_script(argv)
+        names = {name, _base_name(argv[0]) if argv else "", _base_name(script)}
+        return not names.isdisjoint(self.programs) or any(part in script for part in self.packages)
+
+
+class AgentCLI(NamedTuple):
+    """One agent CLI. Everything specific to it is data here, or a module in its folder.
+
+    Attributes:
+        name: its name in baton, and of its folder in `baton_git/agents/`.
+        title: its usual name in text.
+        package: the plugin or extension for it.
+        source: the names of its transcripts as a source of ECC's snapshots.
+        mcp_client: the beginning of the name it reports as an MCP client.
+        installed: the note that is printed after its hooks were installed.
+        markers: the traces by which a process detects that this CLI started it.
+        session_variables: environment variables that hold the session's id in the programs it starts.
+        folder_variables: environment variables that hold the session's folder in its hooks.
+        process_variable: the environment variable that holds its process id in its hooks.
+        env_file_variable: the environment variable that holds the path of a file to which hooks may append variables
+            for the programs it starts.
+        private_variables: environment variables that tie a process to its session and must not be inherited by another
+            session; `NAME*` is a prefix.
+        todo_variables: settings that switch its todo tools on.
+        switch_files: files in its folder in which hooks can be switched off.
+        main_switch_files: such files in the folder of the main work tree that also count in linked work trees.
+        managed_files: system-wide files in which hooks can be switched off.
+        is_sender: whether it sent a hook payload that does not name its sender; takes the payload and the environment.
+        retention: how long it keeps transcripts; None: forever.
+        permission_arguments: arguments that let its sessions without a terminal change files.
+        empty_reply: the output of a hook that has nothing to report.
+        end_seconds: the seconds that baton may use in the hook at a session's end, if fewer than the installed timeout.
+        folder_in_transcript: the transcript, not the payload, names the folder in which the session started.
+        must_trust_hooks: it skips hooks that its user has not trusted.
+        reads_project_where_it_starts: it reads a project's settings only if it starts at the top of the work tree.
+        hooks_of_main_tree: in a linked work tree, it uses the hooks of the main one, and only if its own folder exists
+            in the linked one.
+        trusts_projects: it uses a project's settings without asking whether to trust the folder.
+        loses_start_context: it loses context that a hook adds at a session's start, so the first prompt's hook adds it.
+        compacts_unannounced: its compaction event comes before every request to the model, whether or not a compaction
+            follows, and no session start follows a compaction.
+    """
+
+    name: str
+    title: str
+    package: HookPackage
+    source: SessionSource
+    mcp_client: str
+    installed: str
+    markers: AgentMarkers
+    session_variables: tuple[str, ...] = ()
+    folder_variables: tuple[str, ...] = ()
+    process_variable: str = ""
+    env_file_variable: str = ""
+    private_variables: tuple[str, ...] = ()
+    todo_variables: Mapping[str, str] = {}
+    switch_files: tuple[str, ...] = ()
+    main_switch_files: tuple[str, ...] = ()
+    managed_files: tuple[str, ...] = ()
+    is_sender: Callable[[Mapping[str, Any], Mapping[str, str]], bool] = lambda data, environment: False
+    retention: Retention | None = None
+    permission_arguments: str = ""
+    empty_reply: str = ""
+    end_seconds: float | None = None
+    folder_in_transcript: bool = False
+    must_trust_hooks: bool = False
+    reads_project_where_it_starts: bool = False
+    hooks_of_main_tree: bool = False
+    trusts_projects: bool = False
+    loses_start_context: bool = False
+    compacts_unannounced: bool = False
+
+    @property
+    def transcript(self) -> TranscriptFormat:
+        """The module that reads its transcripts."""
+        module: TranscriptFormat = self._import_module("transcript")
+        return module
+
+    @property
+    def launcher(self) -> Launcher:
+        """The module that starts its sessions and finds their transcripts."""
+        module: Launcher = self._import_module("launch")
+        return module
+
+    def find_sessions(self, home: Path, environment: Mapping[str, str], *warn: Warn) -> Iterator[Transcript]:
+        """Yield the transcripts of sessions that were not started by another session, newest first.
+
+        Args:
+            environment: may name another folder of the CLI, or another home directory.
+            warn: called for each folder that could not be listed.
+        """
+        return self.launcher.sessions(self.hooks.find_user_folder(home, environment), *warn)
+
+    @property
+    def hooks(self) -> HookSettings:
+        """The settings in which its hooks are installed."""
+        settings: HookSettings = self._import_module("hooks").SETTINGS
+        return settings
+
+    def find_switches(self, settings: Mapping[str, Any]) -> Iterator[str]:
+        """Yield a description of each of its settings that keeps our hooks from running."""
+        find = getattr(self._import_module("hooks"), "find_switches", None)
+        return iter(find(settings) if find is not None else ())
+
+    def _import_module(self, name: str) -> Any:
+        return importlib.import_module(f"baton_git.agents.{self.name}.{name}")
+
+
+def _base_name(path: str) -> str:
+    name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return next((name.removesuffix(end) for end in _SUFFIXES if name.endswith(end)), name)
+
+
+def _find_script(argv: Sequence[str]) -> str:
+    """Return the path of the script that an interpreter runs; an empty text for any other program."""
+    if not argv or _base_name(argv[0]).rstrip("0123456789.") not in _INTERPRETERS:
+        return ""
+    return next((word.replace("\\", "/") for word in argv[1:] if not word.startswith("-")), "")
 
 
 class AgentRegistry(Mapping[str, AgentCLI]):

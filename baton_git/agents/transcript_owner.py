@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from baton_git.agents.fields import Record
-from baton_git.agents.json_lines import MAX_BYTES, JsonLines, read_object
+from baton_git.agents.json_lines import MAX_BYTES, JsonLines, Record, read_object
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.git.files.atomic_files import show_path

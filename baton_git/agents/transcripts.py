@@ -9,8 +9,7 @@ from stat import S_ISREG
 from typing import NamedTuple, Protocol
 
 from baton_git.agents.events import EndReached, Event, ToolCall, ToolResult
-from baton_git.agents.fields import Record
-from baton_git.agents.json_lines import JsonLines, open_transcript
+from baton_git.agents.json_lines import JsonLines, Record, open_transcript
 from baton_git.agents.tool_use import ToolOutcome, ToolUse
 from baton_git.core.errors import BatonError
 from baton_git.git.files.atomic_files import show_path

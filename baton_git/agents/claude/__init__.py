@@ -1,6 +1,6 @@
 """Claude Code, by Anthropic."""
 
-from baton_git.agents.agent_cli import AgentCLI, AgentMarkers, HookPackage, Retention, SessionSource
+from baton_git.agents.registry import AgentCLI, AgentMarkers, HookPackage, Retention, SessionSource
 
 CLI = AgentCLI(
     name="claude",

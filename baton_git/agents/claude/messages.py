@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from baton_git.agents.events import AGENT, HARNESS, PERSON, SCHEDULE, UNKNOWN, ToolCall, ToolResult
-from baton_git.agents.fields import Record, table_at, tables, text_at, texts
-from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
+from baton_git.agents.json_lines import Record, table_at, tables, text_at, texts
 from baton_git.agents.tool_use import (
     PATTERN_LENGTH,
     TodoChange,
@@ -23,6 +22,8 @@ from baton_git.agents.tool_use import (
     describe_command,
     describe_file_use,
     name_server_tool,
+    read_created_id,
+    read_gateway_call,
     read_todos,
     shorten_line,
 )

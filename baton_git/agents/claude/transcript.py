@@ -42,9 +42,8 @@ from baton_git.agents.events import (
     ToolResult,
     TurnEnd,
 )
-from baton_git.agents.fields import Record, table_at, text_at, texts
-from baton_git.agents.resumable_reader import read_path_events
-from baton_git.agents.turn_path import TurnPath
+from baton_git.agents.json_lines import Record, table_at, text_at, texts
+from baton_git.agents.resumable_reader import TurnPath, read_path_events
 
 __all__ = ["events", "read_call", "read_result", "recognises"]
 

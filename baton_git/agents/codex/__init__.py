@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baton_git.agents.agent_cli import AgentCLI, AgentMarkers, HookPackage, SessionSource
+from baton_git.agents.registry import AgentCLI, AgentMarkers, HookPackage, SessionSource
 
 
 def _is_from_codex(data: Mapping[str, Any], environment: Mapping[str, str]) -> bool:

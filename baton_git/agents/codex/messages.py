@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from baton_git.agents.events import FileChange, ToolCall, ToolResult
-from baton_git.agents.fields import Record, table_at, tables, text_at, texts
-from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
-from baton_git.agents.json_lines import parse_object
+from baton_git.agents.json_lines import Record, parse_object, table_at, tables, text_at, texts
 from baton_git.agents.tool_use import (
     COMMAND_LENGTH,
     ToolOutcome,
@@ -21,6 +19,8 @@ from baton_git.agents.tool_use import (
     describe_call,
     describe_command,
     name_server_tool,
+    read_created_id,
+    read_gateway_call,
     read_todos,
     shorten_line,
 )

@@ -38,9 +38,8 @@ from baton_git.agents.extraction.commits import (
 )
 from baton_git.agents.extraction.file_uses import CHANGED, READ, find_names, name_files, use_file
 from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, KEPT_OPEN, Findings, Mark, Table
-from baton_git.agents.gobby_tasks import CLOSED_STATUSES
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.tool_use import TodoChange, ToolOutcome, ToolTodo, ToolUse
+from baton_git.agents.tool_use import CLOSED_STATUSES, TodoChange, ToolOutcome, ToolTodo, ToolUse
 from baton_git.agents.transcripts import TranscriptFormat
 from baton_git.agents.turn_store import keep_ends
 

@@ -1,6 +1,6 @@
 """Gemini CLI, by Google."""
 
-from baton_git.agents.agent_cli import AgentCLI, AgentMarkers, HookPackage, SessionSource
+from baton_git.agents.registry import AgentCLI, AgentMarkers, HookPackage, SessionSource
 
 CLI = AgentCLI(
     name="gemini",

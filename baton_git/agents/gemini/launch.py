@@ -12,8 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.fields import table_at
-from baton_git.agents.json_lines import parse_object
+from baton_git.agents.json_lines import parse_object, table_at
 from baton_git.agents.launcher import Launch, SessionReport, escape_argument, read_objects, read_text, read_token_count
 from baton_git.agents.transcripts import Transcript, Warn, find_files, ignore_warning, read_head, sort_newest_first
 

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.agents.events import Position, ToolCall, ToolResult
-from baton_git.agents.fields import Record, table_at, tables, text_at, texts
-from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
-from baton_git.agents.json_lines import JsonLines, parse_object, read_object
+from baton_git.agents.json_lines import JsonLines, Record, parse_object, read_object, table_at, tables, text_at, texts
 from baton_git.agents.tool_use import (
     ToolOutcome,
     ToolUse,
@@ -22,6 +20,8 @@ from baton_git.agents.tool_use import (
     describe_command,
     describe_file_use,
     name_server_tool,
+    read_created_id,
+    read_gateway_call,
     read_todos,
 )
 from baton_git.agents.transcripts import HEAD_LINES

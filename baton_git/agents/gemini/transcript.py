@@ -32,7 +32,6 @@ from baton_git.agents.events import (
     ToolResult,
     TurnEnd,
 )
-from baton_git.agents.fields import Record, table_at, tables, text_at, texts
 from baton_git.agents.gemini.launch import find_session_folder
 from baton_git.agents.gemini.messages import (
     SNAPSHOT,
@@ -46,6 +45,7 @@ from baton_git.agents.gemini.messages import (
     read_whole_session,
     replay_messages,
 )
+from baton_git.agents.json_lines import Record, table_at, tables, text_at, texts
 from baton_git.agents.resumable_reader import RecordCount, get_size, read_events
 
 __all__ = ["events", "read_call", "read_result", "recognises"]

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from baton_git.agents.agent_cli import AgentCLI
 from baton_git.agents.codex.hooks import Codex, LoadedHook, read_trusted_keys
 from baton_git.agents.extraction import extract
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_settings import HookSettings, Scope
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, AgentCLI
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import HookEntry
 from baton_git.agents.settings.hook_lines import extract_program, is_older, make_hook_line

@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.agent_cli import AgentCLI
 from baton_git.agents.events import (
     EndReached,
     Event,
@@ -27,7 +26,7 @@ from baton_git.agents.events import (
     ToolCall,
     ToolResult,
 )
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, AgentCLI
 from baton_git.agents.transcript_owner import detect_agent
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
