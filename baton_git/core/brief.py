@@ -17,7 +17,7 @@ from baton_git.core.isolation import UnshownRecord
 from baton_git.core.outlines import DecisionOutline
 from baton_git.core.output import one_line
 from baton_git.core.records.base import Record
-from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.records.work_items import ActiveDecision, OpenLoop
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.core.times import parse_time_or_none
 
@@ -206,6 +206,9 @@ class BriefJudge(Protocol):
 
     def aging(self, record: Record) -> str:
         """Return how the code that the record is about has changed; empty if it has not."""
+
+    def waits_for_approval(self, loop: OpenLoop) -> bool:
+        """Whether the check of the loop does not run before a person approves it."""
 
     def is_confirmed(self, key: Key) -> bool:
         """Whether a person confirmed the record."""

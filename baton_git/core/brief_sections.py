@@ -42,6 +42,7 @@ OTHER_CONTEXTS = "Where the work of other sessions stands, which worked at the s
 _OTHER_CONTEXT = 1000
 """Maximum length in characters of the text of such a session; `baton show` shows all of it."""
 _WRITER = 160
+WAITS = "its check waits for a person's approval"
 CLAIMED = "Claimed rules, not in force: no person on this machine confirmed them"
 
 
@@ -252,14 +253,16 @@ def record_line(record: object, now: datetime, judge: BriefJudge) -> str | None:
 
 
 def loop_line(loop: OpenLoop, now: datetime, judge: BriefJudge) -> str:
-    check = loop.last_check
+    check, waits = loop.last_check, judge.waits_for_approval(loop)
     parts = [f"{loop.status.upper()}: {loop.action} → expected: {loop.expected_outcome}"]
-    if check is not None:
+    if check is not None and not (waits and check.result == "unknown"):
         parts.append(f"check {check.result}{f' ({check.why})' if check.why else ''} {describe_age(check.at, now)}")
     elif loop.verify is None:
         parts.append("no check: look yourself, then baton loop verify ID --passed or --failed")
     elif loop.verify.method == "manual":
         parts.append(f"for a person: {loop.verify.note or 'no note'}")
+    if waits:
+        parts.append(f"{WAITS}: baton trust {quote_id(loop.id)}")
     end = deadline(loop)
     if loop.status == "open" and end is not None:
         parts.append(f"due in {max(0, -((now - end) // timedelta(days=1)))} d")

@@ -20,7 +20,7 @@ from baton_git.core.progress import Progress, ignore_progress
 from baton_git.core.proposals import Proposals, find_proposals
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import Pattern
+from baton_git.core.records.work_items import OpenLoop, Pattern
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 from baton_git.git.store import CommitInfo
@@ -159,15 +159,21 @@ class Workspace:
         """
         return Judgement(self.labels(revision), RecordAging(self, revision).describe)
 
-    def shown_judgement(self, revision: Revision | None = None, patience: Patience | None = None) -> Judgement:
+    def shown_judgement(
+        self, revision: Revision | None = None, patience: Patience | None = None,
+        waits: Callable[[OpenLoop], bool] | None = None,
+    ) -> Judgement:  # fmt: skip
         """Return the same as `judgement`, to show records: if older revisions cannot be read, or there is no time to
         read many new ones, all labels are unknown.
+
+        Args:
+            waits: tells whether the check of a loop waits for a person's approval, for callers that show loops.
 
         Raises:
             Corrupt: the tip of the branch cannot be read.
         """
         labels = Labels(self.branch, self._commit_of(revision), self.vouching, is_tolerant=True, patience=patience)
-        return Judgement(labels, RecordAging(self, revision).describe)
+        return Judgement(labels, RecordAging(self, revision).describe, waits)
 
     def _commit_of(self, revision: Revision | None) -> Oid | None:
         return revision.commit if revision is not None else self.branch.tip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from world import NOW, by_hand, later
 
+from baton_git.core.brief_sections import WAITS
 from baton_git.core.records.conflict import Conflict
 from baton_git.namespace.import_quarantine import ImportQuarantine, RefusedRow
 from baton_git.verbs.records.ready import NEEDS, list_ready
@@ -64,3 +65,24 @@ def test_each_need_is_listed_with_its_command_most_urgent_first(ws):
 def test_an_id_is_quoted_in_the_command(ws):
     add_loop(ws, NOW, action="a", expect="b", id="OL; rm -rf x")
     assert needs(ws)["unverified", "OL; rm -rf x"].command == "baton loop verify 'OL; rm -rf x' --passed"
+
+
+def test_a_loop_whose_check_waits_for_an_approval_says_so_in_its_own_line(baton):
+    waiting = baton("loop", "add", "Built", "--expect", "ok", "--verify-command", "true", "--id", "OL-1").id
+    other = baton("loop", "add", "Looked", "--expect", "ok", "--id", "OL-2").id
+    for shown in (baton("boot").out, baton("loop", "list").out, baton("ready").out):
+        lines = [line for line in shown.splitlines() if WAITS in line]
+        assert len(lines) == 1
+        assert waiting in lines[0] or waiting in shown.splitlines()[shown.splitlines().index(lines[0]) - 1]
+    assert f"{WAITS}: baton trust {waiting}" in baton("boot").out
+    records = {one["id"]: one.get("waits") for one in baton("list", "loops", "--json").json["records"]}
+    assert records == {waiting: "not approved on this machine", other: None}
+
+
+def test_the_reason_why_a_loop_is_overdue_or_failed_includes_a_check_that_waits(ws):
+    for id_ in ("OL-late", "OL-bad"):
+        add_loop(ws, NOW, action="Built", expect="ok", id=id_, verify={"method": "command", "argv": ["true"]})
+    settle_loop(ws, NOW, "OL-bad", "failed")
+    found = needs(ws, later(days=8))
+    assert found["failed", "OL-bad"].why == f"failed; now {WAITS}"
+    assert found["overdue", "OL-late"].why == f"overdue: {WAITS}"

@@ -38,6 +38,7 @@ from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
 from baton_git.verbs.revisions.history import changes_of
 from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, begin_session, list_sections
+from baton_git.verbs.verification.consent import WaitingChecks
 
 if TYPE_CHECKING:
     from baton_git.agents.extraction import Extraction
@@ -202,7 +203,8 @@ class SessionActions:
     def _describe_changes(self, changes: Sequence[RecordChange]) -> tuple[str, ...]:
         """Return a line for each changed record: its line in the brief, if any; else a description of the change."""
         revision = self._ws.branch.read()
-        judge, lines = self._ws.shown_judgement(revision), dict[Key, str]()
+        judge = self._ws.shown_judgement(revision, waits=WaitingChecks(self._ws, revision).__contains__)
+        lines = dict[Key, str]()
         for change in changes:
             key = Key(change.kind, change.id)
             line = record_line(revision.state.entry(key), self._now, judge)

@@ -40,10 +40,15 @@ class Judgement:
 
     Args:
         aging: describes what changed in the source code that a record is about; None without source code.
+        waits: tells whether the check of a loop waits for a person's approval; None if nobody asks.
     """
 
-    def __init__(self, labels: Labels, aging: Callable[[Record], str] | None = None) -> None:
+    def __init__(
+        self, labels: Labels, aging: Callable[[Record], str] | None = None,
+        waits: Callable[[OpenLoop], bool] | None = None,
+    ) -> None:  # fmt: skip
         self._labels = labels
+        self._waits = waits
         self._aging = aging
 
     @property
@@ -117,6 +122,10 @@ class Judgement:
     def aging(self, record: Record) -> str:
         """Describe what changed in the source code that the record is about; empty if nothing did."""
         return self._aging(record) if self._aging is not None else ""
+
+    def waits_for_approval(self, loop: OpenLoop) -> bool:
+        """Return whether the check of a loop does not run before a person approves it."""
+        return self._waits is not None and self._waits(loop)
 
     def find_unvouched(self, state: State) -> Iterator[UnvouchedClaim]:
         """Yield the claims of live records that nobody here vouches for."""

@@ -21,9 +21,9 @@ from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
 from baton_git.namespace.revision import Revision
-from baton_git.namespace.workspace import RecordAging, Workspace
+from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.ready import ReadyItem, list_needs
-from baton_git.verbs.records.stored import TIME, StoredRecord, check_kind, describe_stored
+from baton_git.verbs.records.stored import TIME, RecordContext, StoredRecord, check_kind, describe_stored
 from baton_git.verbs.revisions.history import changes_of, files_at
 
 SHOWN = 10
@@ -102,7 +102,7 @@ def show_record(ws: Workspace, now: datetime, verb_input: OneRecord) -> ShownRec
     about = revision.state.select(Conflict, lambda other: (other.record_kind, other.record_id) == (key.kind, key.id))
     conflicts = [outline.id for outline in about.outlines]
     return ShownRecord(
-        **full_position(revision), **describe_stored(ws, revision, RecordAging(ws, revision), key, entry),
+        **full_position(revision), **describe_stored(RecordContext(ws, revision), key, entry),
         began=_describe_event(ws, commits[-1], key) if commits and not unread else None, history=events,
         earlier=len(commits) - len(events), unread=unread,
         conflicts=conflicts, ready=_find_need(ws, now, revision, key) if verb_input.at is None else None,

@@ -17,9 +17,10 @@ from baton_git.core.state import Key, State
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.namespace.results import PageInput, PageResult, full_position, take_page
 from baton_git.namespace.revision import Revision
-from baton_git.namespace.workspace import RecordAging, Workspace
+from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.stored import (
     WITH_STATUS,
+    RecordContext,
     StoredRecord,
     check_kind,
     describe_stored,
@@ -95,12 +96,8 @@ def list_records(ws: Workspace, now: datetime, verb_input: RecordFilter) -> List
     """
     revision = ws.branch.read()
     keys, more = _select_page(ws, revision, verb_input)
-    aging = RecordAging(ws, revision)
-    records = [
-        describe_stored(ws, revision, aging, key, entry)
-        for key in keys
-        if (entry := revision.state.entry(key)) is not None
-    ]
+    context = RecordContext(ws, revision)
+    records = [describe_stored(context, key, entry) for key in keys if (entry := revision.state.entry(key)) is not None]
     return ListedRecords(**full_position(revision), records=records, next=more)
 
 

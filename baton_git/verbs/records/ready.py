@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import Field
 
+from baton_git.core.brief_sections import WAITS
 from baton_git.core.diff import title_of
 from baton_git.core.errors import BatonError
 from baton_git.core.isolation import Failure, isolate
@@ -29,7 +30,7 @@ from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import RecordAging, Workspace
 from baton_git.verbs.upkeep.quarantine import list_quarantined
-from baton_git.verbs.verification.consent import Consent, find_reason_to_wait, has_automatic_check
+from baton_git.verbs.verification.consent import WaitingChecks, has_automatic_check
 
 Need = Literal[
     "failed", "overdue", "unreadable", "follow_up", "conflict", "review", "import", "rule", "proposal", "unverified"
@@ -124,7 +125,7 @@ def list_needs(ws: Workspace, now: datetime, revision: Revision) -> list[NeedOfR
 
     Within one need, loops and patterns are sorted by date, follow-ups by priority and number of deferrals.
     """
-    state, waiting = revision.state, _WaitingChecks(ws, revision)
+    state, waiting = revision.state, WaitingChecks(ws, revision)
     loops = state.select(OpenLoop, lambda loop: loop.status != "verified")
     due = state.select(
         FollowUp, lambda item: item.priority != "normal",
@@ -167,22 +168,7 @@ def _describe_one(records: Selection[Model], number: int, describe: Callable[[Mo
     )  # fmt: skip
 
 
-class _WaitingChecks:
-    """Tells whether the check of a loop waits for a person's approval."""
-
-    def __init__(self, ws: Workspace, revision: Revision) -> None:
-        self._ws = ws
-        self._revision = revision
-
-    @cached_property
-    def _consent(self) -> Consent:
-        return Consent(self._ws, self._revision)
-
-    def __contains__(self, loop: OpenLoop) -> bool:
-        return find_reason_to_wait(self._ws, self._consent, loop) is not None if has_automatic_check(loop) else False
-
-
-def _make_settling_command(loop: OpenLoop, waiting: _WaitingChecks) -> str:
+def _make_settling_command(loop: OpenLoop, waiting: WaitingChecks) -> str:
     """Return the command that settles a loop: it approves the check, runs it, or records a result by hand."""
     if loop in waiting:
         return _command("trust", loop.id)
@@ -197,21 +183,23 @@ def _find_loop_need(loop: OpenLoop | LoopOutline, now: datetime) -> Need:
     return "overdue" if loop.status == "escalated" or is_due(loop, now) else "unverified"
 
 
-def _describe_loop(loop: OpenLoop, waiting: _WaitingChecks, now: datetime) -> ReadyItem:
+def _describe_loop(loop: OpenLoop, waiting: WaitingChecks, now: datetime) -> ReadyItem:
     end, check, command = deadline(loop), loop.last_check, _make_settling_command(loop, waiting)
     why = f": {one_line(check.why, 120)}" if check is not None and check.why else ""
     need = _find_loop_need(loop, now)
     if need == "failed":
-        return _make("failed", loop, f"failed{why}", command, check.at if check else loop.created_at)
+        again = f"; now {WAITS}" if loop in waiting else ""
+        return _make("failed", loop, f"failed{why}{again}", command, check.at if check else loop.created_at)
     if need == "overdue":
         since = iso(end) if end is not None else loop.created_at
-        return _make("overdue", loop, f"overdue, nobody could verify it{why}", command, since)
+        reason = f"overdue: {WAITS}" if loop in waiting else f"overdue, nobody could verify it{why}"
+        return _make("overdue", loop, reason, command, since)
     return _make("unverified", loop, _why_unverified(loop, waiting, why), command, loop.created_at)
 
 
-def _why_unverified(loop: OpenLoop, waiting: _WaitingChecks, why: str) -> str:
+def _why_unverified(loop: OpenLoop, waiting: WaitingChecks, why: str) -> str:
     if loop in waiting:
-        return "its check waits for a person's approval"
+        return WAITS
     if loop.last_check is not None:
         return f"its check gave no answer{why}"
     if loop.verify is None:

@@ -18,7 +18,7 @@ from baton_git.core.records.base import Part, Record, value_at
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.records.work_items import ActiveDecision, OpenLoop
 from baton_git.core.state import Entry, Key, Unreadable
 from baton_git.core.times import iso, parse_time_or_none
 from baton_git.namespace.provenance.judgement import as_data
@@ -26,6 +26,7 @@ from baton_git.namespace.provenance.labels import Kind
 from baton_git.namespace.results import ResultPart, UnreadableFile
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import RecordAging, Workspace
+from baton_git.verbs.verification.consent import WaitingChecks
 
 TIME = "2026-06-17T12:30:00Z"
 STATUSES = ("status", "priority")
@@ -90,6 +91,9 @@ class StoredRecord(ResultPart):
         "replace: both, in words. The one to be replaced stays in force.",
         examples=["DEC-051, proposed to replace DEC-042"],
     )
+    waits: str | None = Field(
+        None, description="For an open loop whose check waits for a person's approval, why it waits."
+    )
     counterpart: str | None = Field(
         None,
         description="With `proposal`, the text on its other side, one line: of a proposed decision what is in force, "
@@ -125,20 +129,30 @@ def check_kind(name: str) -> str:
     return kind
 
 
-def describe_stored(ws: Workspace, revision: Revision, aging: RecordAging, key: Key, entry: Entry) -> dict[str, Any]:
+class RecordContext:
+    """What the records of one revision are shown with: their provenance, the code that they are about, proposals, and
+    the approvals for their checks."""
+
+    def __init__(self, ws: Workspace, revision: Revision) -> None:
+        self.aging = RecordAging(ws, revision)
+        self._ws = ws
+        self._revision = revision
+        self._waiting = WaitingChecks(ws, revision)
+
+    def describe(self, key: Key, entry: Entry) -> dict[str, Any]:
+        """Return the fields of `StoredRecord` that are not in the record itself."""
+        found = {**describe_provenance(self._ws, self._revision, key), **_describe_anchors(self.aging, entry)}
+        waits = self._waiting.find_reason(entry) if isinstance(entry, OpenLoop) and not key.archived else ""
+        return {**found, **({"waits": waits} if waits else {}), **_describe_proposal(self.aging, key)}
+
+
+def describe_stored(context: RecordContext, key: Key, entry: Entry) -> dict[str, Any]:
     """Return the fields of `StoredRecord` for one entry of a revision; of one that cannot be shown, why."""
-    shown = isolate(lambda: _describe_with_context(ws, revision, aging, key, entry))
+    shown = isolate(lambda: {**_describe_entry(key, entry), **context.describe(key, entry)})
     if not isinstance(shown, Failure):
         return shown
     unreadable = {"path": path_of(key), "why": shown.describe()}
     return {"kind": key.kind, "id": key.id, "archived": key.archived, "record": None, "unreadable": unreadable}
-
-
-def _describe_with_context(
-    ws: Workspace, revision: Revision, aging: RecordAging, key: Key, entry: Entry
-) -> dict[str, Any]:
-    context = {**describe_provenance(ws, revision, key), **_describe_anchors(aging, entry)}
-    return {**_describe_entry(key, entry), **context, **_describe_proposal(aging, key)}
 
 
 def _describe_proposal(aging: RecordAging, key: Key) -> dict[str, Any]:

@@ -50,6 +50,7 @@ from baton_git.verbs.sessions.auto_sync import AT_START, send_leftovers, sync_at
 from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
 from baton_git.verbs.sessions.verb_hints import describe_verbs
 from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, list_due_loops, select_news
+from baton_git.verbs.verification.consent import WaitingChecks
 
 CHECK_BUDGET = 5.0
 """Time limit, in seconds, for all checks at the start of a session."""
@@ -219,7 +220,8 @@ def _check_received(ws: Workspace, news: Sequence[str]) -> None:
 
 
 def _judge_in_time(ws: Workspace, revision: Revision) -> Judgement:
-    return ws.shown_judgement(revision, Patience(LABEL_SECONDS, lambda: receive_in_background(ws)))
+    patience = Patience(LABEL_SECONDS, lambda: receive_in_background(ws))
+    return ws.shown_judgement(revision, patience, WaitingChecks(ws, revision).__contains__)
 
 
 def _drop_repeated(problems: Iterable[str]) -> list[str]:

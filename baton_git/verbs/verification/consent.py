@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from functools import cached_property
 from hashlib import sha256
 
 from baton_git.checks.approvals import ApprovedCheck
@@ -148,6 +149,27 @@ def list_waiting_checks(ws: Workspace) -> dict[str, tuple[VerifySpec, str]]:
         if why is not None and loop.verify is not None:
             waiting[loop.id] = (loop.verify, why)
     return waiting
+
+
+class WaitingChecks:
+    """Tells why the check of a loop waits for a person's approval. The approvals are read when first needed."""
+
+    def __init__(self, ws: Workspace, revision: Revision) -> None:
+        self._ws = ws
+        self._revision = revision
+
+    @cached_property
+    def _consent(self) -> Consent:
+        return Consent(self._ws, self._revision)
+
+    def find_reason(self, loop: OpenLoop) -> str:
+        """Return why the check of an unsettled loop waits; empty if it does not wait, or no program checks it."""
+        if loop.status == "verified" or not has_automatic_check(loop):
+            return ""
+        return find_reason_to_wait(self._ws, self._consent, loop) or ""
+
+    def __contains__(self, loop: OpenLoop) -> bool:
+        return bool(self.find_reason(loop))
 
 
 def has_automatic_check(loop: OpenLoop) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from baton_git.core.brief_sections import WAITS
 from baton_git.core.kinds import KINDS, find_kind
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled
@@ -56,7 +57,8 @@ def _describe_about(record: StoredRecord) -> str:
     moved = [anchor.path for anchor in record.anchors or () if anchor.state in ("changed", "gone")]
     closed = f" ({record.closed.reason})" if record.closed is not None else ""
     changed = f" · changed since: {moved[0]}" if moved else ""
-    return f"{record.title}{closed}{changed}{describe_proposal(record, ' · ')}"
+    waits = f" · {WAITS}" if record.waits else ""
+    return f"{record.title}{closed}{waits}{changed}{describe_proposal(record, ' · ')}"
 
 
 def describe_proposal(record: StoredRecord, before: str = "") -> str:
