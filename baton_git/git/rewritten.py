@@ -14,6 +14,8 @@ from baton_git.git.files import durable_files
 
 MAX_STEPS = 100
 """Maximum number of successive rewrites of a commit that are followed."""
+MIN_HASH = 7
+"""Minimum number of digits of an abbreviated commit id by which a commit is recognised."""
 _LINE = re.compile(r"([0-9a-f]{40}(?:[0-9a-f]{24})?) ([0-9a-f]{40}(?:[0-9a-f]{24})?)(?: .*)?")
 _ID = re.compile(r"[0-9a-f]{7,64}")
 

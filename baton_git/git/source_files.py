@@ -24,6 +24,8 @@ MAX_COMMITS = 500
 """Maximum number of commits listed for a file; if there are more, only the newest are listed."""
 MAX_RENAMES = 10
 """Maximum number of renames of a file that are followed."""
+MAX_BRANCHES = 50
+"""Maximum number of branches in which a file is looked for."""
 SECONDS = 1.0
 """Maximum time in seconds for one git command."""
 
@@ -123,8 +125,8 @@ class SourceFiles:
         pairs = zip(words[1::3], words[2::3], strict=False)
         return next((new for old, new in pairs if old == path), None)
 
-    def list_changes(self, path: str, since: Oid) -> list[Oid]:
-        """Return the commits after `since` up to HEAD that changed a file, oldest first.
+    def list_changes(self, path: str, since: Oid, until: Oid | None = None) -> list[Oid]:
+        """Return the commits after `since` up to `until` (None: HEAD) that changed a file, oldest first.
 
         Raises:
             GitUnavailable: git fails or takes too long, or the commit is unknown.
@@ -133,11 +135,36 @@ class SourceFiles:
             "rev-list",
             "--reverse",
             f"--max-count={MAX_COMMITS}",
-            f"{since}..{self.head}",
+            f"{since}..{until or self.head}",
             "--",
             f":(top,literal){path}",
         )
         return [Oid(line) for line in printed.split()]
+
+    def is_in_history(self, commit: Oid) -> bool:
+        """Return whether HEAD contains a commit. Raises GitUnavailable: git fails or takes too long."""
+        return not self._git.run_git("rev-list", "--max-count=1", commit, f"^{self.head}")
+
+    def list_branches(self, *conditions: str) -> tuple[list[tuple[str, Oid]], bool]:
+        """Return branches, local and of remotes, with their tips, and whether these are all.
+
+        Namespaces are left out. Of more than `MAX_BRANCHES`, those with the newest commits are returned.
+
+        Args:
+            conditions: options of `git for-each-ref` that select branches.
+
+        Raises:
+            GitUnavailable: git fails or takes too long.
+        """
+        printed = self._git.run_git(
+            "for-each-ref", "--sort=-committerdate", f"--count={MAX_BRANCHES + 1}",
+            "--format=%(objectname) %(refname)", *conditions, "refs/heads", "refs/remotes",
+        )  # fmt: skip
+        lines = [line.partition(" ") for line in printed.splitlines()]
+        named = [(name.split("/", 2)[2], Oid(tip), name) for tip, _, name in lines if "/baton/" not in name]
+        local = [(short, tip) for short, tip, name in named if name.startswith("refs/heads/")]
+        others = [(short, tip) for short, tip, name in named if not name.startswith("refs/heads/")]
+        return [*local, *others][:MAX_BRANCHES], len(lines) <= MAX_BRANCHES
 
     def has_commit(self, oid: str) -> bool:
         """Return whether a commit exists in the repository."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -18,11 +18,12 @@ from baton_git.core.names import Oid, mint_id
 from baton_git.core.policy import Policy
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.core.proposals import Proposals, find_proposals
-from baton_git.core.records.base import Record
+from baton_git.core.records.base import Record, value_at
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import OpenLoop, Pattern
+from baton_git.core.records.work_items import ActiveDecision, OpenLoop, Pattern
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
+from baton_git.git.rewritten import MIN_HASH, find_newest, load_rewritten
 from baton_git.git.store import CommitInfo
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import ChangeCaller, Vouched
@@ -36,7 +37,7 @@ from baton_git.namespace.revision import CommitStamp, ProposedState, Revision, W
 if TYPE_CHECKING:
     from baton_git.core.records.anchor import Anchor
     from baton_git.git.source_files import SourceFiles
-    from baton_git.namespace.aging import AnchorJudge, AnchorState
+    from baton_git.namespace.aging import AnchorJudge, AnchorState, Implementation
 
 Model = TypeVar("Model", bound=Record)
 
@@ -319,7 +320,28 @@ class RecordAging:
         """Return the current state of each anchor of a record; empty outside a work tree."""
         anchors: Sequence[Anchor] = getattr(self._holder(record), "anchors", ())
         judge = self._judge if anchors else None
-        return [judge.judge(anchor) for anchor in anchors] if judge is not None else []
+        if judge is None:
+            return []
+        made = self._find_implementation(record, {anchor.session for anchor in anchors if anchor.session})
+        return [judge.judge(anchor, made) for anchor in anchors]
+
+    def _find_implementation(self, record: Record, sessions: Collection[str]) -> Implementation:
+        """Return which commits carry a decision out; a pattern or a rule is carried out by none."""
+        from baton_git.namespace.aging import NOT_CARRIED_OUT, Implementation  # few records have anchors
+
+        if not isinstance(record, ActiveDecision):
+            return NOT_CARRIED_OUT
+        return Implementation((record.id, record.what), lambda: [*self._list_commits(sessions)])
+
+    def _list_commits(self, sessions: Collection[str]) -> Iterator[str]:
+        """Yield the commits that the digests of these sessions name, and those that replaced them in a rebase."""
+        state = (self._revision or self._ws.branch.read()).state
+        rewritten = load_rewritten(self._ws.branch.store.repository.common_dir)
+        for id_ in state.ids("handoff"):
+            if id_.partition("/")[2] in sessions:
+                commits = value_at(state.entry(Key("handoff", id_)), "facts.git_commits") or ()
+                hashes = [commit.hash for commit in commits if len(commit.hash) >= MIN_HASH]
+                yield from (*hashes, *(find_newest(rewritten, hash_) for hash_ in hashes))
 
     def _holder(self, record: Record) -> object:
         """Return the record that holds the anchors: for a rule, the pattern from which it was graduated."""

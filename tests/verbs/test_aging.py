@@ -10,7 +10,7 @@ from world import workspace
 
 from baton_git.core.records.anchor import Anchor
 from baton_git.core.records.rule import Rule
-from baton_git.git.source_files import SourceFiles
+from baton_git.git.source_files import MAX_BRANCHES, SourceFiles
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.aging import AnchorJudge
 from baton_git.systems.gobby.record import Handoff
@@ -194,3 +194,106 @@ def test_an_anchor_outside_of_the_work_tree_or_with_an_invalid_commit_is_unknown
         for commit in ("--output=x", "HEAD", "f" * 40, None):
             assert judge.judge(Anchor(path=path, digest="0" * 40, commit=commit)).state == "unknown"
     assert not (top / "x").exists()
+
+
+def commit_as(top, git, message: str, **files: str | None) -> str:
+    """Commit these texts of Python files (None removes one) with a message; return the short commit id."""
+    for name, text in files.items():
+        if text is None:
+            (top / f"{name}.py").unlink()
+        else:
+            (top / f"{name}.py").write_text(text)
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", message)
+    return git(top, "rev-parse", "--short=7", "HEAD")
+
+
+def test_the_commit_that_carries_a_decision_out_is_no_change_but_later_ones_are(baton, code, git, top):
+    decide(baton, "f returns two", "x.py", "x.py:f")
+    commit_as(top, git, "Let it be so:  F  returns\n two.", x=CODE.replace("return 1", "return 2"))
+    assert label_in_brief(baton, "f returns two") == "agent"
+    later = commit_as(top, git, "more", x=CODE.replace("return 1", "return 3"))
+    assert (
+        label_in_brief(baton, "f returns two") == f"agent, changed since {later}: x.py, changed since {later}: x.py:f"
+    )
+    code(x=CODE.replace("return 1", "return 2"))
+    undone = commit_as(top, git, 'Revert "Let it be so: F returns two"', x=CODE.replace("return 1", "return 0"))
+    assert undone != later
+    assert (
+        label_in_brief(baton, "f returns two") == f"agent, changed since {later}: x.py, changed since {later}: x.py:f"
+    )
+
+
+@pytest.mark.parametrize("in_trailer", [True, False])
+def test_a_commit_that_names_the_decision_carries_it_out(baton, code, git, top, in_trailer):
+    id_ = decide(baton, "x becomes a package", "x.py").id
+    message = f"Move x\n\nImplements: {id_}" if in_trailer else f"Move x ({id_})"
+    commit_as(top, git, message, x=None)
+    assert label_in_brief(baton, "becomes a package") == "agent"
+    other = decide(baton, "y stays", "y.py").id
+    since = commit_as(top, git, f"not for {other}0", y="A = 2\n")
+    assert label_in_brief(baton, "y stays") == f"agent, changed since {since}: y.py"
+
+
+def test_the_commits_of_the_session_that_decided_carry_the_decision_out(baton, code, git, top, tmp_path):
+    session = {"BATON_SESSION": "s9", "BATON_AGENT": "claude"}
+    baton("decision", "add", "round at the end", "--why", "w", "--about", "x.py", env=session)
+    made = commit_as(top, git, "Work", x="# rounded\n")
+    assert f"changed since {made}" in label_in_brief(baton, "round at")  # nobody knows yet who made the commit
+    calls = [
+        {"type": "user", "message": {"role": "user", "content": "go"}},
+        {"type": "assistant", "message": {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "git commit -am Work"}}]}},
+        {"type": "user", "message": {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "content": f"[main {made}] Work\n 1 file changed"}]}},
+    ]  # fmt: skip
+    common = {"sessionId": "s9", "cwd": str(top), "timestamp": "2026-06-17T10:00:00Z", "version": "2.1.0"}
+    transcript = tmp_path / "s9.jsonl"
+    transcript.write_text("".join(json.dumps(common | {"uuid": str(n)} | call) + "\n" for n, call in enumerate(calls)))
+    baton("handoff", "extract", str(transcript), "--keep")
+    assert label_in_brief(baton, "round at") == "agent"
+    since = commit_as(top, git, "Others", x="# truncated\n")
+    assert label_in_brief(baton, "round at") == f"agent, changed since {since}: x.py"
+
+
+def test_what_a_decision_on_another_branch_is_about_is_neither_gone_nor_changed(baton, code, git, top):
+    git(top, "checkout", "-q", "-b", "feature/new")
+    commit_as(top, git, "new", n="N = 1\n", x="# of the feature\n")
+    decide(baton, "on n and x", "n.py", "x.py")
+    git(top, "checkout", "-q", "main")
+    code(y="# main goes on\n")
+    assert label_in_brief(baton, "on n") == "agent, on branch feature/new: n.py, on branch feature/new: x.py"
+    anchors = baton("list", "active_decision", "--json").json["records"][0]["anchors"]
+    assert {(anchor["state"], anchor["branch"]) for anchor in anchors} == {("elsewhere", "feature/new")}
+    git(top, "checkout", "-q", "feature/new")
+    changed = commit_as(top, git, "next", n="N = 2\n")
+    git(top, "checkout", "-q", "main")
+    assert label_in_brief(baton, "on n") == f"agent, changed since {changed}: n.py, on branch feature/new: x.py"
+    git(top, "merge", "-q", "--squash", "feature/new")
+    git(top, "commit", "-q", "-m", "squashed")
+    squashed = git(top, "rev-parse", "--short=7", "HEAD")
+    assert label_in_brief(baton, "on n") == f"agent, changed since {changed}: n.py"
+    since = commit_as(top, git, "after it", x="# of main\n")
+    assert label_in_brief(baton, "on n") == f"agent, changed since {changed}: n.py, changed since {since}: x.py"
+    assert squashed != since
+
+
+def test_a_file_that_another_branch_keeps_is_not_gone(baton, code, git, top):
+    decide(baton, "on y", "y.py")
+    git(top, "checkout", "-q", "-b", "keeps")
+    code(x="# other\n")
+    git(top, "checkout", "-q", "main")
+    git(top, "branch", "behind")
+    removed = commit_as(top, git, "less", y=None)
+    assert label_in_brief(baton, "on y") == "agent, on branch keeps: y.py"
+    git(top, "branch", "-q", "-D", "keeps")
+    assert label_in_brief(baton, "on y") == f"agent, gone since {removed}: y.py"
+
+
+def test_with_more_branches_than_are_looked_at_it_is_unknown_whether_a_file_is_gone(baton, code, git, top):
+    decide(baton, "on y", "y.py")
+    commit_as(top, git, "less", y=None)
+    side = git(top, "commit-tree", "-m", "side", "HEAD^{tree}")
+    for number in range(MAX_BRANCHES + 1):
+        (top / f".git/refs/heads/b{number}").write_text(f"{side}\n")
+    assert label_in_brief(baton, "on y") == "agent, unknown whether it changed: y.py"

@@ -12,6 +12,7 @@ class Anchor(Part):
     symbol: Text | None = Field(None, description="A function, class or other name in the file, dotted if nested.")
     digest: Text | None = Field(None, description="The blob id of the file; for a symbol, the SHA-256 of its lines.")
     commit: Text | None = Field(None, description="The commit that HEAD pointed to at that time.")
+    session: Text | None = Field(None, description="The session that wrote it; its later commits carry the record out.")
     by_default: Flag = Field(
         False, description="Whether it was added automatically, because the session had changed the file."
     )

@@ -16,7 +16,7 @@ from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import CLOSED, OPEN, Session
 from baton_git.core.state import Key, State
 from baton_git.core.times import parse_time_or_none
-from baton_git.git.rewritten import find_newest, load_rewritten
+from baton_git.git.rewritten import MIN_HASH, find_newest, load_rewritten
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 from baton_git.git.source_commits import head_branch, named_ref
 from baton_git.namespace.workspace import Workspace
@@ -26,8 +26,6 @@ MAX_SESSIONS = 20
 """Maximum number of sessions in which unfinished items are searched."""
 MAX_HISTORY = 2000
 """Number of commits of HEAD, the newest first, in which the commits of sessions are searched."""
-MIN_HASH = 7
-"""Minimum number of digits of an abbreviated commit id."""
 GIT_SECONDS = 1.0
 """Time limit for reading the history of HEAD, for which a session's start waits."""
 

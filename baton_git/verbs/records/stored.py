@@ -65,9 +65,11 @@ class AnchorNow(ResultPart):
 
     path: str = Field(description="Current path of the file.", examples=["src/export.py"])
     symbol: str | None = Field(None, description="A symbol in the file.", examples=["write_row"])
-    state: Literal["same", "changed", "gone", "unknown"] = Field(
-        description="Its current state, compared with when the record was written."
+    state: Literal["same", "changed", "gone", "elsewhere", "unknown"] = Field(
+        description="Its current state, compared with when the record was written or with the commits that carried it "
+        "out. `elsewhere`: it is so on another branch."
     )
+    branch: str | None = Field(None, description="The branch that has it, if the checked-out one does not.")
     since: str | None = Field(
         None, description="The first commit that changed it since then; absent if there is none or it is unknown."
     )

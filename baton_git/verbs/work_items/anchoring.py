@@ -62,7 +62,8 @@ def make_anchors(ws: Workspace, about: Sequence[str]) -> list[Anchor]:
         if about:
             raise InvalidArgument("there is no work tree here, so no file to anchor to")
         return []
-    return [_make_anchor(files, text) for text in about] if about else list(_make_default_anchors(ws, files))
+    anchors = [_make_anchor(files, text) for text in about] if about else list(_make_default_anchors(ws, files))
+    return [anchor.replace(session=ws.actor.session) for anchor in anchors] if ws.actor.session else anchors
 
 
 def as_field(anchors: Iterable[Anchor]) -> dict[str, Any]:
