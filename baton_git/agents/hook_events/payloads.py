@@ -92,9 +92,9 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
 def _is_from_copilot(data: Mapping[str, Any], agent: str | None, session: str, environment: Mapping[str, str]) -> bool:
     """Whether Copilot CLI runs the hook, which it finds in the project's settings of Claude Code.
 
-    Copilot 1.0.102 sets COPILOT_CLI in all hooks, names a source `new` and the first prompt, and adds the time, with its
-    own transcript or none; Claude Code 2.1.332 sends a transcript and no time. A session of Claude Code that was started
-    in a shell of Copilot CLI inherits its variable, but has one of its own.
+    Copilot 1.0.102 sets COPILOT_CLI in all hooks, has a source `new` and the first prompt, and adds the time, with its
+    own transcript or none; Claude Code 2.1.332 sends a transcript and no time. A session of Claude Code that began in a
+    shell of Copilot CLI inherits its variable, but has one of its own.
     """
     if agent not in (None, "claude"):
         return False

@@ -368,6 +368,31 @@ def test_a_switch_in_the_main_work_tree_counts_in_linked_ones(baton, home, git, 
     assert any("disableAllHooks" in line for line in messages_in(report_of(done, "claude")))
 
 
+@pytest.mark.parametrize("agent", ["claude", "gemini"])
+def test_an_install_in_a_subfolder_says_where_the_settings_of_a_project_count(baton, top, agent):
+    below = top / "below"
+    below.mkdir()
+    for where, again in ((top, False), (below, True), (top, True)):
+        said = baton("agents", "install", agent, "--project", cwd=where).err
+        assert ("already installed" in said) is again
+        counts = f"count only if it starts in {top}; elsewhere: baton agents install {agent}"
+        assert (counts in said) is not (again and where == top)
+
+
+@pytest.mark.parametrize("variable", ["container", "KUBERNETES_SERVICE_HOST", "CLAUDE_CODE_REMOTE"])
+def test_an_install_in_a_container_offers_to_send_at_the_end_of_each_session(baton, git, top, tmp_path, variable):
+    inside = {variable: "x"}
+    offer = "send at each session's end: git config"
+    assert offer not in baton("agents", "install", "claude", env=inside).err  # there is nowhere to send to
+    git(top, "remote", "add", "origin", str(tmp_path / "far.git"))
+    assert f"{offer} baton.pushAtEnd true" in baton("agents", "install", "claude", env=inside).err
+    outside = tmp_path / "plain"
+    outside.mkdir()
+    assert f"{offer} --global baton.pushAtEnd true" in baton("agents", "install", "claude", cwd=outside, env=inside).err
+    git(top, "config", "baton.pushAtEnd", "true")
+    assert offer not in baton("agents", "install", "claude", env=inside).err
+
+
 def test_codex_uses_the_hooks_of_the_main_work_tree_if_the_linked_one_has_its_folder(baton, codex, git, top, tmp_path):
     git(top, "commit", "-q", "--allow-empty", "-m", "start")
     linked = tmp_path / "linked"
