@@ -9,9 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 
 from baton_git.core.errors import WriteFailed
 from baton_git.core.output import one_line
@@ -145,6 +148,13 @@ def open_new(path: str | Path, data: bytes, *, mode: int) -> int:
     return fd
 
 
+_THREADS = 8
+"""Number of threads that wait for a slow disk at the same time. While others used the disk, 18 new files took 5 ms so,
+and 50 ms one after the other."""
+_SLOW = 0.001
+"""Seconds from which on a disk is slow. On a faster one, threads would cost more than they save."""
+
+
 def sync_files(fds: Sequence[int]) -> None:
     """Sync several new files, faster than one after the other.
 
@@ -155,8 +165,57 @@ def sync_files(fds: Sequence[int]) -> None:
         for fd in fds:
             with suppress(OSError):  # the file system does not support the hint
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    for fd in fds:
-        os.fsync(fd)
+    _call_with_each(os.fsync, fds)
+
+
+@contextmanager
+def holding_open(paths: Iterable[str]) -> Iterator[None]:
+    """Hold those of the files that exist open inside the `with` block, in which they may be replaced or removed.
+
+    The disk space of such a file is given back after the block. Without that, each rename waits for it, and others wait
+    for the rename, as it locks the folder: 2 ms each where the file system tells the disk at once (`discard`).
+    """
+    held = list[int]()
+    for path in paths:
+        with suppress(OSError):
+            held.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)))
+    try:
+        yield
+    finally:
+        _call_with_each(os.close, held)
+
+
+def _call_with_each(work: Callable[[int], None], fds: Sequence[int]) -> None:
+    """Call `work` with each descriptor, with the rest in several threads once a call takes long.
+
+    Raises the first error after all calls.
+    """
+    errors = list[BaseException]()
+
+    def work_on(part: Iterable[int]) -> Iterator[float]:
+        for fd in part:
+            started = time.monotonic()
+            try:
+                work(fd)
+            except BaseException as error:  # noqa: BLE001  raised below, in the thread of the caller
+                errors.append(error)
+            yield time.monotonic() - started
+
+    rest = iter(fds)
+    for seconds in work_on(rest):
+        if seconds > _SLOW:
+            break
+    waiting = [*rest]
+    parts = [waiting[number::_THREADS] for number in range(min(_THREADS, len(waiting)))]
+    threads = [Thread(target=deque, args=(work_on(part), 0)) for part in parts[1:]]
+    for thread in threads:
+        thread.start()
+    for part in parts[:1]:
+        deque(work_on(part), 0)
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
 def content(path: str | Path) -> bytes:

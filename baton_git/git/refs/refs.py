@@ -153,7 +153,8 @@ class Refs:
         """
         if len(moves) == 1:
             return [_attempt(partial(self.swap, *moves[0]))]
-        results: list[Swap | Exception] = [_attempt(partial(self._try_to_replace, move)) for move in moves]
+        with durable_files.holding_open(f"{self.common_dir}{os.sep}{move.ref}" for move in moves):
+            results: list[Swap | Exception] = [_attempt(partial(self._try_to_replace, move)) for move in moves]
         confirmed: dict[str, Exception | None] = {}
         for number, move in enumerate(moves):
             if results[number] is not Swap.MOVED:
