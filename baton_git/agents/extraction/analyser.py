@@ -36,7 +36,7 @@ from baton_git.agents.extraction.commits import (
     find_made_commits,
     is_elsewhere,
 )
-from baton_git.agents.extraction.file_uses import CHANGED, READ, find_names, name_files, use_file
+from baton_git.agents.extraction.file_uses import CHANGED, READ, find_names, name_files, name_printed_files, use_file
 from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, KEPT_OPEN, Findings, Mark, Table
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import CLOSED_STATUSES, TodoChange, ToolOutcome, ToolTodo, ToolUse
@@ -260,7 +260,8 @@ class Analyser:
         for path in () if outcome.failed else waiting.get("reads", ()):
             use_file(self.known, path, READ, found=_describe_origin(waiting))
         if "searches" in waiting:
-            name_files(self.known, f"{waiting.get('command', '')}\n{event.text}", _describe_origin(waiting))
+            name_files(self.known, waiting.get("command", ""), _describe_origin(waiting))
+            name_printed_files(self.known, event.text, _describe_origin(waiting), failed=outcome.failed)
 
     def _note_outcome(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
         name = failures.name_command(waiting["command"])

@@ -13,16 +13,20 @@ from collections.abc import Iterable, Mapping
 from baton_git.agents.extraction.findings import Findings, Table
 
 CHANGED, READ, NAMED = 4.0, 2.0, 0.5
-"""Weights of a successful change, of reading the file, and of its name in a command or its output."""
+"""Weights of a successful change, of reading the file, and of its name in a text."""
 MAX_USES = 40
 """Maximum number of files in a digest."""
-MAX_NAMES = 8
-"""Maximum number of identifiers listed with one file."""
-_FREQUENT = 6
-"""Frequent identifiers are added to the defined ones until there are this many."""
+MAX_NAMES = 16
+"""Maximum number of identifiers that characterise one piece of code."""
+_NAMES, _NAMES_PER_CHANGE, _MOST_NAMES = 8, 2, 32
+"""Maximum number of identifiers listed with one file: this many, as many more for each change, at most so many. Of a
+file that was changed 14 times, the names in the last two changes do not say what was done."""
 _HALF_LIFE = 40.0
 """Number of later uses after which a use counts half."""
 _KEPT = 200
+_KEPT_PATHS = 2000
+_MOST_FAILED = 8
+"""Number of names in the output of a failed command from which on it is a list, such as one of all tests."""
 _SCANNED = 1000
 """Number of characters at each end of a text that are searched for file names."""
 
@@ -63,7 +67,8 @@ def use_file(
     use.setdefault("found", found)
     if found == "transcript" and weight > NAMED:
         use["found"] = found
-    use["names"] = list(dict.fromkeys([*names, *use["names"]]))[:MAX_NAMES]
+    most = min(_NAMES + _NAMES_PER_CHANGE * use["changes"], _MOST_NAMES)
+    use["names"] = list(dict.fromkeys([*names, *use["names"]]))[:most]
     known.uses[path] = use
     known.paths[path.rpartition("/")[2]] = path
     if len(known.uses) > 2 * _KEPT:
@@ -77,6 +82,23 @@ def name_files(known: Findings, text: str, found: str = "transcript") -> None:
     """Count one use of each file named in a text. A relative name means the last used path that ends with it."""
     for name in find_file_names(text):
         use_file(known, _resolve_name(known, name), NAMED, found=found)
+
+
+def name_printed_files(known: Findings, text: str, found: str = "transcript", *, failed: bool = False) -> None:
+    """Count one use of each file named in the output of a command, if the session named or used it before, or if the
+    command failed and its output is no long list.
+
+    Other files were not worked with: of 206 files that only outputs named in 24 real sessions, the next session used
+    two. Their paths are remembered, in case that a later text names them.
+    """
+    names = find_file_names(text)
+    counts_all = failed and len(names) <= _MOST_FAILED
+    for name in names:
+        path = _resolve_name(known, name)
+        if counts_all or path in known.uses:
+            use_file(known, path, NAMED, found=found)
+        elif len(known.paths) < _KEPT_PATHS:
+            known.paths.setdefault(path.rpartition("/")[2], path)
 
 
 def find_file_names(text: str) -> list[str]:
@@ -96,9 +118,8 @@ def find_names(text: str) -> list[str]:
     They are the functions and types that it defines, then its most frequent compound names (`parse_line`, `parseLine`).
     """
     text = text[: 16 * _SCANNED]
-    defined = list(dict.fromkeys(_DEFINED.findall(text)))[:MAX_NAMES]
-    most_often = [name for name, _ in Counter(_NAME.findall(text)).most_common(MAX_NAMES) if name not in defined]
-    return defined + most_often[: max(0, _FREQUENT - len(defined))]
+    most_often = [name for name, _ in Counter(_NAME.findall(text)).most_common(MAX_NAMES)]
+    return list(dict.fromkeys([*_DEFINED.findall(text), *most_often]))[:MAX_NAMES]
 
 
 def rank_uses(known: Findings, uses: Mapping[str, Table] | None = None) -> list[tuple[str, Table]]:

@@ -58,9 +58,14 @@ def add_git_facts(
         except GitUnavailable as error:
             if name == "git_status" or facts.get(name):
                 facts["unknown"][name] = str(error)
-    if options.extract.files_used and facts.get("git_status") and (span := find_span(extraction)):
+    if _wants_changed_files(extraction) and facts.get("git_status") and (span := find_span(extraction)):
         add_found_files(facts, list_written_files(repository.folder, facts["git_status"], span))
     return replace(extraction, facts=facts)
+
+
+def _wants_changed_files(extraction: Extraction) -> bool:
+    wanted = extraction.options.extract
+    return wanted.files_used and wanted.files_modified
 
 
 def _choose_folder(extraction: Extraction, folder: Path | None) -> Path:
@@ -115,7 +120,7 @@ def _add_commits(facts: dict[str, Any], repository: SessionRepository, extractio
         origin = {"verified": True, "on_branch": True, "found": "git"}
         commits += [{"hash": name[:12], "message": subject, **origin} for name, subject in new]
         facts["git_commits"] = sorted(commits, key=lambda fact: _find_index(on_branch, fact))[-limit:]
-        if extraction.options.extract.files_used:
+        if _wants_changed_files(extraction):
             add_found_files(facts, list_committed_files(repository, [name for name, _ in new]))
 
 

@@ -20,7 +20,7 @@ from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact
 from baton_git.git.files.atomic_files import read_bytes, write_all
 
-VERSION = 6
+VERSION = 7
 _SAMPLE_SIZE = 4096
 """Number of bytes at the start and before the saved position that identify a transcript."""
 

@@ -87,7 +87,7 @@ def test_files_used_often_and_recently_come_first(read: Any) -> None:
     session.run("Edit", {"file_path": f"{HERE}/refused.py", "old_string": "x", "new_string": "y"}, "no", failed=True)
     session.run("Bash", {"command": "pytest test_shop.py"}, "lib/price.py:3: AssertionError in main.py")
     uses = read(session).facts["files_used"]
-    assert [use["path"] for use in uses] == [f"{HERE}/main.py", f"{HERE}/old.py", "lib/price.py", "test_shop.py"]
+    assert [use["path"] for use in uses] == [f"{HERE}/main.py", f"{HERE}/old.py", "test_shop.py"]
     assert uses[0] == {"path": f"{HERE}/main.py", "changes": 3, "names": ["Shop", "sell"]}
     assert uses[1] == {"path": f"{HERE}/old.py", "reads": 1}
 
@@ -129,6 +129,29 @@ def test_files_that_were_only_named_come_after_used_files(read: Any) -> None:
     session.run("Bash", {"command": "make"}, "lib/csv.py:1: error", failed=True)
     paths = [use["path"] for use in read(session).facts["files_used"]]
     assert paths == [f"{HERE}/shop/main.py", "lib/csv.py", "shop/main.py", "docs/export.md"]
+
+
+def test_files_that_only_an_output_lists_were_not_worked_with(read: Any) -> None:
+    session = Claude("2.1")
+    session.user("Which files parse carts?")
+    session.run("Grep", {"pattern": "parse_cart"}, "shop/cart.py\nshop/order.py\nshop/report.py")
+    listed = "\n".join(f"FAIL tests/test_{number}.py" for number in range(9))
+    session.run("Bash", {"command": "pytest"}, listed, failed=True)
+    session.say("It is in `order.py`.")
+    assert [use["path"] for use in read(session).facts["files_used"]] == ["shop/order.py"]
+
+
+def test_a_file_that_was_changed_often_has_more_names(read: Any) -> None:
+    session = Claude("2.1")
+    session.user("Refactor")
+    for number in range(40):
+        edit = {"file_path": f"{HERE}/main.py", "old_string": "x", "new_string": f"def step_{number}(): ..."}
+        session.run("Edit", edit, "ok")
+        if number in (0, 5):
+            uses = read(session).facts["files_used"]
+            assert len(uses[0]["names"]) == number + 1
+    names = read(session).facts["files_used"][0]["names"]
+    assert names == [f"step_{number}" for number in range(39, 7, -1)]
 
 
 def test_names_are_definitions_and_frequent_words_of_several_parts() -> None:

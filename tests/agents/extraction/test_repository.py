@@ -48,6 +48,26 @@ def test_uncommitted_files_are_listed_and_an_empty_text_means_none(top, made):
     assert extract_with_git(top, made).facts["git_status"] == "?? nöw"
 
 
+def test_files_that_only_git_shows_are_left_out_with_the_other_changed_files(top, made, git, monkeypatch):
+    made.run("Edit", {"file_path": str(top / "readme"), "old_string": "x", "new_string": "y"}, "ok")
+    made.run("Read", {"file_path": str(top / "read.py")}, "x")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", NOW.isoformat())
+    (top / "committed").write_text("x")
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", "more")
+    (top / "written").write_text("x")
+    os.utime(top / "written", (NOW.timestamp(), NOW.timestamp()))
+    facts = extract_with_git(top, made).facts
+    assert sorted(Path(use["path"]).name for use in facts["files_used"]) == [
+        "committed", "read.py", "readme", "written"
+    ]  # fmt: skip
+    facts = extract_with_git(top, made, extract={"files_modified": False}).facts
+    assert [Path(use["path"]).name for use in facts["files_used"]] == ["read.py"]
+    assert "files_modified" not in facts
+    facts = extract_with_git(top, made, extract={"git_status": False}).facts
+    assert "git_status" not in facts
+
+
 def test_reading_the_status_does_not_change_the_index(top, made):
     (top / "readme").touch()
     before = (top / ".git" / "index").read_bytes()
