@@ -31,7 +31,15 @@ _ALWAYS = ("--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-
 
 
 class GitUnavailable(Exception):
-    """A git command did not start, failed, or took too long; the message has the reason."""
+    """A git command did not start, failed, or took too long; the message has the reason.
+
+    Attributes:
+        output: what git had printed before.
+    """
+
+    def __init__(self, message: str, output: bytes | None = None) -> None:
+        super().__init__(message)
+        self.output = (output or b"").decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
@@ -57,13 +65,15 @@ class SessionRepository:
                 cwd=self.folder, env=environment, input=stdin.encode("utf-8", "replace"), capture_output=True,
                 timeout=self.seconds, check=False,
             )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise GitUnavailable(f"git {arguments[0]} did not finish within {self.seconds:g} seconds") from None
+        except subprocess.TimeoutExpired as error:
+            raise GitUnavailable(
+                f"git {arguments[0]} did not finish within {self.seconds:g} seconds", error.stdout
+            ) from None
         except OSError as error:
             if not self.folder.is_dir():
                 raise GitUnavailable(f"the folder {self.folder} is gone") from None
             raise GitUnavailable(f"cannot start git: {error.strerror}") from None
         if done.returncode != 0:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit status {done.returncode}"]
-            raise GitUnavailable(f"git {arguments[0]}: {lines[0][:200]}")
+            raise GitUnavailable(f"git {arguments[0]}: {lines[0][:200]}", done.stdout)
         return done.stdout.decode("utf-8", "replace")

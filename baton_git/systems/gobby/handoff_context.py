@@ -16,8 +16,8 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.record import Facts, FileUse, Handoff, SessionPrompt, UnansweredPrompt
 
 _BRACKETS = str.maketrans("[]", "()")
-WIDTH = 400
-"""Maximum length of a line in characters; longer lines are split."""
+WIDTH, MAX_WORD = 400, 100
+"""Maximum length of a line in characters, and of a word at its end that is not split with a longer line."""
 MAX_ASKED, MAX_ANSWERED, MAX_EARLIER, MAX_GOAL = 1200, 3200, 300, 8000
 """Maximum size in bytes of the last prompt, the last answer, each earlier prompt, and the first prompt. The brief
 shows as much of the first prompt as its budget has room for."""
@@ -25,6 +25,8 @@ EARLIER_PROMPTS = 4
 MAX_ABOUT, MAX_CLAUSE, MAX_LISTED = 80, 200, 4
 """Maximum size in bytes of the goal that names a session, and of each clause about a session that is told in short, and
 maximum number of files, commits or items in such a clause."""
+MAX_FILE = 800
+"""Maximum length of the line of a file with its names, in characters."""
 MAX_TITLE = 500
 """Maximum length of a title in characters."""
 
@@ -46,7 +48,8 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
     (the latest prompts, newest first; the first says so if it has no answer), `answered` (the last answer) and
     `answered_prompt` (its prompt, if that is not the last one), `first_goal` (unless it is whole in `asked`),
     `files_told` (the changed or read files, the most used first), `files_changed` (those of `files_told` that were
-    changed) and `files_named` (the other files). `files_modified` has the files in the order of their last change.
+    changed), `files_named` (the other files) and `files_together` (empty here; `render_handoff` lists them).
+    `files_modified` has the files in the order of their last change.
     """
     facts = handoff.facts.told
     plain = {name: _to_plain(getattr(facts, name)) for name in type(facts).model_fields}
@@ -57,7 +60,7 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
         plain["recent_activity"] = [call.replace(top, "") for call in plain["recent_activity"]]
     return {
         **plain, **_describe_conversation(facts), **_describe_files(facts, handoff.worktree, plain["files_modified"]),
-        "notes": remove_terminal_codes(handoff.notes or ""), "agent": agent, "session": session,
+        "files_together": [], "notes": remove_terminal_codes(handoff.notes or ""), "agent": agent, "session": session,
         "branch": handoff.branch,
     }  # fmt: skip
 
@@ -105,14 +108,14 @@ def _flatten(text: str, limit: int) -> str:
 
 
 def _describe_files(facts: Facts, worktree: str | None, modified: Sequence[str]) -> dict[str, Any]:
-    uses = [(_relative_to(worktree, use.path), use) for use in facts.files_used]
+    uses = [(relative_to(worktree, use.path), use) for use in facts.files_used]
     lines = [_describe_use(path, use) for path, use in uses if use.changes or use.reads or use.found == "git"]
     known = {path for path, _ in uses}
     lines += [path for path in reversed(modified) if path not in known]  # older records have no `files_used`
     named = [path for path, use in uses if not (use.changes or use.reads or use.found == "git")]
     used = [path for path, use in uses if use.changes or use.reads]
     return {
-        "files_told": [one_line(line, 240) for line in lines],
+        "files_told": [one_line(line, MAX_FILE) for line in lines],
         "files_named": ", ".join(name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in used)),
         "files_changed": [path for path, use in uses if use.changes] or list(reversed(modified)),
     }
@@ -125,7 +128,7 @@ def _describe_use(path: str, use: FileUse) -> str:
     return f"{path} ({', '.join(counts)}){': ' if use.names else ''}{', '.join(use.names)}"
 
 
-def _relative_to(worktree: str | None, path: str) -> str:
+def relative_to(worktree: str | None, path: str) -> str:
     """Return the path relative to the top of the work tree, or the path itself if it is outside."""
     return path.removeprefix(f"{worktree.rstrip('/')}/") if worktree else path
 
@@ -136,7 +139,7 @@ def _order_by_last_change(facts: Facts, worktree: str | None) -> list[str]:
     if len(positions) == len(paths):
         pairs = sorted(zip(paths, positions, strict=True), key=lambda pair: (pair[1].offset, pair[1].line))
         paths = [path for path, _ in pairs]
-    return [_relative_to(worktree, path) for path in paths]
+    return [relative_to(worktree, path) for path in paths]
 
 
 def _to_plain(value: Any) -> Any:
@@ -198,9 +201,10 @@ def describe_work(handoff: Handoff, *, with_open: bool) -> str:
     clauses = {
         "asked last": next(iter(names["asked"]), "") if facts.latest_prompts else "",
         answered: names["answered"],
+        "did last": "" if names["asked"] else "; ".join(facts.recent_activity),
         "at work on": facts.active_task.title if facts.active_task is not None and with_open else "",
         "noted": handoff.notes or "",
-        "changed": _join_some([_relative_to(handoff.worktree, path) for path in files]),
+        "changed": _join_some([relative_to(handoff.worktree, path) for path in files]),
         "committed": _join_some([f"{commit.hash} {commit.message}".strip() for commit in reversed(facts.git_commits)]),
         "still to do": _join_some(todos) if with_open else "",
     }
@@ -269,7 +273,13 @@ def _quote_line(line: str) -> list[str]:
     line = "".join(c if c == "\t" or is_safe(c) else "\ufffd" for c in line)
     line = line.removeprefix("| ")
     line = one_line(line, len(line)) if not line.startswith(" ") else line.rstrip()
-    return [f"| {line[at : at + WIDTH]}" for at in range(0, len(line), WIDTH)]
+    pieces = []
+    while line:
+        space = line.rfind(" ", WIDTH - MAX_WORD, WIDTH) if len(line) > WIDTH else -1
+        end = space + 1 or WIDTH
+        pieces.append(f"| {line[:end]}")
+        line = line[end:]
+    return pieces
 
 
 def summarize_facts(names: Mapping[str, Any]) -> str:

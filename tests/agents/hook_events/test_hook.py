@@ -72,6 +72,52 @@ def test_the_next_session_gets_the_last_prompt_and_the_answer_from_the_hook_even
     assert "turns" not in git(repo, "ls-tree", "--name-only", f"baton/{repo.name}")
 
 
+def test_the_brief_names_files_that_changed_in_the_same_commits(hook, session, git, repo, baton):
+    beside = [f"src/part{number}/a_rather_long_name_of_a_module.py" for number in range(20)]
+    for number in range(3):
+        for path in ("greet.py", "gone.py", *beside):
+            (repo / path).parent.mkdir(parents=True, exist_ok=True)
+            (repo / path).write_text(f"{number}\n")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-q", "-m", f"change {number}")
+    git(repo, "rm", "-q", "gone.py")
+    git(repo, "commit", "-q", "-m", "remove")
+    hook("SessionStart", source="startup")
+    session.work(git)
+    own = context(hook("SessionStart", source="compact"))
+    hook("SessionEnd", reason="clear")
+    for text in (own, context(hook("SessionStart", NEW, source="startup")), baton("boot").out):
+        section = text[text.index("## claude 11111111 · Files that changed in the same commits as its files") :]
+        section = section[: section.index("\n\n") + 1]
+        assert len(section.encode()) <= 500
+        assert section.splitlines()[1].startswith(
+            "| - with greet.py: in src: part0/a_rather_long_name_of_a_module.py, part1/"
+        )
+        assert "gone.py" not in text
+
+
+@pytest.mark.parametrize("off", ["files_modified", "git_status", "recent_activity"])
+def test_a_fact_that_is_switched_off_is_not_told(hook, session, git, repo, baton, off):
+    told = {
+        "files_modified": "- greet.py (changed",
+        "git_status": "?? notes.txt",
+        "recent_activity": "- Write: greet.py",
+    }
+    (repo / ".baton").mkdir()
+    (repo / ".baton" / "config.yaml").write_text(f"autonomous_handoff:\n  extract:\n    {off}: false\n")
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("SessionEnd", reason="clear")
+    for text in (context(hook("SessionStart", NEW, source="startup")), baton("boot").out):
+        assert [name for name, line in told.items() if line not in text] == [off]
+    shown = baton("handoff", "show", OLD).out
+    headings = {
+        "files_modified": "### Files Being Modified", "git_status": "### Uncommitted Changes",
+        "recent_activity": "### Recent Activity",
+    }  # fmt: skip
+    assert [name for name, heading in headings.items() if heading not in shown] == [off]
+
+
 def test_turns_are_committed_if_the_user_shares_them(hook, session, git, repo):
     git(repo, "config", "baton.shareTurns", "true")
     hook("SessionStart", source="startup")

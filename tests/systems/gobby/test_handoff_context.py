@@ -246,6 +246,24 @@ def test_the_summary_names_goal_todos_commits_and_files():
     assert "/r/a.py" in text
 
 
+def test_without_a_prompt_the_last_calls_are_part_of_the_present_state():
+    silent = handoff(facts={"recent_activity": ["Read: a.py", "Ran: make"]})
+    assert "\n## Its last calls, oldest first [raw_source]\n- Read: a.py\n" in f"\n{render_template(silent)}"
+    assert describe_work(silent, with_open=False) == "did last: Read: a.py; Ran: make"
+    asked = handoff(facts={"recent_activity": ["Ran: make"], "latest_prompts": [{"text": "Fix it"}]})
+    assert "### Its last calls" in render_template(asked)
+    assert describe_work(asked, with_open=False) == "asked last: Fix it"
+
+
+def test_a_long_line_is_split_between_words():
+    line = " ".join(["src/some/folder/file.py,"] * 100)
+    lines = split_into_sections(line, "T", "n", "w", "c")[0].lines
+    assert "".join(piece.removeprefix("| ") for piece in lines) == line
+    assert all(piece.endswith(", ") for piece in lines[:-1])
+    word = "x" * 1000
+    assert [len(piece) for piece in split_into_sections(word, "T", "n", "w", "c")[0].lines] == [402, 402, 202]
+
+
 def test_a_short_account_does_not_pair_a_prompt_with_the_answer_to_another():
     unanswered = {"prompt": "Now drop the table", "status": "interrupted"}
     answer = {"text": "Deleted.", "prompt": "Delete the old logs"}
