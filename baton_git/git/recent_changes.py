@@ -25,7 +25,7 @@ MAX_COMMITS, MAX_SECONDS, MAX_OUTPUT = 500, 0.5, 4 << 20
 output that are read. What git printed within these limits counts."""
 MAX_FILES = 30
 """Number of files in one commit from which on it says nothing about any two of them: a rename, a reformatting."""
-_ENOUGH = 100
+ENOUGH = 100
 """If time ran out, a list of so many commits is saved nevertheless, so that no later start waits again."""
 _BEGIN = "//"
 """What precedes the time of a commit in git's output. No path in git begins with it."""
@@ -62,7 +62,7 @@ def list_recent_changes(store: Store, environment: Mapping[str, str]) -> list[Ch
     except GitUnavailable as error:  # the time is over, or a partial clone lacks a tree
         output, is_whole = error.output, False
     changes = _parse(output[:MAX_OUTPUT], is_cut=not is_whole or len(output) > MAX_OUTPUT)
-    if is_whole or len(changes) >= _ENOUGH:
+    if is_whole or len(changes) >= ENOUGH:
         _save(repository, key, changes)
     return changes
 

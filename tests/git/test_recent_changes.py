@@ -45,7 +45,11 @@ def test_the_newest_commits_come_first_without_merges_and_sweeping_commits(git, 
 def test_settings_of_the_user_change_nothing_and_run_nothing(git, top, tmp_path):
     import_commits(git, top, [(AT, ["src/a", "z"]), (AT + 1, ["src/b"])])
     git(top, "mv", "z", "moved")
-    git(top, "commit", "-q", "-m", "moved", "--date", "2026-01-01")
+    git(top, "commit", "-q", "-m", "moved")
+    lines = git(top, "cat-file", "commit", "HEAD").split("\n\n", 1)
+    signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----"
+    signed = git(top, "hash-object", "-t", "commit", "-w", "--stdin", text=f"{lines[0]}\n{signature}\n\n{lines[1]}\n")
+    git(top, "reset", "-q", "--hard", signed)
     plain = list_in(top)
     assert plain[0].files == ("moved", "z")
     program = tmp_path / "program"
@@ -126,7 +130,7 @@ def test_what_git_printed_in_time_counts_but_its_last_commit_may_be_cut(git, top
     monkeypatch.setenv("PATH", str(slow.parent), prepend=os.pathsep)
     assert list_in(top) == [(AT, ("a", "b"))]
     assert not (top / ".git/baton/recent-changes.json").exists()  # too few to do with until the next commit
-    monkeypatch.setattr(recent_changes, "_ENOUGH", 1)
+    monkeypatch.setattr(recent_changes, "ENOUGH", 1)
     list_in(top)
     assert (top / ".git/baton/recent-changes.json").exists()
 

@@ -88,6 +88,11 @@ def test_companions_are_listed_with_the_file_that_they_changed_with():
     assert write_lines(both) == ["with x/a.py: b.py", "with y/a.py: c.py"]
 
 
+def test_lines_stop_at_the_limit():
+    lines = write_lines(Companion(f"f{number}.py", (f"seed{number}.py",), 1) for number in range(50))
+    assert MAX_BYTES - 30 < sum(len(f"| - {line}\n") for line in lines) <= MAX_BYTES
+
+
 paths = st.lists(st.sampled_from(["src", "lib", "ä", "long" * 30, "a.py", "b.py"]), min_size=1, max_size=4)
 
 
