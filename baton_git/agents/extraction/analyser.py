@@ -27,7 +27,7 @@ from baton_git.agents.events import (
     ToolResult,
     TurnEnd,
 )
-from baton_git.agents.extraction import conversation, decisions, failures
+from baton_git.agents.extraction import conversation, wording
 from baton_git.agents.extraction.commits import (
     CommitCommand,
     GitWork,
@@ -37,7 +37,16 @@ from baton_git.agents.extraction.commits import (
     is_elsewhere,
 )
 from baton_git.agents.extraction.file_uses import CHANGED, READ, find_names, name_files, name_printed_files, use_file
-from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, KEPT_OPEN, Findings, Mark, Table
+from baton_git.agents.extraction.findings import (
+    KEPT_ACTIVITY,
+    KEPT_DECISIONS,
+    KEPT_OPEN,
+    Findings,
+    Mark,
+    Table,
+    name_command,
+    note_outcome,
+)
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import CLOSED_STATUSES, TodoChange, ToolOutcome, ToolTodo, ToolUse
 from baton_git.agents.transcripts import TranscriptFormat
@@ -130,12 +139,12 @@ class Analyser:
     def _add_reply(self, event: ModelReply) -> None:
         conversation.add_reply(self.known, event, self._make_mark(event))
         name_files(self.known, event.text)
-        for text in decisions.find_by_wording(event.text):
+        for text in wording.find_by_wording(event.text):
             self._add_decision("wording", text, event)
 
     def _add_compaction(self, event: Compaction) -> None:
         self.known.compactions += 1
-        for text in decisions.find_in_summary(event.summary):
+        for text in wording.find_in_summary(event.summary):
             self._add_decision("summary", text, event)
 
     def _add_decision(self, kind: str, text: str, event: Any) -> None:
@@ -230,12 +239,12 @@ class Analyser:
 
     def _add_answers(self, waiting: Table, outcome: ToolOutcome, event: ToolResult) -> None:
         for text in outcome.answers:
-            self._add_decision("answer", text[: decisions.MAX_LENGTH], event)
+            self._add_decision("answer", text[: wording.DECISION_LENGTH], event)
         if "plan" in waiting:
             reported = (event.structured or {}).get("plan")
             self._add_decision(
                 "plan",
-                decisions.read_plan_title(waiting["plan"] or (reported if isinstance(reported, str) else "")),
+                wording.read_plan_title(waiting["plan"] or (reported if isinstance(reported, str) else "")),
                 event,
             )
 
@@ -264,11 +273,9 @@ class Analyser:
             name_printed_files(self.known, event.text, _describe_origin(waiting), failed=outcome.failed)
 
     def _note_outcome(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
-        name = failures.name_command(waiting["command"])
+        name = name_command(waiting["command"])
         if name is not None:
-            failures.note_outcome(
-                self.known, name, waiting["command"], event.text, waiting["mark"], failed=outcome.failed
-            )
+            note_outcome(self.known, name, waiting["command"], event.text, waiting["mark"], failed=outcome.failed)
 
     # --- todo lists
 

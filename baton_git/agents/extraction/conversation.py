@@ -19,7 +19,7 @@ from baton_git.agents.events import (
     TurnEnd,
 )
 from baton_git.agents.extraction.findings import Findings, Mark, Table
-from baton_git.agents.extraction.open_ends import find_next_steps, find_questions
+from baton_git.agents.extraction.wording import find_next_steps, find_questions
 from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
 
 CONVERSATION_FACTS = ("latest_prompts", "unanswered", "last_answer", "open_questions", "next_steps")

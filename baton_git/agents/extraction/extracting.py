@@ -8,12 +8,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.events import ANSWERED, BEGINNING, FAILED, INTERRUPTED, START_OF_FILE, EndReached, Event, Position
+from baton_git.agents.events import (
+    ANSWERED,
+    BEGINNING,
+    FAILED,
+    INTERRUPTED,
+    START_OF_FILE,
+    EndReached,
+    Event,
+    Position,
+    Tally,
+)
 from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.conversation import CONVERSATION_FACTS, describe_conversation, list_turns
 from baton_git.agents.extraction.facts import Facts, make_facts
 from baton_git.agents.extraction.findings import Findings
-from baton_git.agents.extraction.misread import describe_misread
 from baton_git.agents.extraction.options import Options
 from baton_git.agents.extraction.resume_state import load_resume_state, save_resume_state
 from baton_git.agents.extraction.subagents import choose_transcripts, find_transcripts, summarize_subagent
@@ -22,6 +31,26 @@ from baton_git.agents.transcript_owner import detect_agent
 from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.git.files.atomic_files import show_path
+
+MANY = 50
+"""Number of records after which there must be a prompt and an answer. Some unknown types of records are normal."""
+
+
+def describe_misread(tally: Tally, known: Findings) -> str | None:
+    """Return why a transcript was probably not understood, with the numbers of its records; None if it was.
+
+    So it is not taken for the transcript of a session without any work.
+    """
+    counts = f"records seen {tally.records}, understood {tally.understood}"
+    has_prompt, has_answer = bool(known.goal or known.bare_goal), known.answers > 0
+    if has_prompt and has_answer:
+        return None
+    unknown = tally.records - tally.understood
+    if not has_prompt and not has_answer and (tally.misshaped or unknown > max(tally.understood, 1)):
+        return counts
+    if (tally.records >= MANY or tally.misshaped) and not known.kept_goal:
+        return f"{counts}, but no {'answer' if has_prompt else 'prompt'} found"
+    return None
 
 
 @dataclass(frozen=True)

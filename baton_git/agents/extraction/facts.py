@@ -9,9 +9,8 @@ from typing import Any
 from baton_git.agents.extraction.analyser import is_closed
 from baton_git.agents.extraction.commits import GitWork, is_elsewhere
 from baton_git.agents.extraction.conversation import describe_conversation
-from baton_git.agents.extraction.failures import MAX_FAILURES
 from baton_git.agents.extraction.file_uses import MAX_USES, rank_uses
-from baton_git.agents.extraction.findings import Findings, Mark, Table
+from baton_git.agents.extraction.findings import MAX_FAILURES, Findings, Mark, Table
 from baton_git.agents.extraction.options import Extract, Options
 from baton_git.agents.extraction.subagents import add_commits, list_files, list_uses
 from baton_git.agents.turn_store import Turn

@@ -1,4 +1,8 @@
-"""Parse the standard input of a hook, independent of the agent CLI."""
+"""The standard input of a hook, independent of the agent CLI, and the reply: one JSON object, or no output.
+
+Any output would do harm in some cases: Claude Code treats the output of PreCompact as instructions for the compaction,
+and Gemini CLI shows the standard error stream when the standard output is empty.
+"""
 
 from __future__ import annotations
 
@@ -121,3 +125,35 @@ def _strip_hook_context(prompt: str) -> str:
     if prompt.startswith("<hook_context>") and _CONTEXT_END in prompt:
         return prompt.partition(_CONTEXT_END)[2].strip()
     return prompt
+
+
+MAX_BYTES = 10_000
+"""Maximum size of a reply in bytes. Of a longer reply, Claude Code (which counts UTF-16 units) and Codex (which counts
+UTF-8 bytes) show only the beginning."""
+
+
+def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
+    """Return the text that a hook prints.
+
+    Args:
+        context: text for the model; only replies to a start or a prompt can carry it.
+        block: the reason why the agent must go on instead of stopping, or must reject the prompt; None: no blocking.
+    """
+    answer: dict[str, Any] = {}
+    if block is not None and payload.kind in (STOP, PROMPT):
+        answer |= {"decision": "block", "reason": block}
+    if context and payload.kind in (START, PROMPT):
+        answer["hookSpecificOutput"] = {"hookEventName": payload.event, "additionalContext": context}
+    if not answer:
+        return make_empty_reply(payload.agent)
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def make_empty_reply(agent: str | None) -> str:
+    """Return the reply of a hook that has nothing to report."""
+    return AGENTS[agent].empty_reply if agent else ""
+
+
+def fits(payload: Payload, context: str) -> bool:
+    """Whether a reply with this context reaches the model uncut."""
+    return len(reply(payload, context).encode("utf-8", "replace")) <= MAX_BYTES

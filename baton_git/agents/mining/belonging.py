@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from baton_git.agents.extraction.repository import find_subjects
-from baton_git.agents.mining.addresses import list_remotes, normalise_address
-from baton_git.agents.mining.evidence import MAX_SUBJECT, Evidence
+from baton_git.agents.mining.evidence import MAX_SUBJECT, Evidence, list_remotes, normalise_address
 from baton_git.agents.mining.weighing import COMMON_BRANCHES
 from baton_git.core.errors import BatonError
 from baton_git.git.session_repository import GitUnavailable, SessionRepository

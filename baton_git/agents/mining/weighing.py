@@ -20,8 +20,14 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from baton_git.agents.extraction.repository import find_subjects
-from baton_git.agents.mining.addresses import list_own_addresses, normalise_address, share_name
-from baton_git.agents.mining.evidence import MAX_SUBJECT, Evidence, NamedCommit
+from baton_git.agents.mining.evidence import (
+    MAX_SUBJECT,
+    Evidence,
+    NamedCommit,
+    list_own_addresses,
+    normalise_address,
+    share_name,
+)
 from baton_git.agents.mining.git_use import GitUse
 from baton_git.core.output import one_line
 from baton_git.git.rewritten import load_rewritten

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from baton_git.agents.sessions.termination import GRACE, terminate
-from baton_git.agents.sessions.watchdog import start_watchdog
+from baton_git.agents.sessions.termination import GRACE, start_watchdog, terminate
 from baton_git.core.redaction import redact_text
 
 HEAD = 64 * 1024

@@ -16,8 +16,13 @@ from typing import Any, NamedTuple
 
 from baton_git.agents.launcher import Launch, NewSession
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
-from baton_git.agents.sessions.launchers import find_executable, make_session_environment
+from baton_git.agents.sessions.launch_request import (
+    MAX_SECONDS,
+    LaunchRequest,
+    check_prompt,
+    find_executable,
+    make_session_environment,
+)
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.stopping import end_unwatched_sessions
 from baton_git.agents.sessions.supervisor import Job, send_job

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.editing import InsertionPoint, Style, get_line_indent
-from baton_git.agents.settings.json_text import JsonItem, JsonValue, parse
+from baton_git.agents.settings.json_text import InsertionPoint, JsonItem, JsonValue, Style, get_line_indent, parse
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 
 SERVERS = "mcpServers"

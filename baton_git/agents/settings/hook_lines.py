@@ -14,7 +14,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
-from baton_git.agents.hook_events.session_folder import PARENT
+from baton_git.agents.hook_events.repository_lookup import PARENT
 from baton_git.agents.settings.entries import MARK
 
 _SCRIPT = " ".join(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.payloads import END, PROMPT, START, Payload
-from baton_git.agents.hook_events.session_folder import PARENT
+from baton_git.agents.hook_events.repository_lookup import PARENT
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.mcp_server import has_server
 from baton_git.core.errors import BatonError

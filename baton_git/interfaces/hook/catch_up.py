@@ -12,7 +12,7 @@ from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.heard import SUFFIX
 from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSessionStore
 from baton_git.agents.hook_events.live_sessions import is_running
-from baton_git.agents.mining.addresses import store_addresses
+from baton_git.agents.mining.evidence import store_addresses
 from baton_git.core.errors import BatonError
 from baton_git.core.times import iso
 from baton_git.interfaces.hook.inputs import HookInputs

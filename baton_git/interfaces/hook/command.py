@@ -18,16 +18,25 @@ from typing import Any
 from baton_git.agents.hook_events.fast_exit import is_idle
 from baton_git.agents.hook_events.heard import note_event
 from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload, parse
-from baton_git.agents.hook_events.replies import make_empty_reply, reply
+from baton_git.agents.hook_events.payloads import (
+    COMPACT,
+    END,
+    PROMPT,
+    START,
+    STOP,
+    Payload,
+    make_empty_reply,
+    parse,
+    reply,
+)
 from baton_git.agents.hook_events.repository_lookup import (
     RepositoryPaths,
     find_remaining_folder,
     find_repositories_below,
     find_repository,
+    find_start_folder,
     may_hold_state,
 )
-from baton_git.agents.hook_events.session_folder import find_start_folder
 from baton_git.agents.registry import AGENTS
 from baton_git.interfaces.hook.delayed_save import save_later
 

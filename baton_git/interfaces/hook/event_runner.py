@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import GONE, HookSession
 from baton_git.agents.hook_events.live_sessions import list_running
-from baton_git.agents.hook_events.payloads import END, PROMPT, START, Payload
+from baton_git.agents.hook_events.payloads import END, MAX_BYTES, PROMPT, START, Payload, fits
 from baton_git.agents.hook_events.planner import (
     MAX_BLOCKS,
     TRANSCRIPT_DELAY,
@@ -34,7 +34,6 @@ from baton_git.agents.hook_events.planner import (
     note_compactions,
     plan_event,
 )
-from baton_git.agents.hook_events.replies import MAX_BYTES, fits
 from baton_git.agents.hook_events.repository_lookup import is_in_repository
 from baton_git.core.brief import MIN_BUDGET, Section, compose, short_session
 from baton_git.core.output import one_line

@@ -14,8 +14,14 @@ from typing import Any
 
 from baton_git.agents.launcher import SessionReport
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
-from baton_git.agents.sessions.launchers import SPAWNED, find_executable, make_session_environment
+from baton_git.agents.sessions.launch_request import (
+    MAX_SECONDS,
+    SPAWNED,
+    LaunchRequest,
+    check_prompt,
+    find_executable,
+    make_session_environment,
+)
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.starting import Spawner, find_stop_file
 from baton_git.agents.sessions.supervisor import run_recorded

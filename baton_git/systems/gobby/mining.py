@@ -15,12 +15,9 @@ from pydantic import Field, model_validator
 
 from baton_git.agents.extraction.extracting import check_agent_name
 from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.mining.addresses import store_addresses
 from baton_git.agents.mining.belonging import Belonging, ProjectFolders, is_folder, is_moved
-from baton_git.agents.mining.candidates import Candidate, list_candidates
-from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidence
-from baton_git.agents.mining.expiry import find_expiring
-from baton_git.agents.mining.progress import MiningProgress
+from baton_git.agents.mining.candidates import Candidate, MiningProgress, find_expiring, list_candidates
+from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidence, store_addresses
 from baton_git.agents.mining.running import make_running_check
 from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence
 from baton_git.agents.registry import AGENTS

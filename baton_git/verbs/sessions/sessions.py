@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, PrivateAttr
 
-from baton_git.agents.mining.addresses import store_addresses
+from baton_git.agents.mining.evidence import store_addresses
 from baton_git.core.brief import BUDGET, MIN_BUDGET
 from baton_git.core.names import Namespace
 from baton_git.core.verb import SETTLES, Input, Option, Tool, verb

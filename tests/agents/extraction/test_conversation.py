@@ -10,8 +10,8 @@ from transcript_sessions import HERE, Claude, lines
 
 from baton_git.agents.extraction import Extraction, extract
 from baton_git.agents.extraction.extracting import add_final_answer
-from baton_git.agents.extraction.failures import name_command
 from baton_git.agents.extraction.file_uses import find_file_names, find_names
+from baton_git.agents.extraction.findings import name_command
 
 
 @pytest.fixture

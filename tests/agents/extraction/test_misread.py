@@ -11,8 +11,8 @@ from transcript_sessions import SESSIONS
 
 from baton_git.agents.events import Tally
 from baton_git.agents.extraction import Extraction, extract
+from baton_git.agents.extraction.extracting import describe_misread
 from baton_git.agents.extraction.findings import Findings
-from baton_git.agents.extraction.misread import describe_misread
 
 KEYS = ("type", "message", "content", "role", "payload", "text", "item", "messages", "toolCalls", "sessionId")
 

@@ -9,8 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from looped_cases import for_each
 
-from baton_git.agents.hook_events.payloads import COMPACT, END, EVENT_KINDS, PROMPT, START, STOP, Payload, parse
-from baton_git.agents.hook_events.replies import MAX_BYTES, fits, make_empty_reply, reply
+from baton_git.agents.hook_events.payloads import (
+    COMPACT,
+    END,
+    EVENT_KINDS,
+    MAX_BYTES,
+    PROMPT,
+    START,
+    STOP,
+    Payload,
+    fits,
+    make_empty_reply,
+    parse,
+    reply,
+)
 
 COMMON = {"session_id": "s1", "transcript_path": "/h/.claude/projects/p/s1.jsonl", "cwd": "/repo"}
 

@@ -15,8 +15,7 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.agents.sessions.launch_request import LaunchRequest
-from baton_git.agents.sessions.launchers import make_session_environment
+from baton_git.agents.sessions.launch_request import LaunchRequest, make_session_environment
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.starting import MAX_RUNNING, Spawner
 from baton_git.agents.sessions.stopping import stop

@@ -14,9 +14,8 @@ from transcript_sessions import SESSIONS
 from world import NOW
 
 from baton_git.agents.mining.belonging import ProjectFolders
-from baton_git.agents.mining.candidates import Candidate
+from baton_git.agents.mining.candidates import Candidate, MiningProgress
 from baton_git.agents.mining.evidence import MAX_COMMITS, Evidence, find_evidence
-from baton_git.agents.mining.progress import MiningProgress
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.mining import Mine, mine
 from baton_git.systems.gobby.record import Handoff

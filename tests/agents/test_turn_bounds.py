@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton_git.agents.turn_store import MAX_BYTES, MAX_TEXT, Turn, bound_turns, keep_ends
-from baton_git.agents.turn_store.bounds import encode_turn
+from baton_git.agents.turn_store import MAX_BYTES, MAX_TEXT, Turn, bound_turns, encode_turn, keep_ends
 
 
 def make_turns(count: int, length: int) -> list[Turn]:
