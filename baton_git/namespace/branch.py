@@ -147,8 +147,11 @@ class Branch:
             why = "has a line end, a control character or an invisible character"
             raise InvalidName("namespace", self.namespace.text, why, hint="choose a name of printable characters")
 
-    def check_exists(self, *, to_write: bool = False) -> None:
+    def check_exists(self, *, to_write: bool = False, was_asked: bool = False) -> None:
         """Raise NotFound if the namespace does not exist, unless `to_write` is set and a write would create it.
+
+        Args:
+            was_asked: whether the remote has just answered that it lacks the namespace.
 
         Raises:
             BranchMoved: another program deleted the branch, moved it back or replaced it.
@@ -158,7 +161,7 @@ class Branch:
             self.check_settings()
         with suppress(Corrupt):  # reading it reports the damage
             if self.tip() is None and not (to_write and self._begins):
-                raise self._missing_namespace
+                raise self._make_missing_error(was_asked=was_asked)
 
     def check_settings(self) -> None:
         """Raise the error of an invalid setting, if there is one."""
@@ -220,18 +223,18 @@ class Branch:
     def check_prefix(self) -> None:
         """Raise NotFound if the branch is below another prefix, from before a change of the setting."""
         if self.store.tip(self.ref) is None and self._is_misplaced:
-            raise self._missing_namespace
+            raise self._make_missing_error()
 
     @property
     def _is_misplaced(self) -> bool:
         """Whether the branch is below another prefix, from before a change of the setting `baton.refPrefix`."""
         return find_other_prefix(self.store, self.prefix, self.namespace) is not None
 
-    @property
-    def _missing_namespace(self) -> NotFound:
+    def _make_missing_error(self, *, was_asked: bool = False) -> NotFound:
         return make_missing_error(
-            self.store, self.prefix, self.namespace, is_named=self.is_named, may_begin=self.may_begin
-        )
+            self.store, self.prefix, self.namespace,
+            is_named=self.is_named, may_begin=self.may_begin, was_asked=was_asked,
+        )  # fmt: skip
 
     def read(self, at: str | None = None) -> Revision:
         """Return the newest revision, or the one that `at` names (see `resolve`).
@@ -246,7 +249,7 @@ class Branch:
         if tip is None and at is None:
             return Revision(self.namespace, State())
         if tip is None:
-            raise self._missing_namespace
+            raise self._make_missing_error()
         return self.revision_at(self.resolve(at, tip) if at is not None else tip)
 
     def revision_at(self, commit: Oid) -> Revision:
@@ -338,7 +341,7 @@ class Branch:
         """
         tip = tip or self.tip()
         if tip is None:
-            raise self._missing_namespace
+            raise self._make_missing_error()
         if match := _REVISION.fullmatch(text):
             matches = find_numbered(self.store, tip, int(match[1]))
             if len(matches) > 1:
@@ -529,7 +532,7 @@ class Branch:
             NotFound, Stale, InvalidDocument, NotAllowed, Protected: under the same conditions as `update`.
         """
         if tip.commit is None and not self._begins:
-            raise self._missing_namespace
+            raise self._make_missing_error()
         if expected is not None and expected != tip.number:
             raise Stale(str(self.namespace), expected, tip.number)
         proposal, outcome = self._evaluate(tip, change)

@@ -40,12 +40,15 @@ def find_fetched(store: Store, prefix: str, namespace: Namespace) -> str | None:
     return next(refs, None)
 
 
-def make_missing_error(store: Store, prefix: str, namespace: Namespace, *, is_named: bool, may_begin: bool) -> NotFound:
+def make_missing_error(
+    store: Store, prefix: str, namespace: Namespace, *, is_named: bool, may_begin: bool, was_asked: bool = False
+) -> NotFound:
     """Return the error for a namespace that does not exist here, with a hint that helps.
 
     Args:
         is_named: whether the user named the namespace; if not, it is the default for the current folder.
         may_begin: whether the first write creates it.
+        was_asked: whether the remote has just answered that it lacks the namespace.
     """
     gone = GoneNamespaces(store.repository.common_dir).find(namespace)
     if gone is not None and gone.renamed_to is not None:
@@ -64,10 +67,26 @@ def make_missing_error(store: Store, prefix: str, namespace: Namespace, *, is_na
     elif may_begin:
         hint = "nothing was written to it yet; to begin: baton boot"
     else:
-        hint = _describe_others(store, prefix, namespace, is_named=is_named) + create
-        if store.repository.config().keys("remote") and not store.refs("refs/remotes/"):
-            hint += " (which asks the remote for it first)"
+        others = _describe_others(store, prefix, namespace, is_named=is_named)
+        asks = "" if others or was_asked else _describe_unasked_remotes(store, namespace, is_named=is_named)
+        hint = others + asks + create
     return NotFound("namespace", str(namespace), hint=hint)
+
+
+def _describe_unasked_remotes(store: Store, namespace: Namespace, *, is_named: bool) -> str:
+    """Say how to look for a namespace on the remotes, none of which is known to have any; empty without remotes.
+
+    What git has fetched does not tell: the clone may be older than the namespace, or have only some branches.
+    """
+    keys = store.repository.config().keys("remote")
+    names = sorted({key.removesuffix(".url") for key in keys if key.endswith(".url")})
+    if not names:
+        return ""
+    remotes = ", ".join(one_line(name, 100) for name in names[:3]) + (", …" if len(names) > 3 else "")
+    named = f" --namespace {shlex.quote(_show(namespace))}" if is_named else ""
+    what = "it" if is_named else "one"
+    has = "has" if len(names) == 1 else "have"
+    return f"whether {remotes} {has} {what} is not known here (baton sync{named} asks); to begin: baton boot{named}; "
 
 
 def _describe_others(store: Store, prefix: str, namespace: Namespace, *, is_named: bool) -> str:

@@ -218,7 +218,7 @@ def _find_continued_session(app: App) -> str | None:
 def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
     """Store a session that starts as the current session of the work tree; remove the stored session when it ends."""
     if verb.session == "begins":
-        app.current.set(result.session)
+        app.on(result.namespace).current.set(result.session)
     elif verb.session == "ends" and app.current.get() == result.session:
         app.current.set(None)
 

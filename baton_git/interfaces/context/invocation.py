@@ -122,12 +122,14 @@ class Call:
     def creating(self) -> Self:
         """Return the same call, which may create the repository and the namespace."""
         options = self.settings.options._replace(create=True)
-        return replace(self, settings=replace(self.settings, options=options, may_ask=True))
+        return replace(self, settings=replace(self.settings, options=options))
 
-    @property
-    def asking(self) -> Self:
-        """Return the same call, which may ask a remote for the name of the namespace."""
-        return replace(self, settings=replace(self.settings, may_ask=True))
+    def on(self, namespace: Namespace | str) -> Self:
+        """Return the same call in a namespace that its verb found."""
+        if str(namespace) == str(self.settings.namespace):
+            return self
+        options = self.settings.options._replace(namespace=str(namespace))
+        return replace(self, settings=replace(self.settings, options=options))
 
     @property
     def for_protocol_run(self) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,6 @@ from baton_git.namespace.commit_log import load_entry
 from baton_git.namespace.last_tip import was_here
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.other_prefixes import find_other_prefix
-from baton_git.namespace.remote_settings import RemoteSettings
 
 _HEADS = "refs/heads/"
 _NEWEST = 20
@@ -42,17 +41,9 @@ class NamespaceSettings(Protocol):
     @property
     def is_own_store(self) -> bool: ...
     @property
-    def config(self) -> Mapping[str, str]: ...
-    @property
     def prefix(self) -> str: ...
     @property
-    def remote_settings(self) -> RemoteSettings: ...
-    @property
     def folder_outside(self) -> Path: ...
-    @property
-    def environment(self) -> dict[str, str]: ...
-    @property
-    def may_ask(self) -> bool: ...
 
 
 def find_new_name(settings: NamespaceSettings, namespace: Namespace) -> Namespace | None:
@@ -73,7 +64,8 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
     """Return the namespace with the folder's name or, if it does not exist here, the only namespace of the remotes.
 
     If the remotes have several namespaces or none, the namespace with the folder's name is returned. A namespace that
-    was synced before remains the default after it is deleted on the remote.
+    was synced before remains the default after it is deleted on the remote. No remote is asked: what counts is what git
+    has fetched (`meet_remotes` asks, at the start of a session).
     """
     own = NamespaceChoice(Namespace(_name_folder(settings)), "folder")
     if settings.found_repository is None:
@@ -89,8 +81,6 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
         shared = _list_synced(settings, store) | remote
         only = _find_only(shared)
         is_namespace = only is not None and _is_namespace(Branch(store, only, settings.prefix), shared[only.component])
-    if not shared:
-        only, is_namespace = find_remote_namespace(settings, tips), True
     return NamespaceChoice(only, "remote") if only is not None and is_namespace else own
 
 
@@ -107,44 +97,6 @@ def _is_namespace(branch: Branch, tip: Oid) -> bool:
             raise
         newest = islice(branch.store.log(tip), _NEWEST)
         return any(load_entry(branch.store, info).revision is not None for info in newest)
-
-
-def find_remote_namespace(settings: NamespaceSettings, fetched: Iterable[str]) -> Namespace | None:
-    """Ask the remote for its only namespace, if git does not know its branches.
-
-    That is so in a clone that fetches only some branches. It is also so if git has fetched nothing from the remote;
-    then only a call that may ask does so.
-
-    Args:
-        fetched: what git has fetched, such as `refs/remotes/origin/main`.
-
-    Returns:
-        The namespace if automatic sync is on, and the remote answers and has exactly one namespace; otherwise None.
-    """
-    remote_name = _find_unknown_remote(settings, fetched)
-    if remote_name is None or not settings.remote_settings.automatic:
-        return None
-    from baton_git.git.remotes import open_remote
-    from baton_git.verbs.sessions.auto_sync import AT_START  # slow to import, and rarely needed
-
-    wanted = f"{settings.prefix}*"
-    try:
-        remote = open_remote(settings.repository, remote_name, settings.environment)
-        return _find_only(ref.removeprefix(settings.prefix) for ref in remote.tips({wanted: wanted}, seconds=AT_START))
-    except BatonError:  # the sync at the start of a session reports it
-        return None
-
-
-def _find_unknown_remote(settings: NamespaceSettings, fetched: Iterable[str]) -> str | None:
-    """Return the only remote of which git does not know all branches; the configured one or `origin`, if several."""
-    refs, unknown, are_branches = list(fetched), [], settings.prefix.startswith(_HEADS)
-    for name in settings.remote_settings.remotes or ():
-        refspec = settings.config.get(f"remote.{name}.fetch")
-        is_narrow = are_branches and refspec is not None and "refs/heads/*" not in refspec
-        is_unfetched = settings.may_ask and not any(ref.startswith(f"refs/remotes/{name}/") for ref in refs)
-        unknown += [name] if is_narrow or is_unfetched else []
-    chosen = settings.remote_settings.remote or "origin"
-    return chosen if chosen in unknown else unknown[0] if len(unknown) == 1 else None
 
 
 def _list_synced(settings: NamespaceSettings, store: Store) -> dict[str, Oid]:

@@ -18,7 +18,7 @@ from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.core.policy import Policy
 from baton_git.git.local_git import LocalGit
-from baton_git.git.store import Repository
+from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.git_config import WANTED, expand_home, read_config
 from baton_git.interfaces.context.process import child_environment, outside_git
 from baton_git.interfaces.context.repository_choice import (
@@ -64,7 +64,6 @@ class Settings:
         options: the options of the command.
         is_lenient: whether invalid settings and variables are only added to `problems`; otherwise an invalid variable
             raises an error, and an invalid setting prevents writes.
-        may_ask: whether a remote from which git has fetched nothing is asked for the name of its only namespace.
         known: the repository, if it is already known.
         problems: messages about invalid settings and variables, each with the value that is used instead.
         faults: the errors of invalid settings.
@@ -72,7 +71,6 @@ class Settings:
 
     options: CommonOptions
     is_lenient: bool = False
-    may_ask: bool = False
     known: Repository | None = None
     problems: list[str] = field(default_factory=list)
     faults: list[BatonError] = field(default_factory=list)
@@ -229,6 +227,14 @@ class Settings:
         may_begin = self.options.create or namespace == self._configured or self._choice == (namespace, "remote")
         is_named = self._choice != (namespace, "folder")
         return replace(branch, namespace=namespace, may_begin=may_begin, is_named=is_named)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the namespace is named, or exists here; otherwise a later call may find another one."""
+        if self.found_repository is None or self._choice.by in ("option", "setting"):
+            return True
+        with Store(self.found_repository) as store:
+            return store.tip(self.prefix + self.namespace.component) is not None
 
     @functools.cached_property
     def _configured(self) -> Namespace | None:

@@ -38,6 +38,7 @@ from baton_git.agents.hook_events.repository_lookup import (
     may_hold_state,
 )
 from baton_git.agents.registry import AGENTS
+from baton_git.interfaces.hook.asked_remotes import is_first_start
 from baton_git.interfaces.hook.delayed_save import save_later
 
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
@@ -94,7 +95,8 @@ def _handle_input(agent: str) -> int:
         tops = find_repositories_below(folder)
         if tops:
             handle_in_time(payload, folder, find_repository(tops[0]), tops)
-    if is_idle(payload, repository, os.environ) or _has_no_state(repository):
+    is_idle_here = is_idle(payload, repository, os.environ) and not is_first_start(payload, repository)
+    if is_idle_here or _has_no_state(repository):
         return _print(make_empty_reply(payload.agent))
     if repository is not None and save_later(payload, repository.common_dir, os.environ):
         return _print(make_empty_reply(payload.agent))

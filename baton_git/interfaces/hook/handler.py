@@ -30,7 +30,7 @@ def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInp
         BatonError: the event could not be handled at all.
     """
     ws = replace(ws, actor=replace(ws.actor, session=event.session, agent=ws.actor.agent or event.agent))
-    if not ws.branch.has_begun:
+    if not ws.branch.has_begun and settings.meeting is None:
         return HookReply()
     if event.kind == END and settings.memory.get(event.agent, event.session) is None and not _has_transcript(event):
         return _end_sessions_of_process(ws, now, event, settings)

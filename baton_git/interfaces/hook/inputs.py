@@ -12,6 +12,7 @@ from baton_git.agents.hook_events.hook_session import HookSessionStore
 if TYPE_CHECKING:
     from baton_git.systems.gobby.workflow.files import WorkflowFolders
     from baton_git.systems.paif.settings import PaifConfig
+    from baton_git.verbs.sessions.meeting import Meeting
 
 
 class HookInputs(NamedTuple):
@@ -25,6 +26,7 @@ class HookInputs(NamedTuple):
         home, environment: determine where agent CLIs keep their transcripts.
         pid: the process id of the agent.
         paif: PAIF's settings of the work tree.
+        meeting: what the remotes answered that were asked for a namespace, which is not here; None if they were not.
         recalls: whether earlier sessions are searched for each prompt.
     """
 
@@ -36,3 +38,4 @@ class HookInputs(NamedTuple):
     pid: int = 0
     paif: PaifConfig | None = None
     recalls: bool = False
+    meeting: Meeting | None = None

@@ -40,6 +40,7 @@ def start_session(
     """Start the session, and restore the checkpoint of PAIF's agent."""
     paif = settings.paif
     options = StartOptions(check_seconds=CHECK_SECONDS, sync_seconds=SYNC_SECONDS, parent=parent, handoff=False)
+    options = options._replace(meeting=settings.meeting)
     if paif is not None:
         from baton_git.systems.paif.checkpoints import choose_agent, restore_at_start
 

@@ -185,7 +185,8 @@ class Site:
         """
         plain = self._current.plain
         branch = plain.branch
-        branch = branch if namespace is None else self.settings.choose_branch(branch, Namespace(namespace))
+        if namespace is not None:  # the request names it, so that no other is looked for on the remotes
+            branch = replace(self.settings.choose_branch(branch, Namespace(namespace)), is_named=True)
         branch.check_name()
         may_begin = branch.may_begin or (may_begin and (self._is_for_serving or self._is_named(branch.namespace)))
         branch = replace(branch, may_begin=may_begin)
@@ -194,6 +195,12 @@ class Site:
         actor = Actor(plain.actor.author, acting, by, plain.actor.machine, is_agent_named=by is not None)
         ws = replace(plain, branch=branch, actor=actor)
         yield ws.unauthenticated if self.is_open else ws
+
+    def use_namespace(self, namespace: str) -> None:
+        """Read the settings again if a request that named no namespace has found another one on a remote."""
+        loaded = self._loaded
+        if loaded is not None and namespace != str(loaded.plain.branch.namespace):
+            self._loaded = loaded._replace(at=-SETTINGS_AGE)
 
     @property
     def _is_for_serving(self) -> bool:

@@ -59,9 +59,16 @@ class OpenNamespace(VerbMethods):
         result = verb.run(workspace, self._call.now, bound)
         if verb.session == "begins":
             self.session = result.session
+            self._move_to(result.namespace)
         elif verb.session == "ends":
             self.session = None
         return result
+
+    def _move_to(self, namespace: str) -> None:
+        """Act in the namespace that `boot` found on the remote from now on."""
+        self._call = self._call.on(namespace)
+        branch = replace(self._workspace.branch, namespace=self._call.settings.namespace)
+        self._workspace = replace(self._workspace, branch=branch)
 
     def close(self) -> None:
         """Close the repository."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import Context
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -18,6 +18,9 @@ from baton_git.core.names import Namespace, SessionId
 from baton_git.interfaces.context.client_cache import with_client_cache
 from baton_git.interfaces.context.invocation import Call
 from baton_git.namespace.workspace import Workspace, fresh_id
+
+if TYPE_CHECKING:
+    from baton_git.verbs.sessions.sessions import BootResult
 
 Ctx = Context[Any, Any]
 
@@ -88,13 +91,13 @@ class ToolContext:
                 ws = with_client_cache(ws)
             yield ws.unauthenticated if self.is_open else ws
 
-    def remember(self, ctx: Ctx, session: str) -> None:
+    def remember(self, ctx: Ctx, begun: BootResult) -> None:
         """Remember that this client began a session."""
         client = self._client_of(ctx)
         if client is not None:
-            self.begun[client] = session
+            self.begun[client] = begun.session
         if not self.over_http:
-            self.app.current.set(session, os.getpid())
+            self.app.on(begun.namespace).current.set(begun.session, os.getpid())
 
     def forget(self, ctx: Ctx, session: str | None) -> None:
         """Forget a session that has ended."""
@@ -103,8 +106,9 @@ class ToolContext:
             self.begun[client] = None
         if client is not None and self.names.get(client) == session:
             del self.names[client]
-        if not self.over_http and self.app.current.get() == session:
-            self.app.current.set(None)
+        current = self._renewed_app.current
+        if not self.over_http and current.get() == session:
+            current.set(None)
 
     def _find_current_session(self, ctx: Ctx, of_work_tree: str | None) -> str | None:
         """Return the session that this client began last.
@@ -146,14 +150,24 @@ class ToolContext:
 
     def with_session(self, session: str | None) -> Call:
         """Return the call of `baton mcp` with this session as its option."""
+        app = self._renewed_app
         if session is None:
-            return self.app
-        options = self.app.settings.options._replace(session=SessionId(session).text)
-        return replace(self.app, settings=replace(self.app.settings, options=options))
+            return app
+        options = app.settings.options._replace(session=SessionId(session).text)
+        return replace(app, settings=replace(app.settings, options=options))
+
+    @property
+    def _renewed_app(self) -> Call:
+        """The call of `baton mcp`; its settings are read again as long as its namespace does not exist.
+
+        The server may be older than the namespace, and a session may find it on a remote, under another name.
+        """
+        settings = self.app.settings
+        return self.app if settings.is_chosen else replace(self.app, settings=replace(settings))
 
     def _with_namespace(self, namespace: str | None) -> Call:
         if namespace is None:
-            return self.app
+            return self._renewed_app
         options = self.app.settings.options._replace(namespace=Namespace(namespace).text)
         return replace(self.app, settings=replace(self.app.settings, options=options))
 

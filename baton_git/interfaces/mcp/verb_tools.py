@@ -51,7 +51,7 @@ def _make_function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) 
                 run(call_in_session, ws, parsed) if run is not None else verb.run(ws, tool_context.now, parsed)
             )
         if verb.session == "begins":
-            tool_context.remember(ctx, result.session)
+            tool_context.remember(ctx, result)
         elif verb.session == "ends":
             tool_context.forget(ctx, result.session)
         data: dict[str, Any] = result.as_data(short=True)

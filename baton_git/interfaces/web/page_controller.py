@@ -111,8 +111,7 @@ class PageRequest:
             NotFound: the namespace does not exist.
         """
         with self.site.work(self.namespace.text) as ws:
-            if ws.branch.tip() is None:
-                raise NotFound("namespace", str(self.namespace), hint="to create it: baton init")
+            ws.branch.check_exists()
             yield ws
 
     @property

@@ -251,6 +251,7 @@ def _guess_storage(path: Path) -> Storage:
 def _read_baton(ws: Workspace, at: str | None) -> ImportedBaton:
     document = read_document(ws, at, foreign=True)
     if document.baton is None or document.revision.time is None:
+        ws.branch.check_exists()
         raise NotFound("namespace", str(ws.branch.namespace), hint="to create it: baton init")
     moment = _find_imported_time(document) or to_utc(document.revision.time).isoformat(timespec="microseconds")
     return ImportedBaton(str(ws.branch.namespace), document.baton, moment)

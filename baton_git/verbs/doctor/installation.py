@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from baton_git.core import layout
-from baton_git.core.errors import BatonError, BranchMoved, Corrupt
+from baton_git.core.errors import BatonError, BranchMoved, Corrupt, NotFound
 from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER
 from baton_git.core.stored_form import NEWEST_FORMAT
 from baton_git.git.hooks.script import VERSION, read_marker
@@ -51,11 +51,17 @@ def check_repository(examination: Examination) -> Iterator[Diagnostic]:
             advice=f"baton doctor refs shows what happened; {_describe_way_back(opened)}",
         )  # fmt: skip
     elif not namespace_exists(opened):
-        yield Diagnostic(
-            "warning", f"there is no namespace {opened.branch.namespace} here", advice="to create it: baton init"
-        )
+        yield _describe_missing(opened)
     else:
         yield _open_namespace(opened)
+
+
+def _describe_missing(ws: Workspace) -> Diagnostic:
+    try:
+        ws.branch.check_exists()
+    except NotFound as error:
+        return Diagnostic("warning", f"there is no namespace {ws.branch.namespace} here", advice=error.hint)
+    return _open_namespace(ws)  # another process has just created it
 
 
 def _describe_way_back(ws: Workspace) -> str:

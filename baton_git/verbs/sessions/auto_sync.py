@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from baton_git.namespace.remote_selection import (
 from baton_git.namespace.sync.sharing_state import SharingState
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sessions.meeting import Meeting, describe_choice, describe_others, describe_unasked
 from baton_git.verbs.sharing.sending import TASK, find_sending_remote, may_pass
 
 if TYPE_CHECKING:
@@ -45,9 +45,21 @@ class SyncNews(NamedTuple):
     conflicts: Sequence[str] = ()
 
 
-def sync_at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Sequence[str]:
-    """Receive changes before a session starts; return lines for a person."""
-    return _sync_quietly(ws, now, seconds, receive_only=True).lines
+def sync_at_start(ws: Workspace, now: datetime, seconds: float = AT_START, remote: str | None = None) -> Sequence[str]:
+    """Receive changes before a session starts; return lines for a person.
+
+    Args:
+        remote: the remote that is known to have the namespace; None to choose it as usual.
+    """
+    return _sync_quietly(ws, now, seconds, remote, receive_only=True).lines
+
+
+def receive_at_start(ws: Workspace, now: datetime, meeting: Meeting) -> Sequence[str]:
+    """Return the news of a meeting, or else those of the sync at a start, in the rest of its time."""
+    if meeting.news or meeting.seconds <= 0:
+        return meeting.news
+    note = [meeting.note] if meeting.note else []
+    return [*note, *sync_at_start(ws, now, meeting.seconds, meeting.remote)]
 
 
 def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> SyncNews:
@@ -75,16 +87,19 @@ def send_leftovers(ws: Workspace, now: datetime) -> bool:
     return was_left
 
 
-def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> SyncNews:
+def _sync_quietly(
+    ws: Workspace, now: datetime, seconds: float, remote: str | None = None, *, receive_only: bool
+) -> SyncNews:
     conflicts: Sequence[str] = ()
     end, is_new = time.monotonic() + seconds, ws.branch.is_new
     try:
-        name = select_automatic_remote(ws)
+        name = remote or select_automatic_remote(ws)
         is_met = name is not None and not is_new
         if name is None and receive_only:
             name = select_unasked_remote(ws, now)
         if name is None:
-            return SyncNews(_name_choice(ws) if receive_only and is_new else ())
+            may_ask = receive_only and is_new and ws.remote_settings.automatic
+            return SyncNews(describe_choice(list_remote_names(ws)) if may_ask else ())
         from baton_git.namespace.ingest.budget import BOOT
         from baton_git.namespace.sync.synchronise import SyncOptions
         from baton_git.verbs.sharing.sync import describe_sync, sync  # slow to load; many repositories have no remote
@@ -141,25 +156,10 @@ def _describe_absence(ws: Workspace, name: str, seconds: float) -> list[str]:
     lines = []
     others = list_other_namespaces(ws, name, seconds)
     if others:
-        text = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
-        lines.append(f"{name} has {text}, but not {ws.branch.namespace}: choose with --namespace")
+        lines.append(describe_others(name, others, ws.branch.namespace))
     unasked = [other for other in list_remote_names(ws) if other != name]
     if unasked:
-        first = shlex.quote(unasked[0])
-        lines.append(
-            f"{name} does not have {ws.branch.namespace}; not asked: {', '.join(unasked[:5])} (git config baton.remote "
-            f"{first} chooses it for the next baton boot)"
-        )
+        lines.append(f"{name} does not have {ws.branch.namespace}; not asked: {describe_unasked(unasked)}")
     if not lines and not ws.branch.exists:
         lines.append(f"{name} does not have {ws.branch.namespace}")
     return lines
-
-
-def _name_choice(ws: Workspace) -> list[str]:
-    """Return a line if there are several remotes, and none of them is chosen; else nothing."""
-    names = list_remote_names(ws) if ws.remote_settings.automatic else ()
-    if len(names) < 2:
-        return []
-    shown, first = ", ".join(names[:5]), shlex.quote(names[0])
-    why = f"no remote was asked for this namespace, because it is not clear which: {shown}"
-    return [f"{why} (git config baton.remote {first} chooses one for the next baton boot)"]

@@ -46,8 +46,9 @@ from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.systems.session_hooks import StartResult
-from baton_git.verbs.sessions.auto_sync import AT_START, send_leftovers, sync_at_start
+from baton_git.verbs.sessions.auto_sync import AT_START, receive_at_start, send_leftovers
 from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
+from baton_git.verbs.sessions.meeting import Meeting
 from baton_git.verbs.sessions.verb_hints import describe_verbs
 from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, list_due_loops, select_news
 from baton_git.verbs.verification.consent import WaitingChecks
@@ -117,6 +118,7 @@ class StartOptions(NamedTuple):
         handoff: whether the brief shows the facts of the last session in this work tree.
         problems: problems that the caller has found already.
         ends_abandoned: whether to end abandoned sessions.
+        meeting: what the remotes answered, if they were asked for the namespace; its seconds count for the sync.
         mark: the word in the frame of the brief, see `compose`; None: a random one.
     """
 
@@ -128,6 +130,7 @@ class StartOptions(NamedTuple):
     handoff: bool = True
     problems: Sequence[str] = ()
     ends_abandoned: bool = False
+    meeting: Meeting | None = None
     mark: str | None = None
 
 
@@ -149,13 +152,14 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     refuse_secret("session", session)
     ws = replace(ws, actor=replace(ws.actor, session=session))
     problems = list(options.problems)
-    end = time.monotonic() + options.sync_seconds
+    meeting = options.meeting or Meeting(ws, options.sync_seconds)
+    end = time.monotonic() + meeting.seconds
     is_missing = _is_missing(ws)
     unsent = _describe_unsent(ws, now, problems) if options.sync_seconds > 0 else []
-    synced = sync_at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
+    synced = receive_at_start(ws, now, meeting)
     cached = ws.send_cached(max(LEAST_FOR_CACHE, end - time.monotonic())) if options.sync_seconds > 0 else []
     if is_missing:
-        _check_received(ws, [*synced, *cached])
+        _check_received(ws, [*synced, *cached], was_asked=options.sync_seconds > 0)
     ws.branch.store.limit_fetches(max(0.0, end - time.monotonic()))
     tip = _read_tip(ws, problems)
     before = tip or _make_empty_revision(ws)
@@ -206,14 +210,17 @@ def _is_missing(ws: Workspace) -> bool:
     return False
 
 
-def _check_received(ws: Workspace, news: Sequence[str]) -> None:
+def _check_received(ws: Workspace, news: Sequence[str], *, was_asked: bool) -> None:
     """Check that the sync brought the namespace.
+
+    Args:
+        was_asked: whether the remote was asked for it, so that nobody need be told how to ask.
 
     Raises:
         NotFound: it did not; the hint says why.
     """
     try:
-        ws.branch.check_exists(to_write=True)
+        ws.branch.check_exists(to_write=True, was_asked=was_asked)
     except NotFound as error:
         error.hint = "; ".join([*news, error.hint])
         raise

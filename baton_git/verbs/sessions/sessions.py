@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,7 +17,8 @@ from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
 from baton_git.namespace.results import AtNamespace, full_position
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_start_hooks
-from baton_git.verbs.sessions.auto_sync import AT_START, sync_at_start
+from baton_git.verbs.sessions.auto_sync import AT_START, receive_at_start
+from baton_git.verbs.sessions.meeting import meet_remotes
 from baton_git.verbs.sessions.session_start import (
     CHECK_BUDGET,
     BegunSession,
@@ -66,18 +68,21 @@ def init(ws: Workspace, now: datetime, verb_input: NewNamespace) -> InitResult:
     """Create a namespace in this repository; an existing one is left unchanged.
 
     A namespace is a branch of its own, baton/NAME. Your files, index and other branches are not touched. If the remote
-    has the namespace, it is fetched from there; nothing is sent.
+    has the namespace, or only one under another name, it is fetched from there; nothing is sent.
 
     Raises:
         InvalidName: the name is not valid for a namespace.
     """
     branch = ws.branch
     if verb_input.namespace is not None:
-        branch = replace(branch, namespace=Namespace(verb_input.namespace))
+        branch = replace(branch, namespace=Namespace(verb_input.namespace), is_named=True)
         branch.check_chosen_name()
     created = not branch.exists
-    begins = branch.may_be_fetched and verb_input.sync_seconds > 0
-    news = sync_at_start(replace(ws, branch=branch), now, verb_input.sync_seconds) if begins else ()
+    news: Sequence[str] = ()
+    if branch.may_be_fetched:
+        meeting = meet_remotes(replace(ws, branch=branch), verb_input.sync_seconds)
+        branch = meeting.ws.branch
+        news = receive_at_start(meeting.ws, now, meeting)
     revision = branch.create(ws.stamp("init", now))
     store_addresses(branch.store.repository)
     repository = str(branch.store.repository.common_dir)
@@ -168,8 +173,9 @@ def boot(ws: Workspace, now: datetime, verb_input: SessionStart) -> BootResult:
     """
     session = ws.actor.session or make_session_id(now).text
     ws = replace(ws, actor=replace(ws.actor, session=session))
+    meeting = meet_remotes(ws, verb_input.sync_seconds)
     options = StartOptions(
         verb_input.budget, verb_input.check_seconds, verb_input.sync_seconds, partial(run_start_hooks, now=now),
-        problems=ws.problems, ends_abandoned=True,
+        problems=ws.problems, ends_abandoned=True, meeting=meeting,
     )  # fmt: skip
-    return BootResult.of(begin_session(ws, now, options))
+    return BootResult.of(begin_session(meeting.ws, now, options))

@@ -36,6 +36,7 @@ from baton_git.namespace.sync.sharing_state import Sharing, SharingState, share_
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 from baton_git.namespace.sync.tracking_refs import TRACKED_LANES
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sessions.meeting import Meeting, meet_remotes
 
 _DEFAULT_OPTIONS = SyncOptions()
 
@@ -114,10 +115,10 @@ class SyncResult(Result):
         return self._failure
 
     @classmethod
-    def of(cls, synced: Synced) -> Self:
-        """Return the outcome of a sync as a result."""
+    def of(cls, synced: Synced, notes: Sequence[str] = ()) -> Self:
+        """Return the outcome of a sync as a result, with notes before its summary."""
         errors = [str(error) for error in synced.errors]
-        result = cls(**synced.as_data(), summary=describe_sync(synced), errors=errors)
+        result = cls(**synced.as_data(), summary=[*notes, *describe_sync(synced)], errors=errors)
         result._failure = synced.errors[0] if synced.errors else None
         return result
 
@@ -136,8 +137,16 @@ class SyncResult(Result):
 def sync_namespace(ws: Workspace, now: datetime, verb_input: SyncInput) -> SyncResult:
     """Fetch the changes of other machines, merge them, and push your own; no push is ever forced."""
     options = SyncOptions(everything=verb_input.all, dry_run=verb_input.dry_run)
+    meeting = meet_for_sync(ws, check_configured(ws, verb_input.remote), options)
+    ws = meeting.ws
     synced = sync(ws, now, verb_input.remote, with_hand_over(ws, verb_input.remote, options), named_only=True)
-    return SyncResult.of(synced)
+    return SyncResult.of(synced, [meeting.note] if meeting.note else meeting.news if meeting.found else ())
+
+
+def meet_for_sync(ws: Workspace, remote: str | None, options: SyncOptions) -> Meeting:
+    """Ask the remote of a sync for its only namespace, if the call names none and its default does not exist here."""
+    name = remote or select_remote(ws)
+    return Meeting(ws, 0.0) if name is None or options.everything else meet_remotes(ws, options.seconds, name)
 
 
 def with_hand_over(ws: Workspace, remote: str | None, options: SyncOptions) -> SyncOptions:

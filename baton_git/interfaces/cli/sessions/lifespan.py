@@ -181,7 +181,7 @@ ADDITIONS = {
         "the newest revision cannot be read.",
         fill=_fill_start,
         run=_boot,
-        acting=lambda app: app.lenient.asking,
+        acting=lambda app: app.lenient,
         render=_render_boot,
     ),
     "wrap": Addition(_END, fill=_fill_end, render=_render_wrap),

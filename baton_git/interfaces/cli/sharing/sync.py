@@ -19,8 +19,9 @@ from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sessions.meeting import Meeting
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
-from baton_git.verbs.sharing.sync import Synced, describe_sync, sync, with_hand_over
+from baton_git.verbs.sharing.sync import Synced, describe_sync, meet_for_sync, sync, with_hand_over
 
 
 @command("sync")
@@ -73,6 +74,8 @@ def sync_command(
     with app.workspace() as ws, progress_line("syncing") as line:
         ws = replace(ws, remote_settings=ws.remote_settings._replace(progress=line.show if line.is_shown else None))
         options = SyncOptions(timeout, everything=everything, dry_run=dry_run)
+        meeting = meet_for_sync(ws, remote or named, options)
+        ws = meeting.ws
         if settle is not None and not (dry_run or yes):
             planned = sync(ws, app.now, remote or named, replace(options, dry_run=True), settle=settle)
             confirm_extent(app, _list_changes(planned), ws.branch.read().state)
@@ -86,8 +89,9 @@ def sync_command(
         _describe_plan(done)
         if dry_run
         else describe_sync(done)
-        or [_SAME.format(done.remote) if is_here else _NONE.format(app.settings.namespace, done.remote)]
+        or [_SAME.format(done.remote) if is_here else _describe_missing(ws, done.remote, meeting)]
     )
+    lines = [*([meeting.note] if meeting.note else ()), *lines]
     app.say(*(flat(line) for text in lines for line in text.splitlines()))
     return _status(done.errors) or app.tell_conflicts(open_conflicts, done.conflicts)
 
@@ -106,6 +110,11 @@ def _confirm_replacement(planned: Synced) -> None:
         require_terminal()
         if not agrees(flat(f"{'; '.join(replaced)}. Replace it?")):
             raise NotAllowed("not confirmed, so nothing was sent")
+
+
+def _describe_missing(ws: Workspace, remote: str, meeting: Meeting) -> str:
+    others = "; ".join(meeting.news)
+    return f"{others}; to fetch all: baton sync --all" if meeting.found else _NONE.format(ws.branch.namespace, remote)
 
 
 _SAME = "up to date with {}"

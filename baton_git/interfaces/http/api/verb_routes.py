@@ -98,7 +98,10 @@ def _handler(verb: Verb[Any, Any]) -> Callable[..., Response]:
             commit = ws.branch.read(verb_input.at).commit if client_etags is not None else None
             if client_etags is not None and is_named(client_etags, commit):
                 return Response(status_code=304, headers={"ETag": tag(commit)})
-            return respond(verb, verb.run(ws, site.now(), verb_input))
+            result = verb.run(ws, site.now(), verb_input)
+            if verb.session == "begins" and who is not None and who.namespace is None:
+                site.use_namespace(result.namespace)
+            return respond(verb, result)
 
     signature = inspect.Signature([_parameter("http_request", Request), *_parameters(verb)])
     handle.__signature__ = signature  # type: ignore[attr-defined]
