@@ -22,9 +22,8 @@ from baton_git.agents.events import (
 from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.conversation import CONVERSATION_FACTS, describe_conversation, list_turns
 from baton_git.agents.extraction.facts import Facts, make_facts
-from baton_git.agents.extraction.findings import Findings
+from baton_git.agents.extraction.findings import Findings, load_resume_state, save_resume_state
 from baton_git.agents.extraction.options import Options
-from baton_git.agents.extraction.resume_state import load_resume_state, save_resume_state
 from baton_git.agents.extraction.subagents import choose_transcripts, find_transcripts, summarize_subagent
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcript_owner import detect_agent
