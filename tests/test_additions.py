@@ -225,7 +225,7 @@ def test_a_kind_is_added_by_a_module_and_a_line(command: Command, top: Path, tmp
     assert as_data(command("schema", "note"))["properties"]["text"]["description"] == "What it says."
 
 
-def test_an_agent_cli_is_added_by_a_folder_and_a_line(command: Command, top: Path):
+def test_an_agent_cli_is_added_by_a_folder_of_three_modules_and_a_line(command: Command, top: Path):
     command("agents", "install", "toy")
     assert "hook --agent toy" in (Path.home() / ".toy" / "toy.json").read_text()
     [status] = as_data(command("agents", "status", "toy", "--json"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 from transcript_files import write
 
 from baton_git.agents.events import EndReached
+from baton_git.agents.hook_settings import HookSettings
+from baton_git.agents.launcher import Launcher
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcript_owner import detect_agent
+from baton_git.agents.transcripts import TranscriptFormat
 from baton_git.core.errors import InvalidDocument, NotFound
 
 CLAUDE = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "x"}}
@@ -57,6 +61,18 @@ def test_an_empty_file_is_refused_as_empty(tmp_path):
 def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(NotFound):
         detect_agent(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_modules_of_an_agent_have_the_functions_that_the_shared_code_calls(name):
+    cli = AGENTS[name]
+    for module, interface in ((cli.transcript, TranscriptFormat), (cli.launcher, Launcher)):
+        for function, declared in vars(interface).items():
+            if not function.startswith("_"):
+                wanted = list(inspect.signature(declared).parameters)[1:]
+                assert list(inspect.signature(getattr(module, function)).parameters) == wanted, f"{name}: {function}"
+    assert (cli.name, type(cli.hooks)) == (name, HookSettings)
+    assert list(cli.find_switches({})) == []
 
 
 @pytest.mark.parametrize("name", AGENTS)
