@@ -7,7 +7,8 @@ After a resume or a compression, such a list may lack earlier messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +17,13 @@ from baton_git.agents.json_lines import JsonLines, Record, parse_object, read_ob
 from baton_git.agents.tool_use import (
     ToolOutcome,
     ToolUse,
-    describe_answers,
     describe_call,
     describe_command,
     describe_file_use,
-    read_other_call,
-    read_other_result,
-    read_todo_list,
+    name_server_tool,
+    read_created_id,
+    read_gateway_call,
+    read_todos,
 )
 from baton_git.agents.transcripts import HEAD_LINES
 
@@ -63,10 +64,32 @@ def read_whole_session(path: Path) -> Record | None:
     return read_object(path)
 
 
-def list_messages(position: Position, listing: Record) -> Iterator[Message]:
-    """Yield the messages in `listing` that have an id."""
-    messages = (Message(position, record) for record in tables(listing.get("messages")))
-    return (message for message in messages if message.name)
+def list_messages(
+    position: Position, listing: Record, names: Container[str], known: Mapping[str, str]
+) -> tuple[list[Message], dict[str, str]]:
+    """Return the messages in `listing` that have an id, and those that a compression repeated: original id by new id.
+
+    A compression (seen in 0.61) lists its summary, an answer of its own to it, and the newest messages once more with
+    new ids. The summary is returned as a message of the type `SUMMARY`.
+
+    Args:
+        names: the ids of the messages so far.
+        known: the id of the newest message with a text, by `digest_text`.
+    """
+    messages: list[Message] = []
+    copies: dict[str, str] = {}
+    records = tables(listing.get("messages"))
+    answers = [read_text(record) for record in records]
+    summary = answers.index(_ACKNOWLEDGED) - 1 if _ACKNOWLEDGED in answers else len(records)
+    for number, record in enumerate(records):
+        message = Message(position, {**record, "type": SUMMARY} if number == summary else record)
+        is_new = number > summary and message.name not in names
+        original = known.get(digest_text(answers[number])) if is_new else None
+        if original is not None:
+            copies[message.name] = original
+        elif message.name and not (is_new and answers[number] in _ADDED_ANSWERS):
+            messages.append(message)
+    return messages, copies
 
 
 def merge_head(head: Mapping[str, Any], record: Record) -> dict[str, Any]:
@@ -82,6 +105,7 @@ class MessageLog:
     def __init__(self) -> None:
         self.head: dict[str, Any] = {}
         self.messages: dict[str, Message] = {}
+        self._copies: dict[str, str] = {}
 
     def add(self, position: Position, record: Record) -> None:
         """Update messages and head with the next record."""
@@ -90,15 +114,23 @@ class MessageLog:
         elif "$set" in record or "projectHash" in record:
             data = table_at(record, "$set") if "$set" in record else record
             self.head = merge_head(self.head, data)
-            for message in list_messages(position, data):
-                before = self.messages.get(message.name)
-                self.messages[message.name] = before.merge_shown(message) if before else message
+            if "messages" in data:
+                self._add_listed(position, data)
         elif (message := Message(position, record)).name:
             before = self.messages.get(message.name)
             self.messages[message.name] = before.merge_rewrite(message) if before else message
 
+    def _add_listed(self, position: Position, data: Record) -> None:
+        known = {digest_text(read_text(message.record)): name for name, message in self.messages.items()}
+        messages, copies = list_messages(position, data, self.messages, known)
+        self._copies |= copies
+        for message in messages:
+            before = self.messages.get(message.name)
+            self.messages[message.name] = before.merge_shown(message) if before else message
+
     def _rewind(self, target: Any) -> None:
         names = list(self.messages)
+        target = self._copies.get(target, target)
         if target in names:
             for name in names[names.index(target) :]:
                 del self.messages[name]
@@ -117,8 +149,13 @@ def replay_messages(path: Path, position: Position, number: int) -> MessageLog:
 
 # --- prompts
 
+SUMMARY = "summary"
+"""The type of a message that is the summary of a compressed session."""
+_ACKNOWLEDGED = "Got it. Thanks for the additional context!"
+_ADDED_ANSWERS = (_ACKNOWLEDGED, "[The previous response was interrupted before it completed.]")
+"""Answers that Gemini CLI writes itself at a compression."""
 SNAPSHOT = "<state_snapshot>"
-"""Beginning of the summary of a compressed session."""
+"""Beginning of the summary that the model is asked for."""
 
 _ADDED, _END = "<hook_context>", "</hook_context>"
 _NOT_TYPED = ("<session_context>", "/", "?", SNAPSHOT)
@@ -133,6 +170,20 @@ def extract_typed_text(message: Record) -> str:
     shown = texts(message.get("displayContent")) or texts(message.get("content"))
     text = "\n".join(own for part in shown if (own := _remove_hook_context(part)))
     return "" if text.startswith(_NOT_TYPED + _WRITTEN) else text
+
+
+def read_text(message: Record) -> str:
+    """Return the text of a prompt or of a reply, without the model's thoughts; empty for other messages."""
+    if message.get("type") != "gemini":
+        return extract_typed_text(message) if message.get("type") == "user" else ""
+    content = message.get("content")
+    parts = content if isinstance(content, str) else [part for part in tables(content) if not part.get("thought")]
+    return "\n".join(texts(parts))
+
+
+def digest_text(text: str) -> str:
+    """Return a short digest by which equal texts are found."""
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _remove_hook_context(text: str) -> str:
@@ -157,7 +208,9 @@ def read_call(call: ToolCall) -> ToolUse:
         folder = text_at(arguments, "dir_path") or text_at(arguments, "directory") or None
         return ToolUse(describe_command(command), command=command, folder=folder)
     if call.name == "write_todos":
-        return read_todo_list(call.name, arguments.get("todos"), "description")
+        todos = read_todos(tables(arguments.get("todos")), "description")
+        listed = isinstance(arguments.get("todos"), list)
+        return ToolUse(f"write_todos: {len(todos)} items", todos=todos if listed else None)
     path = text_at(arguments, "file_path") or text_at(arguments, "absolute_path")
     paths = (path,) if path else ()
     if call.name in _WRITING_TOOLS:
@@ -167,7 +220,7 @@ def read_call(call: ToolCall) -> ToolUse:
         return ToolUse(describe_file_use(call.name, path), reads=paths)
     if call.name in _SEARCHING_TOOLS:
         return ToolUse(describe_call(call.name, arguments), searches=True)
-    return read_other_call(call.name, arguments)
+    return read_gateway_call(call.name, arguments) or ToolUse(describe_call(name_server_tool(call.name), arguments))
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
@@ -179,5 +232,6 @@ def read_result(name: str, result: ToolResult) -> ToolOutcome:
         return ToolOutcome(failed, files=(path,) if path and path.startswith("/") else None)
     if name == "ask_user":
         answers = table_at(parse_object(result.text) or {}, "answers")
-        return ToolOutcome(failed, answers=describe_answers(answers.items()))
-    return read_other_result(name, result)
+        lines = (f"{question} → {answer}" for question, answer in answers.items() if isinstance(answer, str))
+        return ToolOutcome(failed, answers=tuple(lines))
+    return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)

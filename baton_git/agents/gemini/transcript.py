@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,16 @@ from baton_git.agents.events import (
 from baton_git.agents.gemini.launch import find_session_folder
 from baton_git.agents.gemini.messages import (
     SNAPSHOT,
+    SUMMARY,
     Message,
     MessageLog,
+    digest_text,
     extract_typed_text,
     list_messages,
     merge_head,
     read_call,
     read_result,
+    read_text,
     read_whole_session,
     replay_messages,
 )
@@ -58,7 +60,7 @@ _HEAD = ("$set", "$rewindTo", "projectHash")
 _PARTS = frozenset(("text", "thought", "functionCall", "functionResponse", "inlineData", "fileData"))
 
 
-def _understands(record: Record) -> bool | None:
+def understands(record: Record) -> bool | None:
     """Return True for a record in a known format, False for one of a known type in an unknown format, else None."""
     if any(name in record for name in _HEAD):
         return not any(name != "messages" and tables(value) for name, value in record.items())
@@ -106,7 +108,7 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     count = RecordCount()
     count.add(isinstance(whole.get("messages"), list))
     for message in tables(whole.get("messages")):
-        count.add(_understands(message))
+        count.add(understands(message))
     yield EndReached(Position(1, get_size(path)), tally=count.tally())
 
 
@@ -137,14 +139,15 @@ def _skip_undone_events(events: Iterator[Event]) -> Iterator[Event]:
 
 
 class _Reader:
-    """Turns records into events. Keeps the session's head, digests of the yielded events, and the newest message.
+    """Turns records into events.
+
+    Keeps the session's head, digests of the yielded events, the newest message, and the ids under which a compression
+    repeated messages.
 
     The newest message is held back until the next one comes, because every message with a call is written twice. When
     an older message is written again, only its new events are yielded. Only `$rewindTo` invalidates events that were
     already yielded; then a `Restart` and the events of all remaining messages follow.
     """
-
-    understands = staticmethod(_understands)
 
     def __init__(self, path: Path, memory: Mapping[str, Any]) -> None:
         self._path = path
@@ -153,12 +156,19 @@ class _Reader:
         self._yielded: dict[str, str] = dict(memory.get("told", {}))
         line, offset, record = memory.get("held") or (1, 0, None)
         self._held = Message(Position(line, offset), record) if record is not None else None
+        self._copies: dict[str, str] = dict(memory.get("copies", {}))
         self._log: MessageLog | None = None
         self._at, self._number = BEGINNING, 0
 
+    def understands(self, record: Record) -> bool | None:
+        return understands(record)
+
     def memory(self) -> Mapping[str, Any]:
         held = [*self._held.position, self._held.record] if self._held is not None else None
-        return {"head": self._head, "model": self._model, "told": dict(self._yielded), "held": held}
+        return {
+            "head": self._head, "model": self._model, "told": dict(self._yielded), "held": held,
+            "copies": dict(self._copies),
+        }  # fmt: skip
 
     def flush(self) -> Iterator[Event]:
         return iter(self._release_message())
@@ -214,7 +224,17 @@ class _Reader:
             events += _yield_context(position, self._head, find_session_folder(self._path), self._model)
         if before.get("summary") != self._head.get("summary"):
             events += _yield_title(position, self._head)
-        for message in list_messages(position, data):
+        return events + self._add_listed(position, data) if "messages" in data else events
+
+    def _add_listed(self, position: Position, data: Record) -> list[Event]:
+        """Return the events of the messages that the model receives from now on, if they are new."""
+        known = {digest: name for name, digest in self._yielded.items() if " " not in name}
+        if self._held is not None:
+            known[digest_text(read_text(self._held.record))] = self._held.name
+        messages, copies = list_messages(position, data, {*self._yielded, *known.values()}, known)
+        self._copies |= copies
+        events: list[Event] = []
+        for message in messages:
             if self._held is not None and self._held.name == message.name:
                 self._held = self._held.merge_shown(message)
             elif message.name in self._yielded:
@@ -226,7 +246,7 @@ class _Reader:
     def _rewind(self, target: Any) -> list[Event]:
         if self._held is not None and self._held.name == target:
             self._held = None
-        elif isinstance(target, str) and target in self._yielded:
+        elif isinstance(target, str) and self._copies.get(target, target) in self._yielded:
             self._log = self._log or replay_messages(self._path, self._at, self._number)
             return [Restart(), *self._replay(self._log)]
         return []
@@ -251,7 +271,7 @@ def _yield_keyed_events(message: Message) -> Iterator[tuple[str, str, Event]]:
             yield f"{message.name} end", f"{event.status} {event.reason}", event
         elif isinstance(event, Prompt | ModelReply | Compaction):
             text = event.summary if isinstance(event, Compaction) else event.text
-            yield message.name, sha256(text.encode()).hexdigest()[:16], event
+            yield message.name, digest_text(text), event
 
 
 def _yield_context(position: Position, head: Record, folder: str | None, model: str | None) -> Iterator[Event]:
@@ -274,22 +294,25 @@ def _yield_message_events(message: Message) -> Iterator[Event]:
             yield Compaction(position, time, text)
         elif typed := extract_typed_text(record):
             yield Prompt(position, time, typed, turn=message.name)
+    elif kind == SUMMARY:
+        yield Compaction(position, time, "\n".join(texts(record.get("content"))))
     elif kind == "gemini":
-        text = "\n".join(_list_reply_texts(record))
-        if text.strip():
-            yield ModelReply(position, time, text, text_at(record, "model"))
-        for call in tables(record.get("toolCalls")):
-            yield from _yield_call_events(position, time, call)
+        yield from _yield_reply_events(position, time, record)
     elif kind == "error":
         yield TurnEnd(position, time, FAILED, "\n".join(texts(record.get("content"))).strip())
     elif kind == "info" and "\n".join(texts(record.get("content"))).strip() in _CANCELLED:
         yield TurnEnd(position, time, INTERRUPTED)
 
 
-def _list_reply_texts(record: Record) -> list[str]:
-    """Return the texts of a reply, without the model's thoughts."""
-    content = record.get("content")
-    return texts(content) if isinstance(content, str) else texts([p for p in tables(content) if not p.get("thought")])
+def _yield_reply_events(position: Position, time: str | None, record: Record) -> Iterator[Event]:
+    """Yield a reply with its calls, and whether the person cancelled them."""
+    text, calls = read_text(record), list(tables(record.get("toolCalls")))
+    if text.strip():
+        yield ModelReply(position, time, text, text_at(record, "model"))
+    for call in calls:
+        yield from _yield_call_events(position, time, call)
+    if calls and all(call.get("status") == "cancelled" for call in calls):
+        yield TurnEnd(position, time, INTERRUPTED)  # the message about it comes before that of the calls
 
 
 def _yield_call_events(position: Position, time: str | None, call: Record) -> Iterator[Event]:
