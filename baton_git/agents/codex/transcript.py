@@ -3,15 +3,19 @@
 Since 0.4x, most messages are written twice in a row: as the model sent or received them (`response_item`), and as the
 screen showed them (`event_msg`). In such transcripts, a prompt counts only if the screen showed it, because Codex adds
 other user messages for the model; a reply counts once. In code mode, only the `event_msg` records name the commands
-that ran. A rollback (`thread_rolled_back`) removes the last prompts, with all that followed them.
+that ran. A rollback (`thread_rolled_back`) removes the last prompts, with all that followed them. Since 0.171, a rewind
+begins another file instead, which names what it goes on from; the reader reads that first.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from baton_git.agents.codex.messages import (
     CompletedWork,
@@ -25,6 +29,7 @@ from baton_git.agents.codex.messages import (
 )
 from baton_git.agents.events import (
     ANSWERED,
+    BEGINNING,
     FAILED,
     INTERRUPTED,
     START_OF_FILE,
@@ -43,8 +48,10 @@ from baton_git.agents.events import (
     ToolResult,
     TurnEnd,
 )
-from baton_git.agents.json_lines import Record, parse_object, table_at, tables, text_at, texts
+from baton_git.agents.json_lines import JsonLines, Record, parse_object, table_at, tables, text_at, texts
 from baton_git.agents.resumable_reader import read_path_events
+from baton_git.agents.transcripts import find_files, read_first_records
+from baton_git.core.errors import BatonError
 
 __all__ = ["events", "read_call", "read_result", "recognises"]
 
@@ -64,11 +71,24 @@ def read_session_start(position: Position, record: Record) -> SessionContext | N
     payload = record if bare else table_at(record, "payload")
     git, source = table_at(payload, "git"), payload.get("source")
     return SessionContext(
-        position, text_at(record, "timestamp"), session=text_at(payload, "id"), cwd=text_at(payload, "cwd"),
-        branch=text_at(git, "branch"), commit=text_at(git, "commit_hash"), version=text_at(payload, "cli_version"),
+        position,
+        text_at(record, "timestamp"),
+        session=text_at(payload, "id"),
+        cwd=text_at(payload, "cwd"),
+        branch=text_at(git, "branch"),
+        commit=text_at(git, "commit_hash"),
+        version=text_at(payload, "cli_version"),
         parent=text_at(payload, "forked_from_id") or text_at(payload, "parent_thread_id"),
         subagent=isinstance(source, dict) and "subagent" in source,
-    )  # fmt: skip
+    )
+
+
+def apply_turn_context(last: SessionContext, payload: Record) -> SessionContext:
+    """Return the context updated from the payload of a `turn_context` record."""
+    return last._replace(
+        cwd=text_at(payload, "cwd") or last.cwd,
+        model=text_at(payload, "model") or last.model,
+    )
 
 
 def apply_environment_message(last: SessionContext, text: str) -> SessionContext:
@@ -91,7 +111,7 @@ _KEYLESS_TYPES = frozenset(
 )
 
 
-def _understands(record: Record) -> bool | None:
+def understands(record: Record) -> bool | None:
     """Return True for a record in a known format, False for a known type in another one, None for an unknown type."""
     kind = text_at(record, "type")
     if kind in _OTHER_TYPES:
@@ -123,6 +143,9 @@ _TURN_EVENTS = (
     "task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted", "error", "thread_rolled_back",
 )  # fmt: skip
 _Kind = TypeVar("_Kind", SessionContext, Prompt, ModelReply)
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MAX_BASES = 100
+"""Maximum number of files that are read for one transcript, each of them begun by a rewind or a fork."""
 _BARE = ("message", "reasoning", *_CALLS, *_OUTPUTS)
 """The types of records that older versions wrote without an envelope."""
 
@@ -134,13 +157,63 @@ def recognises(record: Record) -> bool:
     return "type" not in record and ({"id", "timestamp", "instructions"} <= record.keys() or "record_type" in record)
 
 
+class _Base(NamedTuple):
+    """The beginning of another transcript, from which a transcript goes on; `end` is the first ordinal after it."""
+
+    path: Path
+    session: str | None
+    end: int
+
+    def read(self) -> Iterator[Record]:
+        """Yield the records; nothing of what cannot be read."""
+        with suppress(BatonError):
+            for _, record in JsonLines(self.path):
+                ordinal = record.get("ordinal")
+                if not isinstance(ordinal, int) or ordinal >= self.end:
+                    return
+                yield record
+
+
+def _find_base(path: Path, start: Record) -> list[_Base]:
+    """Return the transcripts that the first record of a transcript says come before it, oldest first.
+
+    Since 0.171, a rewind or a fork begins a new file, whose `history_base` names the file that it goes on from (by the
+    id at the end of the name), and the first record that is left. A file that no longer exists is left out.
+    """
+    parts: list[_Base] = []
+    base = table_at(table_at(start, "payload"), "history_base")
+    while base and len(parts) < _MAX_BASES:
+        file = _find_by_id(path, text_at(base, "thread_id") or "")
+        first = next(read_first_records(file), None) if file else None
+        if file is None or first is None:
+            break
+        session = read_session_start(BEGINNING, first)
+        end = base.get("end_ordinal_exclusive")
+        parts.insert(0, _Base(file, session and session.session, end if isinstance(end, int) else 0))
+        base = table_at(table_at(first, "payload"), "history_base")
+    return parts
+
+
+def _find_by_id(path: Path, id_: str) -> Path | None:
+    """Return the transcript whose name ends with an id: in the same folder, or in that of another day."""
+    if not _ID.fullmatch(id_):
+        return None
+    pattern, top = f"rollout-*{id_}.jsonl", path.parent
+    for folder in path.parents:
+        if folder.name in ("sessions", "archived_sessions"):
+            top = folder.parent
+    near = find_files(path.parent, pattern)
+    far = (find_files(top, name, "**", pattern) for name in ("sessions", "archived_sessions"))
+    return next(chain(near, *far), None)
+
+
 def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     """Yield the events since an earlier reading ended.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
-    return read_path_events(path, since, _Reader)
+    return read_path_events(path, since, partial(_Reader, path))
 
 
 class _Reader:
@@ -150,14 +223,14 @@ class _Reader:
     are on the path.
     """
 
-    understands = staticmethod(_understands)
-
-    def __init__(self, memory: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, memory: Mapping[str, Any]) -> None:
+        self._path = path
         self._setting = _restore_event(SessionContext, memory.get("setting"))
         self._confirms: bool = memory.get("confirms", False)
         self._prompt = _restore_event(Prompt, memory.get("prompt"))
         self._reply = _restore_event(ModelReply, memory.get("reply"))
-        self._last: Sequence[str] = tuple(memory.get("last", ("", "")))
+        kind, text = memory.get("last", ("", ""))
+        self._last: tuple[str, str] = (kind, text)
         self._calls: dict[str, None] = dict.fromkeys(memory.get("calls", ()))
         self._open: str | None = memory.get("open")
         self._work = {name: _restore_work(work) for name, work in memory.get("work", {}).items()}
@@ -168,13 +241,26 @@ class _Reader:
         self._is_left: bool = memory.get("is_left", False)
         self.skipped: list[Any] = list(memory.get("skipped", ()))
 
+    def understands(self, record: Record) -> bool | None:
+        return understands(record)
+
     def memory(self) -> Mapping[str, Any]:
         return {
-            "setting": self._setting, "confirms": self._confirms, "prompt": self._prompt, "reply": self._reply,
-            "last": self._last, "calls": list(self._calls), "open": self._open, "work": dict(self._work),
-            "task": [self._task, self._prompts_of_task], "has_tasks": self._has_tasks, "count": self._count,
-            "on_path": list(self._on_path), "is_left": self._is_left, "skipped": self.skipped,
-        }  # fmt: skip
+            "setting": self._setting,
+            "confirms": self._confirms,
+            "prompt": self._prompt,
+            "reply": self._reply,
+            "last": self._last,
+            "calls": list(self._calls),
+            "open": self._open,
+            "work": dict(self._work),
+            "task": [self._task, self._prompts_of_task],
+            "has_tasks": self._has_tasks,
+            "count": self._count,
+            "on_path": list(self._on_path),
+            "is_left": self._is_left,
+            "skipped": self.skipped,
+        }
 
     def find_left(self) -> list[Any]:
         return sorted(set(range(1, self._count + 1)).difference(self._on_path))
@@ -196,6 +282,11 @@ class _Reader:
             if not self._is_left or isinstance(event, SessionContext | Title):
                 yield event
 
+    def _roll_back(self, number: Any) -> None:
+        if isinstance(number, int) and number > 0:
+            del self._on_path[-number:]
+            self._is_left = False
+
     def _read_record(self, position: Position, record: Record) -> Iterator[Event]:
         kind, payload, time = record.get("type"), table_at(record, "payload"), text_at(record, "timestamp")
         if kind == "response_item" or kind in _BARE:
@@ -203,15 +294,28 @@ class _Reader:
         elif kind == "event_msg":
             yield from self._read_screen_event(position, time, payload)
         elif kind == "turn_context":
-            last = self._setting or SessionContext(position, time)
-            cwd, model = text_at(payload, "cwd") or last.cwd, text_at(payload, "model") or last.model
-            yield from self._update_context(position, time, last._replace(cwd=cwd, model=model))
+            yield from self._update_context(
+                position, time, apply_turn_context(self._setting or SessionContext(position, time), payload)
+            )
         elif kind == "compacted":
             yield Compaction(position, time, text_at(payload, "message") or "")
         elif start := read_session_start(position, record):
-            known = self._setting
-            if known is None or known.session in (None, start.session):  # a fork repeats the record of its parent
-                yield from self._update_context(position, time, start._replace(model=known.model if known else None))
+            yield from self._handle_beginning(position, time, record, start)
+
+    def _handle_beginning(
+        self, position: Position, time: str | None, record: Record, start: SessionContext
+    ) -> Iterator[Event]:
+        """Handle the first record, and what the transcript goes on from. A subagent's work begins with itself."""
+        base = _find_base(self._path, record) if position == BEGINNING and not start.subagent else []
+        if not any(part.session == start.session for part in base):  # a fork is a session of its own
+            yield from self._handle_start(position, time, start)
+        for earlier in chain.from_iterable(part.read() for part in base):
+            if first := read_session_start(BEGINNING, earlier):
+                yield from self._handle_start(BEGINNING, text_at(earlier, "timestamp"), first)
+            else:
+                yield from self._read_record(BEGINNING, earlier)
+        yield from self._release()
+        yield from self._handle_start(position, time, start)
 
     def _release(self) -> Iterator[Event]:
         prompt, reply = self._prompt, self._reply
@@ -220,6 +324,12 @@ class _Reader:
             yield from self._yield_message(prompt)
         if reply:
             yield from self._yield_message(reply)
+
+    def _handle_start(self, position: Position, time: str | None, start: SessionContext) -> Iterator[Event]:
+        """Handle the first record of the session or of a resume; ignore that of the parent, which a fork repeats."""
+        last = self._setting
+        if last is None or last.session in (None, start.session):
+            yield from self._update_context(position, time, start._replace(model=last.model if last else None))
 
     def _update_context(self, position: Position, time: str | None, setting: SessionContext) -> Iterator[Event]:
         last = self._setting
@@ -260,7 +370,8 @@ class _Reader:
     def _read_message(self, position: Position, time: str | None, item: Record) -> Iterator[Event]:
         parts = texts(item.get("content"))
         if item.get("role") == "assistant":
-            reply = self._make_reply(position, time, "\n".join(parts))
+            model = self._setting.model if self._setting else None
+            reply = ModelReply(position, time, "\n".join(parts), model, final=self._is_final())
             if self._reply and self._reply.text == reply.text:
                 self._reply = None
             yield from self._release()
@@ -286,7 +397,8 @@ class _Reader:
             yield from self._yield_message(Prompt(position, time, extract_typed_text(content)))
         elif shown in ("agent_message", "AgentMessage"):
             yield from self._release()
-            self._reply = self._make_reply(position, time, content)
+            model = self._setting.model if self._setting else None
+            self._reply = ModelReply(position, time, content, model, final=self._is_final())
         elif kind in _TURN_EVENTS:
             yield from self._release()
             yield from self._read_turn_event(position, time, kind, payload)
@@ -298,25 +410,23 @@ class _Reader:
             goal = table_at(payload, "goal")
             yield Goal(position, time, text_at(goal, "objective") or "", text_at(goal, "status"))
 
-    def _make_reply(self, position: Position, time: str | None, text: str) -> ModelReply:
-        # A message does not end the turn before the task ends; there are releases that record no tasks.
-        final = False if self._has_tasks else None
-        return ModelReply(position, time, text, self._setting.model if self._setting else None, final=final)
+    def _is_final(self) -> bool | None:
+        """Return whether a message ends the turn: not before the task ends; None in releases that record no tasks."""
+        return False if self._has_tasks else None
 
     def _read_turn_event(self, position: Position, time: str | None, kind: str, payload: Record) -> Iterator[Event]:
         """Yield how a turn ended; note the beginning of one, and a rollback."""
         if kind in ("task_started", "turn_started"):
             self._has_tasks, self._task, self._prompts_of_task = True, text_at(payload, "turn_id") or "", 0
         elif kind == "thread_rolled_back":
-            number = payload.get("num_turns")
-            if isinstance(number, int) and number > 0:
-                del self._on_path[-number:]
-                self._is_left = False
+            self._roll_back(payload.get("num_turns"))
         elif kind == "error":
             yield TurnEnd(position, time, FAILED, text_at(payload, "message") or "")
         elif kind == "turn_aborted":
             reason = text_at(payload, "reason") or ""
             yield TurnEnd(position, time, INTERRUPTED, "" if reason == "interrupted" else reason.replace("_", " "))
+        elif error := table_at(payload, "error"):  # since 0.171, instead of an event of its own
+            yield TurnEnd(position, time, FAILED, text_at(error, "message") or "")
         elif text_at(payload, "last_agent_message"):
             yield TurnEnd(position, time, ANSWERED)
 
