@@ -45,16 +45,27 @@ class Session(Terminal):
         """
         before = len(self.model.turns)
         self.model.say(answer)
-        self.type(prompt, lambda: self._is_done(answer))
+        self.type(prompt, lambda: self.is_done(answer))
         return self.model.wait(before + 1)
 
-    def _is_done(self, last: str) -> bool:
+    def start(self, prompt: str) -> None:
+        """Type a prompt and wait until the model has its request, but not for the answer."""
+        before = len(self.model.turns)
+        self.type(prompt, lambda: len(self.model.turns) > before)
+
+    def go_back(self, prompts: int) -> None:
+        """Take back the last prompts with all that followed them; the first of them is left in the input line."""
+        self.cli.go_back(self, prompts)
+        self.keys("C-u")
+
+    def is_done(self, last: str) -> bool:
+        """Return whether the turn is over whose answer ends with `last`."""
         _, answer, after = self.screen.rpartition(last)
         return bool(answer) and self.cli.rests(after)
 
     def compact(self) -> None:
         """Compact the conversation."""
-        self.type(self.cli.compact, lambda: self._is_done(self.cli.compacted))
+        self.type(self.cli.compact, lambda: self.is_done(self.cli.compacted))
 
     def clear(self, last: str) -> None:
         """Start a new conversation. `last` is on the screen until then."""
@@ -105,7 +116,14 @@ class Agent:
         Raises:
             AssertionError: the CLI failed.
         """
-        argv, before = [*self.cli.headless(prompt, resume), *options], len(self.model.turns)
+        return self._run([*self.cli.headless(prompt, resume), *options])
+
+    def fork(self, prompt: str, session: str) -> Ran:
+        """Send one prompt in a copy of a session. Raises as `run` does."""
+        return self._run(self.cli.fork(prompt, session))
+
+    def _run(self, argv: list[str]) -> Ran:
+        before = len(self.model.turns)
         done = subprocess.run(
             argv, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=120,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from agent_clis.terminal import Terminal
 from agent_clis.wires import Anthropic, Gemini, OpenAI, Wire
 
 KEY = "sk-ant-scripted-model-on-loopback"
@@ -30,7 +31,8 @@ class Place:
 class Cli(Protocol):
     """The differences between the three CLIs.
 
-    A terminal session shows `ready` when it accepts input, and `compacted` after a compaction. `prompt_event` and
+    A terminal session shows `ready` when it accepts input, `compacted` after a compaction, `busy` while it is at work,
+    and `interrupted` after Escape has ended that. A failed request is not sent again. `prompt_event` and
     `stop_event` are the CLI's names of the events for a sent prompt and a finished turn.
     """
 
@@ -39,12 +41,15 @@ class Cli(Protocol):
     ready: str
     compact: str
     compacted: str
+    busy: str
+    interrupted: str
     prompt_event: str
     stop_event: str
 
     def configure(self, place: Place) -> None: ...
     def environment(self, place: Place) -> dict[str, str]: ...
     def headless(self, prompt: str, resume: str | None) -> list[str]: ...
+    def fork(self, prompt: str, session: str) -> list[str]: ...
     def interactive(self, resume: str | None) -> list[str]: ...
     def rests(self, after: str) -> bool:
         """Return whether the CLI waits for input and its hooks are done.
@@ -52,6 +57,10 @@ class Cli(Protocol):
         Args:
             after: the screen after the last answer.
         """
+        ...
+
+    def go_back(self, screen: Terminal, prompts: int) -> None:
+        """Take back the last prompts in a terminal session that waits for input."""
         ...
 
     def session(self, out: str) -> str:
@@ -85,6 +94,8 @@ class ClaudeCode:
     ready = "accept edits on"
     compact = "/compact"
     compacted = "Compacted"
+    busy = "esc to interrupt"
+    interrupted = "What should Claude do instead"
     prompt_event = "UserPromptSubmit"
     stop_event = "Stop"
 
@@ -97,16 +108,28 @@ class ClaudeCode:
 
     def environment(self, place: Place) -> dict[str, str]:
         switches = ("DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY")
-        return {"ANTHROPIC_BASE_URL": place.url, "ANTHROPIC_API_KEY": KEY, **dict.fromkeys(switches, "1")}
+        model = {"ANTHROPIC_BASE_URL": place.url, "ANTHROPIC_API_KEY": KEY, "CLAUDE_CODE_MAX_RETRIES": "0"}
+        return {**model, **dict.fromkeys(switches, "1")}
 
     def headless(self, prompt: str, resume: str | None) -> list[str]:
         return ["claude", "-p", prompt, "--output-format", "json", *(["--resume", resume] if resume else [])]
+
+    def fork(self, prompt: str, session: str) -> list[str]:
+        return [*self.headless(prompt, session), "--fork-session"]
 
     def interactive(self, resume: str | None) -> list[str]:
         return ["claude", *(["--resume", resume] if resume else [])]
 
     def rests(self, after: str) -> bool:
-        return "esc to interrupt" not in after
+        return self.busy not in after
+
+    def go_back(self, screen: Terminal, prompts: int) -> None:
+        screen.keys_in_turn("Escape", "Escape")
+        screen.wait_for_text("Restore the code")
+        screen.keys_in_turn(*["Up"] * prompts, "Enter")
+        screen.wait_for_text("1. Restore conversation")
+        screen.keys_in_turn("Enter")
+        screen.wait_for_text(self.ready)
 
     def session(self, out: str) -> str:
         return str(json.loads(out)["session_id"])
@@ -124,6 +147,8 @@ class Codex:
     ready = "for shortcuts"
     compact = "/compact"
     compacted = "Context compacted"
+    busy = "esc to interrupt"
+    interrupted = "Conversation interrupted"
     prompt_event = "UserPromptSubmit"
     stop_event = "Stop"
     trust = "--dangerously-bypass-hook-trust"
@@ -136,7 +161,7 @@ class Codex:
             'sandbox_mode = "danger-full-access"\ncheck_for_update_on_startup = false\n'
             f"model_auto_compact_token_limit = {place.tokens or 200_000}\n"
             f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{place.url}/v1"\n'
-            'wire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n'
+            'wire_api = "responses"\nenv_key = "SCRIPTED_KEY"\nrequest_max_retries = 0\nstream_max_retries = 0\n'
             f'[projects."{place.project}"]\ntrust_level = "trusted"\n'
         )
 
@@ -146,11 +171,20 @@ class Codex:
     def headless(self, prompt: str, resume: str | None) -> list[str]:
         return ["codex", "exec", "--json", self.trust, *(["resume", resume] if resume else []), prompt]
 
+    def fork(self, prompt: str, session: str) -> list[str]:
+        return ["codex", "exec", "--json", self.trust, "fork", session, prompt]
+
     def interactive(self, resume: str | None) -> list[str]:
         return ["codex", *(["resume", resume] if resume else []), self.trust]
 
     def rests(self, after: str) -> bool:
         return "Worked for" in after
+
+    def go_back(self, screen: Terminal, prompts: int) -> None:
+        screen.keys_in_turn("Escape", "Escape")
+        screen.wait_for_text("rewind")
+        screen.keys_in_turn(*["Left"] * (prompts - 1), "Enter")
+        screen.wait_for_text("Conversation reverted")
 
     def session(self, out: str) -> str:
         lines = (json.loads(line) for line in out.splitlines() if line.startswith("{"))
@@ -169,6 +203,8 @@ class GeminiCli:
     ready = "Type your message"
     compact = "/compress"
     compacted = "Chat history compressed"
+    busy = "esc to cancel"
+    interrupted = "Request cancelled"
     prompt_event = "BeforeAgent"
     stop_event = "AfterAgent"
 
@@ -176,7 +212,8 @@ class GeminiCli:
         settings = {
             "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
             "telemetry": {"enabled": False}, "privacy": {"usageStatisticsEnabled": False},
-            "general": {"disableAutoUpdate": True, "disableUpdateNag": True}, "ui": {"hideTips": True},
+            "general": {"disableAutoUpdate": True, "disableUpdateNag": True, "maxAttempts": 1},
+            "ui": {"hideTips": True},
         }  # fmt: skip
         add_json(place.home / ".gemini/settings.json", settings)
 
@@ -188,11 +225,22 @@ class GeminiCli:
         argv = ["gemini", "-p", prompt, "-o", "json", "--approval-mode", "yolo"]
         return [*argv, *(["--resume", resume] if resume else [])]
 
+    def fork(self, prompt: str, session: str) -> list[str]:
+        raise NotImplementedError("Gemini CLI cannot fork a session")
+
     def interactive(self, resume: str | None) -> list[str]:
         return ["gemini", "--approval-mode", "yolo", *(["--resume", resume] if resume else [])]
 
     def rests(self, after: str) -> bool:
-        return "esc to cancel" not in after
+        return self.busy not in after
+
+    def go_back(self, screen: Terminal, prompts: int) -> None:
+        screen.keys_in_turn("Escape", "Escape")
+        screen.wait_for_text("Stay at current position")
+        screen.keys_in_turn(*["Up"] * prompts, "Enter")
+        screen.wait_for_text("1. Rewind conversation")
+        screen.keys_in_turn("Enter")
+        screen.wait_for_text("* ")
 
     def session(self, out: str) -> str:
         return str(json.loads(out[out.index("{") :])["session_id"])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-from agent_clis.wires import SUMMARY, Action, Kind, Say, Turn, Wire, aside, texts
+from agent_clis.wires import SUMMARY, Action, Fail, Kind, Say, Turn, Wire, aside, texts
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Request:
         return "\n".join(texts(self.messages))
 
 
-Scripted = Turn | Callable[[Request], Turn]
+Scripted = Turn | Fail | Callable[[Request], Turn]
 
 
 @dataclass
@@ -55,6 +55,10 @@ class ModelServer:
         """Append a turn that depends on its request."""
         self.script.append(answer)
 
+    def fail(self, status: int, message: str) -> None:
+        """Append a refusal to the script."""
+        self.script.append(Fail(status, message))
+
     def forget(self) -> None:
         """Drop the rest of the script."""
         self.script.clear()
@@ -75,13 +79,15 @@ class ModelServer:
         assert in_time, f"{len(self.turns)} requests instead of {turns}"
         return self.turns[turns - 1]
 
-    def answer(self, path: str, body: Any) -> Iterator[Any]:
-        """Record a request, and return the events that answer it."""
+    def answer(self, path: str, body: Any) -> Iterator[Any] | Fail:
+        """Record a request, and return the events that answer it, or the refusal."""
         request = Request(path, self.wire.kind(path, body), body, self.wire.messages(body))
         with self.changed:
             self.requests.append(request)
             scripted = self._next(request)
             self.changed.notify_all()
+        if isinstance(scripted, Fail):
+            return scripted
         return self.wire.events(body, scripted if isinstance(scripted, Turn) else scripted(request))
 
     def _next(self, request: Request) -> Scripted:
@@ -133,7 +139,11 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.path.partition("?")[0].endswith(("/messages", "/responses", "GenerateContent", "generateContent")):
             self._json(self.model.wire.small_talk(self.path))
             return
-        events = list(self.model.answer(self.path, body))
+        answer = self.model.answer(self.path, body)
+        if isinstance(answer, Fail):
+            self._json(self.model.wire.failure(answer), answer.status)
+            return
+        events = list(answer)
         if body.get("stream") or "stream" in self.path:
             self._stream(events)
         else:
@@ -152,9 +162,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
 
-    def _json(self, value: Any) -> None:
+    def _json(self, value: Any, status: int = 200) -> None:
         body = b"" if value is None else json.dumps(value).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -69,8 +69,21 @@ class Terminal:
             with suppress(AssertionError):
                 until(happened, str, 3)
 
+    def type_once(self, text: str) -> None:
+        """Type a line and press Enter once."""
+        self.tmux("send-keys", "-t", "cli", "-l", text)
+        self.wait_for_text(text)
+        time.sleep(0.5)
+        self.keys("Enter")
+
     def keys(self, *names: str) -> None:
         self.tmux("send-keys", "-t", "cli", *names)
+
+    def keys_in_turn(self, *names: str) -> None:
+        """Press keys slowly, as a CLI takes keys that come at once for one sequence or for pasted text."""
+        for name in names:
+            self.keys(name)
+            time.sleep(0.3)
 
     def wait_for_end(self) -> None:
         """Wait until the program has ended."""

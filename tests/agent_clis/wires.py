@@ -36,6 +36,14 @@ class Write:
     text: str
 
 
+@dataclass(frozen=True)
+class Fail:
+    """The model's server refuses the request: `status` is 400, 500, or 429 for a used-up limit."""
+
+    status: int
+    message: str
+
+
 Action = Say | Shell | Write
 
 
@@ -53,6 +61,10 @@ class Wire(Protocol):
     def kind(self, path: str, body: Json) -> Kind: ...
     def messages(self, body: Json) -> list[Json]: ...
     def events(self, body: Json, turn: Turn) -> Iterator[Json]: ...
+    def failure(self, fail: Fail) -> Json:
+        """Return the body of a response that refuses a request."""
+        ...
+
     def small_talk(self, path: str) -> Json:
         """Return the answer to a request that generates no text (token counts, lists of models)."""
         ...
@@ -115,6 +127,10 @@ class Anthropic:
         start = {"type": "tool_use", "id": _id("toolu"), "name": name, "input": {}}
         return start, {"type": "input_json_delta", "partial_json": json.dumps(call)}
 
+    def failure(self, fail: Fail) -> Json:
+        kind = "rate_limit_error" if fail.status == 429 else "api_error"
+        return {"type": "error", "error": {"type": kind, "message": fail.message}}
+
     def small_talk(self, path: str) -> Json:
         return {"input_tokens": 1000, "data": [], "has_more": False}
 
@@ -152,6 +168,10 @@ class OpenAI:
                 patch = "\n".join(["*** Begin Patch", *lines, "*** End Patch"])
                 return self._item(Shell(f"apply_patch <<'EOF'\n{patch}\nEOF"))
 
+    def failure(self, fail: Fail) -> Json:
+        kind = "usage_limit_reached" if fail.status == 429 else "server_error"
+        return {"error": {"type": kind, "message": fail.message}}
+
     def small_talk(self, path: str) -> Json:
         return {"models": [], "data": []}
 
@@ -184,6 +204,11 @@ class Gemini:
                 return {"functionCall": {"name": "run_shell_command", "args": {"command": command}}}
             case Write(path, text):
                 return {"functionCall": {"name": "write_file", "args": {"file_path": path, "content": text}}}
+
+    def failure(self, fail: Fail) -> Json:
+        quota = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "RequestsPerDay"}]}
+        status, details = ("RESOURCE_EXHAUSTED", [quota]) if fail.status == 429 else ("INTERNAL", [])
+        return {"error": {"code": fail.status, "message": fail.message, "status": status, "details": details}}
 
     def small_talk(self, path: str) -> Json:
         return {"totalTokens": 1000}
