@@ -289,15 +289,20 @@ class TreeSource:
     def outlines(self, kind: str) -> Mapping[str, Any]:
         known = self._outlines.get(kind)
         if known is None:
-            known = self._outlines[kind] = self.find_outlines(kind) if self.saved is not None else {}
+            known = self._outlines[kind] = self.find_outlines(kind)
         return known
 
     def find_outlines(self, kind: str) -> Mapping[str, Any]:
-        """Return the saved outlines of the records of a kind, and those of the others, which are made and saved.
+        """Return the outlines of the records of a kind; those of many records are saved.
 
-        Return none for a kind with few records: all of them are decoded in a few milliseconds.
+        Return none of many records if they cannot be saved.
         """
-        if self.saved is None or kind in SINGLETONS or len(self.ids(kind)) < MANY:
+        if kind in SINGLETONS:
+            return {}
+        if len(self.ids(kind)) < MANY:
+            entries = (self.load(Key(kind, id_)) for id_ in self.ids(kind))
+            return {entry.id: make_outline(entry) for entry in entries if isinstance(entry, Record)}
+        if self.saved is None:
             return {}
         listing, changed = self._find_listing(kind)
         outlines = {**listing.outlines}

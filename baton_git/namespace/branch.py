@@ -32,7 +32,7 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import is_safe, one_line
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.redaction.changes import is_secret_name, redact_edits, refuse_secret
-from baton_git.core.state import State, Unreadable
+from baton_git.core.state import State, StateSource, Unreadable
 from baton_git.core.times import parse_local_time
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.git.store.stored_moves import fan_out_grown
@@ -517,10 +517,19 @@ class Branch:
 
         Records decoded from the previous revision are reused.
         """
-        prepared, source = work.outcome.revision, work.outcome.before.state.source
+        source = work.outcome.before.state.source
+        return self._predict(work.outcome.revision, source if work.plain else None)
+
+    def predict_side(self, side: Revision) -> Revision:
+        """Return the revision that reading `side` gives, whose state has edits of the revision before."""
+        return self._predict(side, side.state.source)
+
+    def _predict(self, prepared: Revision, source: StateSource | None) -> Revision:
+        """Return the revision of a prepared commit; `source` is that of the revision before, if only its records were
+        edited."""
         assert prepared.commit is not None
         revision = self._load_revision(prepared.commit)
-        if not work.plain or not isinstance(source, layout.TreeSource):
+        if not isinstance(source, layout.TreeSource):
             return revision
         root = self.store.folder(revision.tree)
         return revision._replace(state=State(source.make_next(root, prepared.state.edits)))
@@ -541,7 +550,9 @@ class Branch:
         if not outcome.changes and not files and not vouches and proposal.reform is None:
             return Prepared(WriteResult(tip, tip))
         draft = self.store.draft()
-        parents, base_revision = self._parents(draft, tip, proposal, stamp)
+        side = self._draft_side(draft, tip, proposal, stamp)
+        parents = tuple(one for one in (tip.commit or draft_root(draft), side and side.commit) if one)
+        base_revision = max(tip.number, side.number if side is not None else 0)
         base_tree = tip.tree or draft.tree(None, layout.ROOT_FILES)
         tree = fan_out_grown(draft, draft.tree(base_tree, files), files)
         if proposal.reform is not None:
@@ -559,7 +570,7 @@ class Branch:
         record_draft(self.ledger, draft)
         revision = Revision(self.namespace, proposal.state, commit, tree, base_revision + 1, stamp.now, stamp.op)
         return Prepared(
-            outcome._replace(revision=revision), draft, plain=not proposal.files and proposal.reform is None
+            outcome._replace(revision=revision), draft, plain=not proposal.files and proposal.reform is None, side=side
         )
 
     def _evaluate(self, tip: Revision, change: Change) -> tuple[ProposedState, WriteResult]:
@@ -580,20 +591,20 @@ class Branch:
             tip, tip, changes, (*proposal.redactions, *redactions), files=files
         )
 
-    def _parents(
+    def _draft_side(
         self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
-    ) -> tuple[tuple[Oid, ...], int]:
-        """Return the parents of the next commit, and the largest of their revision numbers."""
-        first = tip.commit or draft_root(draft)
+    ) -> Revision | None:
+        """Add the commit of the proposal's side to the draft, and return its revision; None if it has no side."""
         if proposal.side is None:
-            return (first,), tip.number
+            return None
         base, state = proposal.side
         edits, _ = redact_edits(base.state, state)
         tree = draft.tree(base.tree, layout.encode(edits))
-        subject = diff.commit_subject(diff.diff(base.state, State(state.source, edits)))
-        onto = (base.commit or first,)
-        own = self.draft_commit(draft, tree, onto, base.number + 1, subject, stamp, proposal.trailers)
-        return (first, own), max(tip.number, base.number + 1)
+        after, number = State(state.source, edits), base.number + 1
+        subject = diff.commit_subject(diff.diff(base.state, after))
+        onto = (base.commit or tip.commit or draft_root(draft),)
+        own = self.draft_commit(draft, tree, onto, number, subject, stamp, proposal.trailers)
+        return Revision(self.namespace, after, own, tree, number, stamp.now, stamp.op)
 
     def draft_commit(
         self,

@@ -25,19 +25,25 @@ from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRe
 
 REVISION_WEIGHT = 100_000
 """Weight of a revision in the store's cache, in bytes: roughly the size of its decoded records."""
+SIDE_WEIGHT = 20_000
+"""Weight of the revision of a session's own document, which mostly has records that its next document has, too."""
 _LATELY = 1000
 """If an error leaves open whether a chain was published, this many newest commits are searched for it."""
 
 
 class Prepared(NamedTuple):
-    """A change that was computed but not written; `draft` is None if there is nothing to write.
+    """A change that was computed but not written.
 
-    `plain`: whether the only new files are those of the changed records.
+    Attributes:
+        draft: None if there is nothing to write.
+        plain: whether the only new files are those of the changed records.
+        side: the second parent, if the change has one: an older revision with what was written on top of it.
     """
 
     outcome: WriteResult
     draft: ObjectDraft | None = None
     plain: bool = False
+    side: Revision | None = None
 
 
 class WriteTarget(Protocol):
@@ -66,6 +72,9 @@ class WriteTarget(Protocol):
 
     def predict_revision(self, work: Prepared) -> Revision:
         """Return the revision that reading the branch will give once the prepared change is published."""
+
+    def predict_side(self, side: Revision) -> Revision:
+        """Return the revision that reading the side of a published change gives."""
 
     def update_markers(self, before: State, after: State) -> None:
         """Update the marker files of hooks."""
@@ -246,6 +255,9 @@ class _Writer:
         """Answer the updates of a published chain; always return True."""
         self.store.memory.put(("revision", self.target.namespace, chain.newest.commit), chain.newest, REVISION_WEIGHT)
         for _, work in chain.steps:
+            if work.side is not None:  # the base of the next document of its session
+                side = self.target.predict_side(work.side)
+                self.store.memory.put(("revision", self.target.namespace, side.commit), side, SIDE_WEIGHT)
             self.target.update_markers(work.outcome.before.state, work.outcome.revision.state)
         return chain.answer(self.store.find_checkout(self.target.ref))
 

@@ -16,12 +16,14 @@ from strategies import DECISION, ITEM, LOOP, PATTERN, documents
 from world import NOW, acting, current, document, ids, later, objects, stored, workspace
 
 from baton_git.core.errors import InvalidDocument, LimitExceeded, Stale
+from baton_git.core.kinds import ALL_KINDS, KINDS
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.sessions import list_contexts
+from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.systems.session_baton.documents import read_document
@@ -317,6 +319,29 @@ def test_a_merged_write_is_a_commit_with_two_parents(ws):
 
 
 CLAIM = {**PATTERN, "status": "graduated", "source_tier": "human_confirmed", "graduated_to": "rules/PAT-1.md"}
+
+
+def test_the_side_of_a_merged_write_is_remembered_as_it_is_read(ws):
+    """It is the base of the next document of its session."""
+    items = [{**ITEM, "id": f"FU-{number}"} for number in range(4)]
+    write_document(ws, NOW, document(session_id="a", follow_ups=items, open_loops=[LOOP], context="first"))
+    write_document(ws, later(minutes=1), document(session_id="b", follow_ups=items, active_decisions=[DECISION]))
+    changed = [items[0], {**items[1], "reason": "password = hunter2-hunter2"}, items[3], {**ITEM, "id": "FU-9"}]
+    write_document(ws, later(minutes=2), document(session_id="a", follow_ups=changed, context="second"))
+    tip = ws.branch.tip()
+    _, side = ws.branch.store.commit(tip).parents
+    remembered = ws.branch.store.memory.get(("revision", ws.branch.namespace, side))
+    read = workspace(Store(ws.branch.store.repository)).branch.revision_at(side)
+    assert remembered._replace(state=read.state) == read
+    assert remembered.state.differing(read.state) == set()
+    for kind in ALL_KINDS:
+        for archived in (False, True):
+            assert remembered.state.ids(kind, archived=archived) == read.state.ids(kind, archived=archived)
+            keys = [Key(kind, id_, archived) for id_ in read.state.ids(kind, archived=archived)]
+            assert [remembered.state.entry(key) for key in keys] == [read.state.entry(key) for key in keys]
+        if kind in KINDS:
+            model = KINDS[kind].model
+            assert {*remembered.state.outlines(model)} == {*read.state.outlines(model)}
 
 
 def test_a_claimed_graduation_stays_a_candidate_and_is_reported(ws):
