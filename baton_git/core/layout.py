@@ -12,7 +12,6 @@ All other files are foreign: baton changes them only in a merge of two histories
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Protocol
@@ -359,11 +358,13 @@ class TreeSource:
     def remember_decoded(self, key: Key, entry: Entry | None) -> None:
         """Remember what decoding the file at `key` returns, so that other commits with the file have this very object:
         merges compare a record with itself much faster than with an equal one."""
-        folder, _, name = path_of(key).rpartition("/")
-        item = self._folder(folder).entries().get(name) if isinstance(entry, Part) else None
-        if self.memory is not None and item is not None and isinstance(entry, Part):
-            with suppress(ValueError):  # a text that JSON cannot represent
-                self.memory.put((key, item.oid), entry, 4 * len(entry.model_dump_json()))
+        if self.memory is None or not isinstance(entry, Part):
+            return
+        path, _, name = path_of(key).rpartition("/")
+        folder = self._folder(path)
+        item = folder.entries().get(name)
+        if item is not None:
+            self.memory.put((key, item.oid), entry, 4 * len(folder.read(name) or b""))
 
     def _follow_outlines(self, edits: Mapping[Key, Entry | None]) -> dict[str, Mapping[str, Any]]:
         """Return the outlines found so far after edits; to load those of 10,000 records takes longer than a write."""

@@ -521,7 +521,7 @@ class Branch:
         return self._predict(work.outcome.revision, source if work.plain else None)
 
     def predict_side(self, side: Revision) -> Revision:
-        """Return the revision that reading `side` gives, whose state has edits of the revision before."""
+        """Return the revision that reading `side`, whose state has edits of the revision before, will give."""
         return self._predict(side, side.state.source)
 
     def _predict(self, prepared: Revision, source: StateSource | None) -> Revision:

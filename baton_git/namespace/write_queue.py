@@ -74,7 +74,7 @@ class WriteTarget(Protocol):
         """Return the revision that reading the branch will give once the prepared change is published."""
 
     def predict_side(self, side: Revision) -> Revision:
-        """Return the revision that reading the side of a published change gives."""
+        """Return the revision that reading the side of a change will give once it is published."""
 
     def update_markers(self, before: State, after: State) -> None:
         """Update the marker files of hooks."""
@@ -232,6 +232,8 @@ class _Writer:
                 if work.draft is not None:
                     draft.take_over(work.draft)
                     chain.newest = self.target.predict_revision(work)
+                if work.side is not None:
+                    chain.sides.append(self.target.predict_side(work.side))
             yield chain
 
     def _publish(self, chain: _CommitChain) -> bool:
@@ -253,11 +255,10 @@ class _Writer:
 
     def finish(self, chain: _CommitChain) -> bool:
         """Answer the updates of a published chain; always return True."""
+        for side in chain.sides:
+            self.store.memory.put(("revision", self.target.namespace, side.commit), side, SIDE_WEIGHT)
         self.store.memory.put(("revision", self.target.namespace, chain.newest.commit), chain.newest, REVISION_WEIGHT)
         for _, work in chain.steps:
-            if work.side is not None:  # the base of the next document of its session
-                side = self.target.predict_side(work.side)
-                self.store.memory.put(("revision", self.target.namespace, side.commit), side, SIDE_WEIGHT)
             self.target.update_markers(work.outcome.before.state, work.outcome.revision.state)
         return chain.answer(self.store.find_checkout(self.target.ref))
 
@@ -311,12 +312,18 @@ class _PendingUpdate:
 
 
 class _CommitChain:
-    """A chain of prepared updates; `newest` is the revision after the last of them."""
+    """A chain of prepared updates.
+
+    Attributes:
+        newest: the revision after the last of them.
+        sides: the second parents in the chain, each the base of the next document of its session.
+    """
 
     def __init__(self, tip: Revision, draft: ObjectDraft) -> None:
         self.tip = tip
         self.draft = draft
         self.newest = tip
+        self.sides: list[Revision] = []
         self.steps: list[tuple[_PendingUpdate, Prepared]] = []
         self.refused: list[tuple[_PendingUpdate, Exception]] = []
 

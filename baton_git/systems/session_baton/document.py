@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName
 from baton_git.core.lifecycle import HeldClaim, Judge, hold_claims
 from baton_git.core.names import RecordId, SessionId
+from baton_git.core.record_paths import NAMES_KNOWN
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record, SourceTier, parse
 from baton_git.core.records.lineage import Session
@@ -86,14 +88,21 @@ def _find_id_faults(baton: Baton) -> Iterator[Fault]:
     for section in SECTIONS:
         seen: dict[str, int] = {}
         for number, record in enumerate(getattr(baton, section)):
-            path = f"{section}[{number}].id"
-            try:
-                RecordId(record.id)
-            except InvalidName as error:
-                yield Fault(path, str(error.data["why"]))
+            why = [_find_id_fault(record.id)]
             if record.id in seen:
-                yield Fault(path, f"{record.id!r} is the id of {section}[{seen[record.id]}] already")
+                why.append(f"{record.id!r} is the id of {section}[{seen[record.id]}] already")
+            yield from (Fault(f"{section}[{number}].id", text) for text in why if text)
             seen.setdefault(record.id, number)
+
+
+@lru_cache(NAMES_KNOWN)
+def _find_id_fault(id_: str) -> str:
+    """Return what is wrong with an id; empty if it is valid. Documents repeat their ids each time."""
+    try:
+        RecordId(id_)
+    except InvalidName as error:
+        return str(error.data["why"])
+    return ""
 
 
 def _make_shape(sections: Mapping[str, Sequence[Record]]) -> Shape:
@@ -164,6 +173,9 @@ def hold_back_claims(base: State, document: BatonDocument, judge: Judge) -> tupl
 
     records, holds = [], []
     for record in document.records:
+        if base.entry(key_of(record)) is record:
+            records.append(record)
+            continue
         kept, held = hold_claims(_find_record(base, type(record), record.id), record, tier_of, judge=judge)
         records.append(kept)
         holds += held
@@ -201,9 +213,9 @@ def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
             state = state.put(_keep_anchors(base, record))
     names = {(record.kind, record.id) for record in document.records}
     for model in SECTIONS.values():
-        for id_ in sorted(base.ids(model.kind)):
+        for id_ in sorted(id_ for id_ in base.ids(model.kind) if (model.kind, id_) not in names):
             omitted = base.entry(Key(model.kind, id_))
-            if (model.kind, id_) not in names and isinstance(omitted, Record):
+            if isinstance(omitted, Record):
                 reason = f"not in the document of session {document.session}"
                 state = state.archive(omitted, at=at, reason=reason, session=document.session)
     return state.put(document.head, HEAD).put(document.shape, SHAPE)

@@ -16,12 +16,12 @@ from strategies import DECISION, ITEM, LOOP, PATTERN, documents
 from world import NOW, acting, current, document, ids, later, objects, stored, workspace
 
 from baton_git.core.errors import InvalidDocument, LimitExceeded, Stale
-from baton_git.core.kinds import ALL_KINDS, KINDS
+from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.work_items import FollowUp
+from baton_git.core.records.work_items import SECTIONS, FollowUp
 from baton_git.core.sessions import list_contexts
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
@@ -339,9 +339,8 @@ def test_the_side_of_a_merged_write_is_remembered_as_it_is_read(ws):
             assert remembered.state.ids(kind, archived=archived) == read.state.ids(kind, archived=archived)
             keys = [Key(kind, id_, archived) for id_ in read.state.ids(kind, archived=archived)]
             assert [remembered.state.entry(key) for key in keys] == [read.state.entry(key) for key in keys]
-        if kind in KINDS:
-            model = KINDS[kind].model
-            assert {*remembered.state.outlines(model)} == {*read.state.outlines(model)}
+    for model in SECTIONS.values():
+        assert {*remembered.state.outlines(model)} == {*read.state.outlines(model)}
 
 
 def test_a_claimed_graduation_stays_a_candidate_and_is_reported(ws):
