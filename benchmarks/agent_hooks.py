@@ -1,4 +1,5 @@
-"""Time the hooks of agents as whole processes against `python -c pass`, and the save of a long session.
+"""Time the hooks of agents as whole processes against `python -c pass`, the save of a long session, and session starts
+in a long history of the code.
 
 Also time `claude -p` with and without the hooks, if `BATON_AGENT_CLIS` names the folder in which npm installed it.
 """
@@ -24,6 +25,8 @@ ROUNDS = 15
 CLAUDE_ROUNDS = 7
 SESSION = "0f0e1c1a-5a0b-4c3d-9e8f-000000000001"
 MEGABYTES = 30
+COMMITS, FEW, FILES = 100_000, 1_000, 300
+"""Numbers of commits of a long and of a short history of the project's code, and of the files in it."""
 
 
 class World:
@@ -128,6 +131,53 @@ def measure_saves(world: World) -> None:
     report("save of one more turn", time.perf_counter() - started, 1.0, " s")
 
 
+def measure_history(place: Path) -> None:
+    """Time a start that lists the files that changed together, in a short and a long history of the code."""
+    works = {}
+    for commits in (FEW, COMMITS):
+        folder = place / str(commits)
+        folder.mkdir()
+        world = World(folder)
+        import_code(world, commits)
+        world.hook("SessionStart", source="startup")
+        edit = {"file_path": str(world.repo / "src/f0.py"), "old_string": "x", "new_string": "y"}
+        world.transcript.write_text(
+            world.record(0, "user", "Make it build")
+            + world.record(1, "assistant", [{"type": "tool_use", "id": "t1", "name": "Edit", "input": edit}])
+            + world.record(2, "user", [{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}])
+        )
+        world.hook("SessionEnd", reason="other")
+        assert b"in the same commits" in world.hook("SessionStart", session_id=f"{SESSION[:-1]}2", source="startup")
+        works[commits] = world
+    starts = {"at a new HEAD": True, "at the same HEAD": False}
+    times: dict[tuple[int, str], list[float]] = {(commits, start): [] for commits in works for start in starts}
+    for number in range(ROUNDS):
+        for (commits, start), spent in times.items():
+            if starts[start]:
+                (works[commits].repo / ".git/baton/recent-changes.json").unlink(missing_ok=True)
+            session = f"{SESSION[:-4]}{number:02}{len(spent) % 10}{'ab'[starts[start]]}"
+            hook = partial(works[commits].hook, "SessionStart", session_id=session, source="startup")
+            spent.append(cpu_seconds(hook))
+    median = {key: statistics.median(spent) for key, spent in times.items()}
+    for start in starts:
+        ratio = median[COMMITS, start] / median[FEW, start]
+        report(f"SessionStart {start}, after {COMMITS:,} commits against {FEW:,}", ratio, 1.2)
+    ratio = median[COMMITS, "at a new HEAD"] / median[COMMITS, "at the same HEAD"]
+    report("  a new HEAD against the same one", ratio, 1.3)
+
+
+def import_code(world: World, commits: int) -> None:
+    """Add commits of three files each to the project."""
+    stream = []
+    for number in range(commits):
+        stream.append(f"commit refs/heads/main\ncommitter c <c@x> {1_600_000_000 + 600 * number} +0000\ndata 1\nx\n")
+        files = {number % FILES, (number + 1) % FILES, number * 7 % FILES} if number else range(FILES)
+        stream += [f"M 100644 inline src/f{file}.py\ndata {len(str(number))}\n{number}\n" for file in files]
+    world.run(["git", "fast-import", "--quiet"], world.repo, "".join(stream))
+    world.run(["git", "symbolic-ref", "HEAD", "refs/heads/main"], world.repo)
+    world.run(["git", "reset", "-q", "--hard"], world.repo)
+
+
 def measure_claude() -> None:
     """Time `claude -p` with and without the hooks; a model on loopback answers immediately."""
     folder = Path(os.environ.get("BATON_AGENT_CLIS", "/nonexistent"))
@@ -165,6 +215,7 @@ def main() -> int:
         measure_idle(world)
         measure_work(world)
         measure_saves(world)
+        measure_history(Path(place))
     measure_claude()
     return 1 if missed else 0
 
