@@ -61,8 +61,8 @@ def recognises(record):
     "launch": """
 from baton_git.agents.launcher import Launch
 
-def launch(executable, prompt, system_prompt, session, extra=()):
-    return Launch((executable, prompt), None, session)
+def launch(start):
+    return Launch((start.executable, start.prompt), session=start.session)
 
 def sessions(folder, warn=None):
     return iter(())

@@ -14,6 +14,29 @@ if TYPE_CHECKING:
     from baton_git.agents.transcripts import Transcript, Warn
 
 
+class NewSession(NamedTuple):
+    """A session to start.
+
+    Attributes:
+        executable: the path of the CLI's executable.
+        session: a new UUID.
+        extra: the user's own options.
+        in_window: whether the session has a terminal.
+    """
+
+    executable: str
+    prompt: str
+    system_prompt: str
+    session: str
+    extra: tuple[str, ...] = ()
+    in_window: bool = False
+
+    @property
+    def whole_prompt(self) -> str:
+        """Both prompts, for a CLI that has no place for a system prompt."""
+        return f"{self.prompt}\n\n{self.system_prompt}" if self.system_prompt else self.prompt
+
+
 class Launch(NamedTuple):
     """A command that starts a session.
 
@@ -44,20 +67,8 @@ class SessionReport(NamedTuple):
 class Launcher(Protocol):
     """The interface of the module `launch` in an agent's folder."""
 
-    def launch(
-        self, executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()
-    ) -> Launch:
-        """Return the command for a session without a terminal.
-
-        Args:
-            session: a new UUID.
-            extra: the user's own options.
-        """
-
-    def in_window(
-        self, executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()
-    ) -> Launch:
-        """Return the command for a session with a terminal."""
+    def launch(self, start: NewSession) -> Launch:
+        """Return the command that starts a session."""
 
     def report(self, output: str) -> SessionReport:
         """Parse the standard output of a session without a terminal."""

@@ -7,10 +7,11 @@ values, so that calls without a result can be stored in a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from baton_git.agents.json_lines import Record, parse_object, table_at, text_at
+from baton_git.agents.events import ToolResult
+from baton_git.agents.json_lines import Record, parse_object, table_at, tables, text_at
 
 COMMAND_LENGTH = 60
 PATTERN_LENGTH = 40
@@ -134,10 +135,31 @@ def name_server_tool(name: str) -> str:
     return f"{parts[1]}.{parts[2]}" if len(parts) == 3 and parts[0] == "mcp" else name
 
 
-def read_todos(items: list[Record], content: str) -> tuple[ToolTodo, ...]:
-    """Return the items of a todo list; `content` is the key of their text."""
-    todos = (ToolTodo(text_at(item, content) or "", text_at(item, "status") or "pending") for item in items)
-    return tuple(todo for todo in todos if todo.content)
+def read_todo_list(name: str, items: Any, content: str) -> ToolUse:
+    """Return the meaning of a call that writes a whole todo list; `content` is the key of the items' text."""
+    known = (ToolTodo(text_at(item, content) or "", text_at(item, "status") or "pending") for item in tables(items))
+    todos = tuple(todo for todo in known if todo.content)
+    return ToolUse(f"{name}: {len(todos)} items", todos=todos if isinstance(items, list) else None)
+
+
+def describe_answers(answers: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
+    """Return a person's answers, each a text or a list of texts, with their questions."""
+    lists = ((question, [answer] if isinstance(answer, str) else answer) for question, answer in answers)
+    return tuple(
+        f"{question} → {', '.join(text for text in given if isinstance(text, str))}"
+        for question, given in lists
+        if isinstance(given, list) and given
+    )
+
+
+def read_other_call(name: str, arguments: Mapping[str, Any]) -> ToolUse:
+    """Return the meaning of a call of a tool that no agent's folder knows: one of an MCP server, or a new one."""
+    return read_gateway_call(name, arguments) or ToolUse(describe_call(name_server_tool(name), arguments))
+
+
+def read_other_result(name: str, result: ToolResult) -> ToolOutcome:
+    """Return the meaning of the result of such a call."""
+    return ToolOutcome(bool(result.failed), id=read_created_id(result.text) if name.endswith("call_tool") else None)
 
 
 # --- gobby-tasks, the MCP server with which agents that work with Gobby manage their tasks

@@ -33,6 +33,7 @@ The message is one line that says what is wrong and where; `hint` is the next st
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
@@ -239,6 +240,16 @@ class SearchUnavailable(StoreError):
 
 class WriteFailed(StoreError):
     code = "write_failed"
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the file system is read-only, or the writer has no permission."""
+        return self.data.get("errno") in (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def explain_sandbox(error: Exception, hint: str) -> str:
+    """Return `hint`, which says what works in a sandbox, if it made the write fail; otherwise an empty text."""
+    return hint if isinstance(error, WriteFailed) and error.is_refused else ""
 
 
 def shorten(text: str, limit: int = 60) -> str:

@@ -106,6 +106,7 @@ class Workspace:
         calls_tools: whether the verb is called as an MCP tool.
         background: starts background work.
         folds_archive: whether archived records are moved into bundles (git config baton.foldArchive).
+        sandbox_hint: what to do if the sandbox of an agent CLI makes the repository read-only; empty elsewhere.
         send_cached: sends what waits in the cache of this machine's clients, within some seconds, and returns lines for
             a person; does nothing for callers that act for others, such as a server.
     """
@@ -125,6 +126,7 @@ class Workspace:
     calls_tools: bool = False
     background: Background = NO_BACKGROUND
     folds_archive: bool = True
+    sandbox_hint: str = ""
     send_cached: Callable[[float], Sequence[str]] = lambda seconds: ()
 
     @property

@@ -18,13 +18,13 @@ from baton_git.agents.tool_use import (
     ToolOutcome,
     ToolTodo,
     ToolUse,
+    describe_answers,
     describe_call,
     describe_command,
     describe_file_use,
-    name_server_tool,
-    read_created_id,
-    read_gateway_call,
-    read_todos,
+    read_other_call,
+    read_other_result,
+    read_todo_list,
     shorten_line,
 )
 
@@ -149,11 +149,7 @@ _BACKGROUND = ("Command running in background with ID", "Command was manually ba
 
 def read_call(call: ToolCall) -> ToolUse:
     """Return the meaning of a call."""
-    arguments = call.arguments
-    reader = _READERS.get(call.name)
-    if reader is not None:
-        return reader(call.name, arguments)
-    return read_gateway_call(call.name, arguments) or ToolUse(describe_call(name_server_tool(call.name), arguments))
+    return _READERS.get(call.name, read_other_call)(call.name, call.arguments)
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
@@ -169,11 +165,12 @@ def read_result(name: str, result: ToolResult) -> ToolOutcome:
     if name == "TaskList":
         return ToolOutcome(failed, todos=None if failed else _read_task_list(result))
     if name == "AskUserQuestion":
-        return ToolOutcome(failed, answers=() if failed else _read_answers(result))
+        given = describe_answers(table_at(structured, "answers").items())
+        return ToolOutcome(failed, answers=() if failed else given or describe_answers(_ANSWERED.findall(result.text)))
     if name == "Bash":
         later = result.text.startswith(_BACKGROUND) or isinstance(structured.get("backgroundTaskId"), str)
         return ToolOutcome(failed, later=later)
-    return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)
+    return read_other_result(name, result)
 
 
 def _read_bash(name: str, arguments: Mapping[str, Any]) -> ToolUse:
@@ -183,16 +180,12 @@ def _read_bash(name: str, arguments: Mapping[str, Any]) -> ToolUse:
 
 def _read_file_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
     path = text_at(arguments, "file_path") or text_at(arguments, "notebook_path")
-    paths, is_read = (path,) if path else (), name in ("Read", "NotebookRead", "LS")
-    if is_read:
+    paths = (path,) if path else ()
+    if name == "Read":
         return ToolUse(describe_file_use(name, path), reads=paths)
-    return ToolUse(describe_file_use(name, path), files=paths, written=_extract_written_text(arguments))
-
-
-def _extract_written_text(arguments: Mapping[str, Any]) -> str:
-    """Return the text that an edit writes to its file."""
     pieces = [arguments, *tables(arguments.get("edits"))]
-    return "\n".join(text for piece in pieces for key in _WRITTEN if (text := text_at(piece, key)))
+    written = "\n".join(text for piece in pieces for key in _WRITTEN if (text := text_at(piece, key)))
+    return ToolUse(describe_file_use(name, path), files=paths, written=written)
 
 
 def _read_search(name: str, arguments: Mapping[str, Any]) -> ToolUse:
@@ -208,8 +201,7 @@ def _read_agent_call(name: str, arguments: Mapping[str, Any]) -> ToolUse:
 
 
 def _read_todo_write(name: str, arguments: Mapping[str, Any]) -> ToolUse:
-    todos = read_todos(tables(arguments.get("todos")), "content")
-    return ToolUse(f"{name}: {len(todos)} items", todos=todos if isinstance(arguments.get("todos"), list) else None)
+    return read_todo_list(name, arguments.get("todos"), "content")
 
 
 def _read_task_create(name: str, arguments: Mapping[str, Any]) -> ToolUse:
@@ -245,7 +237,11 @@ def _read_task_list(result: ToolResult) -> tuple[ToolTodo, ...] | None:
     """Return the whole list that TaskList printed; None if it cannot be parsed."""
     structured = (result.structured or {}).get("tasks")
     if isinstance(structured, list):
-        return tuple(_read_task(task) for task in tables(structured) if text_at(task, "subject"))
+        return tuple(
+            ToolTodo(subject, text_at(task, "status") or "pending", str(task.get("id", "")))
+            for task in tables(structured)
+            if (subject := text_at(task, "subject"))
+        )
     todos = tuple(
         ToolTodo(_strip_suffixes(text), status, task_id) for task_id, status, text in _LISTED.findall(result.text)
     )
@@ -261,13 +257,3 @@ def _strip_suffixes(text: str) -> str:
         cuts.append(text.find(" [blocked by "))
         cuts.append(text.find(" (", 0, text.rfind(") [blocked by ") + 1))
     return text[: min(cut for cut in cuts if cut >= 0)]
-
-
-def _read_task(task: Record) -> ToolTodo:
-    return ToolTodo(text_at(task, "subject") or "", text_at(task, "status") or "pending", str(task.get("id", "")))
-
-
-def _read_answers(result: ToolResult) -> tuple[str, ...]:
-    structured = table_at(result.structured or {}, "answers")
-    pairs = [(question, answer) for question, answer in structured.items() if isinstance(answer, str)]
-    return tuple(f"{question} → {answer}" for question, answer in pairs or _ANSWERED.findall(result.text))

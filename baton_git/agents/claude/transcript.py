@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton_git.agents.claude.messages import (
     CONTINUED,
@@ -58,7 +58,7 @@ _OTHER_TYPES = frozenset(
 _KEYS_OF_BLOCKS = {"text": "text", "tool_use": "name", "tool_result": "tool_use_id", "thinking": "thinking"}
 
 
-def understands(record: Record) -> bool | None:
+def _understands(record: Record) -> bool | None:
     """Return True for a record in a known format, False for a message in an unknown one, None for an unknown type."""
     kind = text_at(record, "type")
     if kind not in _CONVERSATION:
@@ -101,12 +101,23 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     return read_path_events(path, since, _Reader)
 
 
+class _Place(NamedTuple):
+    """Where the events of a record belong: to a subagent (`side`), and to a turn unless it is the newest."""
+
+    position: Position
+    time: str | None
+    side: bool
+    turn: str | None
+
+
 class _Reader:
     """Turns records into events.
 
     Keeps the current session context, the ids of calls read so far, the turns with the ids of their records, and the
     prompts that the model took from the queue while it was at work (`[text, line, offset, time]`).
     """
+
+    understands = staticmethod(_understands)
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._last = SessionContext(BEGINNING, None, *memory.get("setting", ()))
@@ -116,9 +127,6 @@ class _Reader:
         self._absorbed: list[list[Any]] = [list(one) for one in memory.get("absorbed", ())]
         self._attached: list[str] = list(memory.get("attached", ()))
         self.skipped: list[Any] = list(memory.get("skipped", ()))
-
-    def understands(self, record: Record) -> bool | None:
-        return understands(record)
 
     def memory(self) -> Mapping[str, Any]:
         return {
@@ -155,18 +163,11 @@ class _Reader:
         model = _read_model(message) if kind == "assistant" else None
         if not side:
             events += self._update_context(position, record, model)
-        name = None if turn == self._path.head else self._path.name(turn)
+        place = _Place(position, time, side, None if turn == self._path.head else self._path.name(turn))
         if kind == "assistant":
-            # `<synthetic>` messages and error messages come from the program, not the model.
-            spoken = not side and (model or "model" not in message) and not get("isApiErrorMessage")
-            self._add_assistant_events(
-                events, position, time, content, side, spoken_by=model, is_spoken=bool(spoken), turn=name,
-                final=_read_final(message),
-            )  # fmt: skip
-            if get("isApiErrorMessage") and not side:
-                events.append(TurnEnd(position, time, FAILED, "\n".join(texts(content, "text")).strip(), name))
+            self._add_assistant_events(events, place, record, message, model)
         elif kind == "user":
-            self._add_user_events(events, position, time, record, content, side, name)
+            self._add_user_events(events, place, record, content)
         if prompt.text:
             turn_id = self._path.name(self._path.head)
             events.append(Prompt(position, time, prompt.text, prompt.command, prompt.origin, turn_id, queued))
@@ -259,52 +260,40 @@ class _Reader:
         return [now._replace(position=position, time=text_at(record, "timestamp"))]
 
     def _add_assistant_events(
-        self,
-        events: list[Event],
-        position: Position,
-        time: str | None,
-        content: Any,
-        side: bool,
-        spoken_by: str | None,
-        *,
-        is_spoken: bool,
-        turn: str | None,
-        final: bool | None,
+        self, events: list[Event], place: _Place, record: Record, message: Record, model: str | None
     ) -> None:
-        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        for block in blocks:
+        position, time, side, turn = place
+        content, is_error = message.get("content"), bool(record.get("isApiErrorMessage"))
+        # `<synthetic>` messages and error messages come from the program, not the model.
+        is_spoken = not side and (model or "model" not in message) and not is_error
+        reason = text_at(message, "stop_reason")
+        final = None if reason is None else reason not in ("tool_use", "pause_turn")
+        for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
             kind = block.get("type") if isinstance(block, dict) else None
             if kind == "tool_use":
-                name = block.get("id")
-                if self._is_new(name):
-                    tool_input = block.get("input")
-                    arguments = tool_input if isinstance(tool_input, dict) else {"input": tool_input}
-                    identity = name if isinstance(name, str) else ""
-                    tool = text_at(block, "name") or ""
-                    events.append(ToolCall(position, time, identity, tool, arguments, side, turn=turn))
+                call = block.get("id")
+                if self._is_new(call):
+                    given, tool = block.get("input"), text_at(block, "name") or ""
+                    arguments = given if isinstance(given, dict) else {"input": given}
+                    call = call if isinstance(call, str) else ""
+                    events.append(ToolCall(position, time, call, tool, arguments, side, turn=turn))
             elif kind == "text" and is_spoken:
                 text = text_at(block, "text")
                 if text and not text.isspace():
-                    events.append(ModelReply(position, time, text, spoken_by, turn, final))
+                    events.append(ModelReply(position, time, text, model, turn, final))
+        if is_error and not side:
+            events.append(TurnEnd(position, time, FAILED, "\n".join(texts(content, "text")).strip(), turn))
 
-    def _add_user_events(
-        self,
-        events: list[Event],
-        position: Position,
-        time: str | None,
-        record: Record,
-        content: Any,
-        side: bool,
-        turn: str | None,
-    ) -> None:
+    def _add_user_events(self, events: list[Event], place: _Place, record: Record, content: Any) -> None:
+        position, time, side, turn = place
         results = _list_results(content)
         # `toolUseResult` is a field of the record. In a record with several results (0.2), it is unknown which of them
         # the field belongs to.
-        tool_use_result = record.get("toolUseResult") if len(results) == 1 else None
+        structured = record.get("toolUseResult") if len(results) == 1 else None
         for block in results:
-            name = block.get("tool_use_id")
-            if isinstance(name, str) and self._is_new(f"result of {name}"):
-                _add_result(events, position, time, block, name, side, tool_use_result)
+            call = block.get("tool_use_id")
+            if isinstance(call, str) and self._is_new(f"result of {call}"):
+                events += _list_result_events(place, block, call, structured if isinstance(structured, dict) else None)
         if side or (results and len(results) == len(content)):
             return
         if _is_summary(record, content):
@@ -322,26 +311,15 @@ def _read_title(position: Position, record: Record, kind: Any) -> list[Event]:
     return [Title(position, text_at(record, "timestamp"), title)] if title else []
 
 
-def _add_result(
-    events: list[Event],
-    position: Position,
-    time: str | None,
-    block: Record,
-    call: str,
-    side: bool,
-    tool_use_result: Any,
-) -> None:
+def _list_result_events(place: _Place, block: Record, call: str, structured: Record | None) -> Iterator[Event]:
+    position, time, side, _ = place
     content = block.get("content")
-    structured = tool_use_result if isinstance(tool_use_result, dict) else None
     failed = bool(block.get("is_error")) or (structured is not None and structured.get("interrupted") is True)
     text = content if isinstance(content, str) else "\n".join(texts(content))
-    events.append(ToolResult(position, time, call, text, failed, structured, side))
-    if structured is not None and "gitOperation" in structured:
-        commit = table_at(table_at(structured, "gitOperation"), "commit")
-        if sha := text_at(commit, "sha"):
-            events.append(
-                ReportedCommit(position, time, call, sha, text_at(commit, "kind"), text_at(commit, "branch"), side)
-            )
+    yield ToolResult(position, time, call, text, failed, structured, side)
+    commit = table_at(table_at(structured or {}, "gitOperation"), "commit")
+    if sha := text_at(commit, "sha"):
+        yield ReportedCommit(position, time, call, sha, text_at(commit, "kind"), text_at(commit, "branch"), side)
 
 
 def _read_queued_prompt(record: Record, attachment: Record) -> PromptText:
@@ -350,12 +328,6 @@ def _read_queued_prompt(record: Record, attachment: Record) -> PromptText:
         return NO_PROMPT
     origin = {"origin": attachment["origin"]} if "origin" in attachment else {}
     return extract_prompt({**record, **origin}, attachment.get("prompt"))
-
-
-def _read_final(message: Record) -> bool | None:
-    """Return whether the model ended its turn with a message; None when the message does not say so."""
-    reason = text_at(message, "stop_reason")
-    return None if reason is None else reason not in ("tool_use", "pause_turn")
 
 
 def _read_model(message: Record) -> str | None:

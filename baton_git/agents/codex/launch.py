@@ -7,13 +7,22 @@ are found by file name, because the schema of the databases that list them chang
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
 from baton_git.agents.codex.transcript import read_session_start
-from baton_git.agents.events import BEGINNING
-from baton_git.agents.launcher import Launch, SessionReport, escape_argument, read_objects, read_text, read_token_count
+from baton_git.agents.events import BEGINNING, SessionContext
+from baton_git.agents.json_lines import table_at
+from baton_git.agents.launcher import (
+    Launch,
+    NewSession,
+    SessionReport,
+    escape_argument,
+    read_objects,
+    read_text,
+    read_token_count,
+)
 from baton_git.agents.transcripts import (
     Transcript,
     Warn,
@@ -29,30 +38,28 @@ _MAX_SIBLINGS = 40
 """Maximum number of transcripts of the same day that are checked for a parent session, newest first."""
 
 
-def launch(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    """Return the command. The system prompt is its standard input, which Codex appends to the prompt."""
-    return Launch((executable, "exec", "--json", *extra, escape_argument(prompt)), system_prompt or None)
-
-
-def in_window(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    text_ = f"{prompt}\n\n{system_prompt}" if system_prompt else prompt
-    return Launch((executable, *extra, escape_argument(text_)))
+def launch(start: NewSession) -> Launch:
+    """Return the command. Without a terminal, the system prompt is its standard input, which Codex appends."""
+    if start.in_window:
+        return Launch((start.executable, *start.extra, escape_argument(start.whole_prompt)))
+    argv = (start.executable, "exec", "--json", *start.extra, escape_argument(start.prompt))
+    return Launch(argv, start.system_prompt or None)
 
 
 def report(output: str) -> SessionReport:
     """Parse a stream of events: the answer is the agent's last message, the tokens are the sum over all turns."""
-    answer, session, tokens, is_counted = "", None, 0, False
+    answer, session, tokens = "", None, None
     for event in read_objects(output):
-        kind, item, usage = event.get("type"), event.get("item"), event.get("usage")
+        kind, item, usage = event.get("type"), table_at(event, "item"), event.get("usage")
         if kind == "thread.started":
             session = read_text(event.get("thread_id")) or None
-        elif kind == "item.completed" and isinstance(item, Mapping) and item.get("type") == "agent_message":
+        elif kind == "item.completed" and item.get("type") == "agent_message":
             answer = read_text(item.get("text"))
-        elif kind == "turn.completed" and isinstance(usage, Mapping):
+        elif kind == "turn.completed" and isinstance(usage, dict):
             # cached and reasoning tokens are parts of these two
-            tokens += read_token_count(usage.get("input_tokens")) + read_token_count(usage.get("output_tokens"))
-            is_counted = True
-    return SessionReport(answer, session, None, tokens if is_counted else None)
+            counts = (read_token_count(usage.get(name)) for name in ("input_tokens", "output_tokens"))
+            tokens = (tokens or 0) + sum(counts)
+    return SessionReport(answer, session, None, tokens)
 
 
 def sessions(folder: Path, warn: Warn = ignore_warning) -> Iterator[Transcript]:
@@ -63,8 +70,7 @@ def sessions(folder: Path, warn: Warn = ignore_warning) -> Iterator[Transcript]:
     paths = (find_files(folder, name, "**", "rollout-*.jsonl", warn=warn) for name in ("sessions", "archived_sessions"))
     known = set[str]()
     for path in sort_newest_first(chain.from_iterable(paths), warn):
-        settings = (read_session_start(BEGINNING, record) for record in read_first_records(path))
-        start = next((setting for setting in settings if setting), None)
+        start = _read_start(path)
         named = _ID.search(path.stem)
         if start and (start.subagent or start.session in known):
             continue
@@ -76,7 +82,11 @@ def sessions(folder: Path, warn: Warn = ignore_warning) -> Iterator[Transcript]:
 def subagents(path: Path, session: str) -> Iterator[Path]:
     """Yield the transcripts of the threads that a session started, newest first, among those of the same day."""
     for file in sort_newest_first(find_files(path.parent, "rollout-*.jsonl"))[:_MAX_SIBLINGS]:
-        settings = (read_session_start(BEGINNING, record) for record in read_first_records(file))
-        start = next((setting for setting in settings if setting), None)
+        start = _read_start(file)
         if start is not None and start.subagent and start.parent == session:
             yield file
+
+
+def _read_start(path: Path) -> SessionContext | None:
+    starts = (read_session_start(BEGINNING, record) for record in read_first_records(path))
+    return next((start for start in starts if start), None)

@@ -11,17 +11,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from baton_git.agents.events import FileChange, ToolCall, ToolResult
-from baton_git.agents.json_lines import Record, parse_object, table_at, tables, text_at, texts
+from baton_git.agents.json_lines import Record, parse_object, table_at, text_at, texts
 from baton_git.agents.tool_use import (
     COMMAND_LENGTH,
     ToolOutcome,
     ToolUse,
-    describe_call,
+    describe_answers,
     describe_command,
-    name_server_tool,
-    read_created_id,
-    read_gateway_call,
-    read_todos,
+    read_other_call,
+    read_other_result,
+    read_todo_list,
     shorten_line,
 )
 
@@ -225,21 +224,11 @@ def read_call(call: ToolCall) -> ToolUse:
     if call.name == "apply_patch":
         return _read_patch_call(arguments)
     if call.name == "update_plan":
-        todos = read_todos(tables(arguments.get("plan")), "step")
-        listed = isinstance(arguments.get("plan"), list)
-        return ToolUse(f"update_plan: {len(todos)} items", todos=todos if listed else None)
+        return read_todo_list(call.name, arguments.get("plan"), "step")
     if call.name == "exec" and (code := text_at(arguments, "input")):
         return ToolUse(f"exec: {shorten_line(code, COMMAND_LENGTH)}")
-    return (
-        read_gateway_call(call.name, arguments)
-        or _read_server_call(call.name, arguments)
-        or ToolUse(describe_call(name_server_tool(call.name), arguments))
-    )
-
-
-def _read_server_call(name: str, arguments: Mapping[str, Any]) -> ToolUse | None:
-    """Return the meaning of a call of Gobby's server, whose name ends with `__call_tool`; None for other calls."""
-    return read_gateway_call("call_tool", arguments) if name.endswith("__call_tool") else None
+    # tools of other servers than Gobby's may have the same name; which server it is stands in the arguments
+    return read_other_call("call_tool" if call.name.endswith("__call_tool") else call.name, arguments)
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
@@ -249,8 +238,10 @@ def read_result(name: str, result: ToolResult) -> ToolOutcome:
         # If the output does not report success, only a `FilesChanged` event can name changed files.
         return ToolOutcome(failed, files=None if not failed and has_worked(result.text) else ())
     if name == "request_user_input":
-        return ToolOutcome(failed, answers=_read_answers(result.text))
-    return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)
+        answers = table_at(parse_object(result.text) or {}, "answers")
+        given = ((question, table_at(answers, question).get("answers")) for question in answers)
+        return ToolOutcome(failed, answers=describe_answers(given))
+    return read_other_result(name, result)
 
 
 def _read_shell_call(name: str, arguments: Mapping[str, Any]) -> ToolUse:
@@ -292,13 +283,3 @@ def _read_patch_call(arguments: Mapping[str, Any]) -> ToolUse:
         f"apply_patch: {shorten_line(', '.join(files), 200)}" if files else "Called apply_patch",
         files=list_patched_files(text), written=find_patch_code(text),
     )  # fmt: skip
-
-
-def _read_answers(text: str) -> tuple[str, ...]:
-    answers = table_at(parse_object(text) or {}, "answers")
-    answers_by_name = {name: table_at(answers, name).get("answers") for name in answers}
-    return tuple(
-        f"{name} → {', '.join(answer for answer in given_answers if isinstance(answer, str))}"
-        for name, given_answers in answers_by_name.items()
-        if isinstance(given_answers, list) and given_answers
-    )

@@ -10,7 +10,7 @@ begins another file instead, which names what it goes on from; the reader reads 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -71,24 +71,11 @@ def read_session_start(position: Position, record: Record) -> SessionContext | N
     payload = record if bare else table_at(record, "payload")
     git, source = table_at(payload, "git"), payload.get("source")
     return SessionContext(
-        position,
-        text_at(record, "timestamp"),
-        session=text_at(payload, "id"),
-        cwd=text_at(payload, "cwd"),
-        branch=text_at(git, "branch"),
-        commit=text_at(git, "commit_hash"),
-        version=text_at(payload, "cli_version"),
+        position, text_at(record, "timestamp"), session=text_at(payload, "id"), cwd=text_at(payload, "cwd"),
+        branch=text_at(git, "branch"), commit=text_at(git, "commit_hash"), version=text_at(payload, "cli_version"),
         parent=text_at(payload, "forked_from_id") or text_at(payload, "parent_thread_id"),
         subagent=isinstance(source, dict) and "subagent" in source,
-    )
-
-
-def apply_turn_context(last: SessionContext, payload: Record) -> SessionContext:
-    """Return the context updated from the payload of a `turn_context` record."""
-    return last._replace(
-        cwd=text_at(payload, "cwd") or last.cwd,
-        model=text_at(payload, "model") or last.model,
-    )
+    )  # fmt: skip
 
 
 def apply_environment_message(last: SessionContext, text: str) -> SessionContext:
@@ -111,7 +98,7 @@ _KEYLESS_TYPES = frozenset(
 )
 
 
-def understands(record: Record) -> bool | None:
+def _understands(record: Record) -> bool | None:
     """Return True for a record in a known format, False for a known type in another one, None for an unknown type."""
     kind = text_at(record, "type")
     if kind in _OTHER_TYPES:
@@ -223,14 +210,15 @@ class _Reader:
     are on the path.
     """
 
+    understands = staticmethod(_understands)
+
     def __init__(self, path: Path, memory: Mapping[str, Any]) -> None:
         self._path = path
         self._setting = _restore_event(SessionContext, memory.get("setting"))
         self._confirms: bool = memory.get("confirms", False)
         self._prompt = _restore_event(Prompt, memory.get("prompt"))
         self._reply = _restore_event(ModelReply, memory.get("reply"))
-        kind, text = memory.get("last", ("", ""))
-        self._last: tuple[str, str] = (kind, text)
+        self._last: Sequence[str] = tuple(memory.get("last", ("", "")))
         self._calls: dict[str, None] = dict.fromkeys(memory.get("calls", ()))
         self._open: str | None = memory.get("open")
         self._work = {name: _restore_work(work) for name, work in memory.get("work", {}).items()}
@@ -241,26 +229,13 @@ class _Reader:
         self._is_left: bool = memory.get("is_left", False)
         self.skipped: list[Any] = list(memory.get("skipped", ()))
 
-    def understands(self, record: Record) -> bool | None:
-        return understands(record)
-
     def memory(self) -> Mapping[str, Any]:
         return {
-            "setting": self._setting,
-            "confirms": self._confirms,
-            "prompt": self._prompt,
-            "reply": self._reply,
-            "last": self._last,
-            "calls": list(self._calls),
-            "open": self._open,
-            "work": dict(self._work),
-            "task": [self._task, self._prompts_of_task],
-            "has_tasks": self._has_tasks,
-            "count": self._count,
-            "on_path": list(self._on_path),
-            "is_left": self._is_left,
-            "skipped": self.skipped,
-        }
+            "setting": self._setting, "confirms": self._confirms, "prompt": self._prompt, "reply": self._reply,
+            "last": self._last, "calls": list(self._calls), "open": self._open, "work": dict(self._work),
+            "task": [self._task, self._prompts_of_task], "has_tasks": self._has_tasks, "count": self._count,
+            "on_path": list(self._on_path), "is_left": self._is_left, "skipped": self.skipped,
+        }  # fmt: skip
 
     def find_left(self) -> list[Any]:
         return sorted(set(range(1, self._count + 1)).difference(self._on_path))
@@ -282,11 +257,6 @@ class _Reader:
             if not self._is_left or isinstance(event, SessionContext | Title):
                 yield event
 
-    def _roll_back(self, number: Any) -> None:
-        if isinstance(number, int) and number > 0:
-            del self._on_path[-number:]
-            self._is_left = False
-
     def _read_record(self, position: Position, record: Record) -> Iterator[Event]:
         kind, payload, time = record.get("type"), table_at(record, "payload"), text_at(record, "timestamp")
         if kind == "response_item" or kind in _BARE:
@@ -294,9 +264,9 @@ class _Reader:
         elif kind == "event_msg":
             yield from self._read_screen_event(position, time, payload)
         elif kind == "turn_context":
-            yield from self._update_context(
-                position, time, apply_turn_context(self._setting or SessionContext(position, time), payload)
-            )
+            last = self._setting or SessionContext(position, time)
+            cwd, model = text_at(payload, "cwd") or last.cwd, text_at(payload, "model") or last.model
+            yield from self._update_context(position, time, last._replace(cwd=cwd, model=model))
         elif kind == "compacted":
             yield Compaction(position, time, text_at(payload, "message") or "")
         elif start := read_session_start(position, record):
@@ -370,8 +340,7 @@ class _Reader:
     def _read_message(self, position: Position, time: str | None, item: Record) -> Iterator[Event]:
         parts = texts(item.get("content"))
         if item.get("role") == "assistant":
-            model = self._setting.model if self._setting else None
-            reply = ModelReply(position, time, "\n".join(parts), model, final=self._is_final())
+            reply = self._make_reply(position, time, "\n".join(parts))
             if self._reply and self._reply.text == reply.text:
                 self._reply = None
             yield from self._release()
@@ -397,8 +366,7 @@ class _Reader:
             yield from self._yield_message(Prompt(position, time, extract_typed_text(content)))
         elif shown in ("agent_message", "AgentMessage"):
             yield from self._release()
-            model = self._setting.model if self._setting else None
-            self._reply = ModelReply(position, time, content, model, final=self._is_final())
+            self._reply = self._make_reply(position, time, content)
         elif kind in _TURN_EVENTS:
             yield from self._release()
             yield from self._read_turn_event(position, time, kind, payload)
@@ -410,16 +378,20 @@ class _Reader:
             goal = table_at(payload, "goal")
             yield Goal(position, time, text_at(goal, "objective") or "", text_at(goal, "status"))
 
-    def _is_final(self) -> bool | None:
-        """Return whether a message ends the turn: not before the task ends; None in releases that record no tasks."""
-        return False if self._has_tasks else None
+    def _make_reply(self, position: Position, time: str | None, text: str) -> ModelReply:
+        # A message does not end the turn before the task ends; there are releases that record no tasks.
+        final = False if self._has_tasks else None
+        return ModelReply(position, time, text, self._setting.model if self._setting else None, final=final)
 
     def _read_turn_event(self, position: Position, time: str | None, kind: str, payload: Record) -> Iterator[Event]:
         """Yield how a turn ended; note the beginning of one, and a rollback."""
         if kind in ("task_started", "turn_started"):
             self._has_tasks, self._task, self._prompts_of_task = True, text_at(payload, "turn_id") or "", 0
         elif kind == "thread_rolled_back":
-            self._roll_back(payload.get("num_turns"))
+            number = payload.get("num_turns")
+            if isinstance(number, int) and number > 0:
+                del self._on_path[-number:]
+                self._is_left = False
         elif kind == "error":
             yield TurnEnd(position, time, FAILED, text_at(payload, "message") or "")
         elif kind == "turn_aborted":

@@ -10,25 +10,30 @@ import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from baton_git.agents.json_lines import parse_object, table_at
-from baton_git.agents.launcher import Launch, SessionReport, escape_argument, read_objects, read_text, read_token_count
+from baton_git.agents.launcher import (
+    Launch,
+    NewSession,
+    SessionReport,
+    escape_argument,
+    read_objects,
+    read_text,
+    read_token_count,
+)
 from baton_git.agents.transcripts import Transcript, Warn, find_files, ignore_warning, read_head, sort_newest_first
 
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _ID = re.compile(r'"sessionId"\s*:\s*"([^"\\]+)"')
 
 
-def launch(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    """Return the command. The system prompt is its standard input, which Gemini puts before the prompt."""
-    argv = (executable, "-p", escape_argument(prompt), "--session-id", session, "-o", "json", *extra)
-    return Launch(argv, system_prompt or None, session)
-
-
-def in_window(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    text_ = f"{prompt}\n\n{system_prompt}" if system_prompt else prompt
-    return Launch((executable, "-i", escape_argument(text_), "--session-id", session, *extra), None, session)
+def launch(start: NewSession) -> Launch:
+    """Return the command. Without a terminal, the system prompt is its standard input, which Gemini puts before."""
+    if start.in_window:
+        argv = (start.executable, "-i", escape_argument(start.whole_prompt), "--session-id", start.session)
+        return Launch((*argv, *start.extra), session=start.session)
+    argv = (start.executable, "-p", escape_argument(start.prompt), "--session-id", start.session)
+    return Launch((*argv, "-o", "json", *start.extra), start.system_prompt or None, start.session)
 
 
 def report(output: str) -> SessionReport:
@@ -36,22 +41,12 @@ def report(output: str) -> SessionReport:
     start = output.find("\n{") + 1 if not output.startswith("{") else 0
     for item in read_objects(output[start:]):
         if "response" in item:
-            counts = list(_list_token_totals(item.get("stats")))
-            return SessionReport(
-                read_text(item["response"]),
-                read_text(item.get("session_id")) or None,
-                None,
-                sum(counts) if counts else None,
-            )
+            models = table_at(table_at(item, "stats"), "models")
+            counted = [table_at(model, "tokens") for model in models.values() if isinstance(model, dict)]
+            tokens = [read_token_count(counts.get("total")) for counts in counted if counts]
+            session = read_text(item.get("session_id")) or None
+            return SessionReport(read_text(item["response"]), session, None, sum(tokens) if tokens else None)
     return SessionReport(output.strip())
-
-
-def _list_token_totals(stats: Any) -> Iterator[int]:
-    models = stats.get("models") if isinstance(stats, Mapping) else None
-    for model in models.values() if isinstance(models, Mapping) else ():
-        tokens = model.get("tokens") if isinstance(model, Mapping) else None
-        if isinstance(tokens, Mapping):
-            yield read_token_count(tokens.get("total"))
 
 
 def sessions(folder: Path, warn: Warn = ignore_warning) -> Iterator[Transcript]:

@@ -17,13 +17,13 @@ from baton_git.agents.json_lines import JsonLines, Record, parse_object, read_ob
 from baton_git.agents.tool_use import (
     ToolOutcome,
     ToolUse,
+    describe_answers,
     describe_call,
     describe_command,
     describe_file_use,
-    name_server_tool,
-    read_created_id,
-    read_gateway_call,
-    read_todos,
+    read_other_call,
+    read_other_result,
+    read_todo_list,
 )
 from baton_git.agents.transcripts import HEAD_LINES
 
@@ -208,9 +208,7 @@ def read_call(call: ToolCall) -> ToolUse:
         folder = text_at(arguments, "dir_path") or text_at(arguments, "directory") or None
         return ToolUse(describe_command(command), command=command, folder=folder)
     if call.name == "write_todos":
-        todos = read_todos(tables(arguments.get("todos")), "description")
-        listed = isinstance(arguments.get("todos"), list)
-        return ToolUse(f"write_todos: {len(todos)} items", todos=todos if listed else None)
+        return read_todo_list(call.name, arguments.get("todos"), "description")
     path = text_at(arguments, "file_path") or text_at(arguments, "absolute_path")
     paths = (path,) if path else ()
     if call.name in _WRITING_TOOLS:
@@ -220,7 +218,7 @@ def read_call(call: ToolCall) -> ToolUse:
         return ToolUse(describe_file_use(call.name, path), reads=paths)
     if call.name in _SEARCHING_TOOLS:
         return ToolUse(describe_call(call.name, arguments), searches=True)
-    return read_gateway_call(call.name, arguments) or ToolUse(describe_call(name_server_tool(call.name), arguments))
+    return read_other_call(call.name, arguments)
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
@@ -232,6 +230,5 @@ def read_result(name: str, result: ToolResult) -> ToolOutcome:
         return ToolOutcome(failed, files=(path,) if path and path.startswith("/") else None)
     if name == "ask_user":
         answers = table_at(parse_object(result.text) or {}, "answers")
-        lines = (f"{question} → {answer}" for question, answer in answers.items() if isinstance(answer, str))
-        return ToolOutcome(failed, answers=tuple(lines))
-    return ToolOutcome(failed, id=read_created_id(result.text) if name.endswith("call_tool") else None)
+        return ToolOutcome(failed, answers=describe_answers(answers.items()))
+    return read_other_result(name, result)

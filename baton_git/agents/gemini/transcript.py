@@ -60,7 +60,7 @@ _HEAD = ("$set", "$rewindTo", "projectHash")
 _PARTS = frozenset(("text", "thought", "functionCall", "functionResponse", "inlineData", "fileData"))
 
 
-def understands(record: Record) -> bool | None:
+def _understands(record: Record) -> bool | None:
     """Return True for a record in a known format, False for one of a known type in an unknown format, else None."""
     if any(name in record for name in _HEAD):
         return not any(name != "messages" and tables(value) for name, value in record.items())
@@ -108,7 +108,7 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
     count = RecordCount()
     count.add(isinstance(whole.get("messages"), list))
     for message in tables(whole.get("messages")):
-        count.add(understands(message))
+        count.add(_understands(message))
     yield EndReached(Position(1, get_size(path)), tally=count.tally())
 
 
@@ -149,6 +149,8 @@ class _Reader:
     already yielded; then a `Restart` and the events of all remaining messages follow.
     """
 
+    understands = staticmethod(_understands)
+
     def __init__(self, path: Path, memory: Mapping[str, Any]) -> None:
         self._path = path
         self._head: dict[str, Any] = dict(memory.get("head", {}))
@@ -159,9 +161,6 @@ class _Reader:
         self._copies: dict[str, str] = dict(memory.get("copies", {}))
         self._log: MessageLog | None = None
         self._at, self._number = BEGINNING, 0
-
-    def understands(self, record: Record) -> bool | None:
-        return understands(record)
 
     def memory(self) -> Mapping[str, Any]:
         held = [*self._held.position, self._held.record] if self._held is not None else None

@@ -75,7 +75,7 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
         return None
     event, session = _get_text(data, "hook_event_name"), _get_text(data, "session_id")
     kind = EVENT_KINDS.get(event)
-    if kind is None or not session or (agent in (None, "claude") and _is_from_copilot(data, session, environment)):
+    if kind is None or not session or _is_from_copilot(data, agent, session, environment):
         return None
     prompt = _strip_hook_context(_get_text(data, "prompt"))
     return Payload(
@@ -93,12 +93,19 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
     )
 
 
-def _is_from_copilot(data: Mapping[str, Any], session: str, environment: Mapping[str, str]) -> bool:
+def _is_from_copilot(data: Mapping[str, Any], agent: str | None, session: str, environment: Mapping[str, str]) -> bool:
     """Whether Copilot CLI runs the hook, which it finds in the project's settings of Claude Code.
 
-    A session of Claude Code that was started in a shell of Copilot CLI inherits its variable, but has one of its own.
+    Copilot 1.0.102 sets COPILOT_CLI in all hooks, has a source `new` and the first prompt, and adds the time, with its
+    own transcript or none; Claude Code 2.1.332 sends a transcript and no time. A session of Claude Code that began in a
+    shell of Copilot CLI inherits its variable, but has one of its own.
     """
+    if agent not in (None, "claude"):
+        return False
     if data.get("source") == "new" or "initial_prompt" in data:
+        return True
+    transcript = _get_text(data, "transcript_path")
+    if "/.copilot/" in transcript or (agent is not None and "timestamp" in data and not transcript):
         return True
     return bool(environment.get("COPILOT_CLI")) and environment.get("CLAUDE_CODE_SESSION_ID") != session
 

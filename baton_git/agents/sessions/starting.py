@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.agents.launcher import Launch
+from baton_git.agents.launcher import Launch, NewSession
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import (
     MAX_SECONDS,
@@ -154,10 +154,11 @@ class Spawner:
             raise InvalidArgument(f"{request.cli} CLI not found")
         check_prompt(request.prompt)
         check_prompt(request.system_prompt, "the system prompt")
-        launcher = AGENTS[request.cli].launcher
-        make = launcher.in_window if request.in_window else launcher.launch
-        extra = (self.arguments or {}).get(request.cli, ())
-        return make(program, _protect_single_word(request.prompt), request.system_prompt, str(uuid.uuid4()), extra)
+        start = NewSession(
+            program, _protect_single_word(request.prompt), request.system_prompt, str(uuid.uuid4()),
+            (self.arguments or {}).get(request.cli, ()), request.in_window,
+        )  # fmt: skip
+        return AGENTS[request.cli].launcher.launch(start)
 
     def _find_chain(self, known: list[SpawnedSession]) -> Chain:
         """Return the chain of the calling session, with the values from all records of the chain.

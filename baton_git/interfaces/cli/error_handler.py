@@ -20,10 +20,11 @@ from baton_git.core.errors import (
     Stale,
     StepConflict,
     Unsettled,
-    WriteFailed,
+    explain_sandbox,
 )
 from baton_git.git.files.atomic_files import advise_access
 from baton_git.interfaces.cli.printing import tell, tell_usage, write_json
+from baton_git.interfaces.context.process import find_sandbox_hint
 
 OK, FAILED, USAGE, CONFLICT, BUSY, UNKNOWN, BUG = 0, 1, 2, 3, 4, 5, 70
 
@@ -38,12 +39,6 @@ _HINTS = {
     errno.EISDIR: "give a file, not a folder",
 }
 """The next step after an error of the operating system about a file, by error number."""
-SANDBOX = ("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED")
-"""Environment variables of commands in the sandbox of Codex."""
-SANDBOX_HINT = (
-    "Codex's sandbox makes .git read-only. Use baton's MCP tools, which run outside of it (baton agents install codex"
-    " --with mcp), or add the .git folder to sandbox_workspace_write.writable_roots in ~/.codex/config.toml"
-)
 
 
 def run(command: click.Command, prog: str = "baton") -> int:
@@ -94,20 +89,11 @@ def _report_os_error(error: OSError) -> int:
 
 def report_error(error: BatonError) -> int:
     """Print an error and its hint, also as JSON with --json; return the exit status."""
-    hint = _find_sandbox_hint(error) or error.hint
+    hint = explain_sandbox(error, find_sandbox_hint()) or error.hint
     if any(word.partition("=")[0] == "--json" for word in sys.argv):
         write_json({"error": error.code, "message": str(error), "hint": hint, **error.data}, indent=None)
     tell(f"baton: {error}", *([f"       {hint}"] if hint else []))
     return status_of(error)
-
-
-def _find_sandbox_hint(error: BatonError) -> str:
-    """Return what works in the sandbox of Codex, which makes `.git` read-only; empty elsewhere."""
-    if not any(os.environ.get(name) for name in SANDBOX) or not isinstance(error, WriteFailed):
-        return ""
-    if error.data.get("errno") not in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return ""
-    return SANDBOX_HINT
 
 
 def status_of(error: BatonError) -> int:

@@ -16,7 +16,7 @@ from baton_git.core.child_environment import without_repository
 from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.context.process import child_environment, outside_git
+from baton_git.interfaces.context.process import child_environment, find_sandbox_hint, outside_git
 from baton_git.interfaces.context.repository_choice import data_home
 from baton_git.interfaces.context.settings import Settings
 from baton_git.namespace.branch import Branch
@@ -100,6 +100,7 @@ class Call:
             shares_turns=settings.shares_turns,
             background=Background(lambda task: self._start_work(task, namespace), self._start_work),
             folds_archive=settings.folds_archive,
+            sandbox_hint=find_sandbox_hint(),
         )
 
     def _start_work(self, task: str | None = None, namespace: Namespace | None = None) -> bool:

@@ -16,6 +16,13 @@ from baton_git.core.errors import InvalidArgument
 TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  the name of a variable
 
+_SANDBOX = ("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CODEX_SESSION_ID")
+"""Environment variables of commands that Codex runs; it sets the first two only in some of its sandboxes."""
+_SANDBOX_HINT = (
+    "Codex's sandbox makes .git read-only. Use baton's MCP tools, which run outside of it (baton agents install codex"
+    " --with mcp), or add the .git folder to sandbox_workspace_write.writable_roots in ~/.codex/config.toml"
+)
+
 CLOSED = f"{PAGE_TOKEN} is set and {TOKEN} is not, so every request without the page's login is refused"
 """The message of a server that has a token for its page only."""
 
@@ -99,6 +106,11 @@ def take_variable(name: str) -> str | None:
 def interrupt_on_sigterm() -> None:
     """Make SIGTERM raise KeyboardInterrupt, like Ctrl-C, so that child processes are ended too."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def find_sandbox_hint() -> str:
+    """Return what works if the sandbox of Codex makes `.git` read-only; empty if Codex does not run this process."""
+    return _SANDBOX_HINT if any(os.environ.get(name) for name in _SANDBOX) else ""
 
 
 def is_in_repository() -> bool:

@@ -78,7 +78,7 @@ def _find_work(ws: Workspace, event: Payload) -> SessionWork | None:
     handoff = read_handoff(ws.branch.read().state, f"{event.agent}/{event.session}")
     if handoff is None:
         return None
-    facts, names = handoff.facts, collect_template_names(handoff)
+    facts, names = handoff.facts.told, collect_template_names(handoff)
     request = (
         f"{GENERATED_PREFIX}{one_line(' · '.join(names['asked'][:1]), MAX_SUMMARY // 3)}" if names["asked"] else ""
     )

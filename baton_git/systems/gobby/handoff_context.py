@@ -51,7 +51,7 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
     changed), `files_named` (the other files) and `files_together` (empty here; `render_handoff` lists them).
     `files_modified` has the files in the order of their last change.
     """
-    facts = handoff.facts
+    facts = handoff.facts.told
     plain = {name: _to_plain(getattr(facts, name)) for name in type(facts).model_fields}
     plain["files_modified"] = _order_by_last_change(facts, handoff.worktree)
     agent, _, session = handoff.id.partition("/")
@@ -71,7 +71,8 @@ def _describe_conversation(facts: Facts) -> dict[str, Any]:
     limits = (MAX_ASKED, *[MAX_EARLIER] * EARLIER_PROMPTS)
     lines = [_flatten(text, limit) for text, limit in zip(asked, limits, strict=False) if text.strip()]
     if lines and facts.unanswered is not None:  # in the line itself, as a project's template may pair it with an answer
-        lines[0] = f"{lines[0]} (no answer: {_describe_ending(facts.unanswered)})"
+        ending = _describe_ending(facts.unanswered)
+        lines[0] = f"{lines[0]} ({f'no answer: {ending}' if ending else 'no answer is known'})"
     answer = facts.last_answer
     return {
         "asked": lines,
@@ -90,7 +91,9 @@ def _label_origin(prompt: SessionPrompt) -> str:
 
 
 def _describe_ending(turn: UnansweredPrompt) -> str:
-    """Return why a turn has no answer, and what the agent said last in it."""
+    """Return why a turn has no answer, and what the agent said last in it; an empty text if that is unknown."""
+    if turn.status == "unknown":
+        return ""
     words = {
         "interrupted": "somebody interrupted it", "failed": "it failed", "ended": "the session ended before it",
     }.get(turn.status, "the agent was still at work")  # fmt: skip
@@ -190,7 +193,7 @@ def describe_work(handoff: Handoff, *, with_open: bool) -> str:
     Args:
         with_open: whether to add the items of its to-do list that are not done.
     """
-    facts = handoff.facts
+    facts = handoff.facts.told
     names = _describe_conversation(facts)
     files = _describe_files(facts, handoff.worktree, _order_by_last_change(facts, handoff.worktree))["files_changed"]
     todos = [todo.content for todo in facts.todo_state if todo.status in ("pending", "in_progress")]

@@ -226,6 +226,30 @@ class Facts(Part):
         "entries.",
     )
 
+    @property
+    def told(self) -> "Facts":
+        """The facts as they may be told.
+
+        A baton before `unanswered` stored the last answer whatever it answered. If it stands before the last prompt in
+        the transcript, that prompt has no known answer, and its questions and next steps are older, too.
+        """
+        answer, last = self.last_answer, next(reversed(self.latest_prompts), None)
+        if self.unanswered is not None or answer is None or last is None or not _is_before(answer.source, last.source):
+            return self
+        goal = SessionPrompt(text=self.initial_goal, source=self.sources.initial_goal)
+        asked = [prompt for prompt in (goal, *self.latest_prompts) if _is_before(prompt.source, answer.source)]
+        open_prompt = UnansweredPrompt(prompt=last.text, status="unknown", source=last.source)
+        own = answer.model_copy(update={"prompt": asked[-1].text if asked else None})
+        changes = {"unanswered": open_prompt, "last_answer": own, "open_questions": (), "next_steps": ()}
+        return self.model_copy(update=changes)
+
+
+def _is_before(first: Source | None, second: Source | None) -> bool:
+    """Return whether a position is known to be before another one in the session's own transcript."""
+    if first is None or second is None or first.file is not None or second.file is not None:
+        return False
+    return (first.offset, first.line) < (second.offset, second.line)
+
 
 class Handoff(Record):
     """The newest facts of one session. The record's id is `<agent>/<session>`; earlier facts are in the history."""

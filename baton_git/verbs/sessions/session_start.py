@@ -24,7 +24,7 @@ from baton_git.core.brief import (
     short_session,
 )
 from baton_git.core.brief_sections import SECTIONS, SectionMaker
-from baton_git.core.errors import BatonError, InvalidName, NotFound
+from baton_git.core.errors import BatonError, InvalidName, NotFound, explain_sandbox
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import archive_closed, choose_verified, settle_state
@@ -393,7 +393,8 @@ def _record_begin(
     except InvalidName:
         raise
     except (BatonError, OSError) as error:
-        problems.append(f"this start was not recorded: {_describe_error(error)}")
+        hint = explain_sandbox(error, ws.sandbox_hint)
+        problems.append(f"this start was not recorded: {f'{error} ({hint})' if hint else _describe_error(error)}")
         return before
 
 

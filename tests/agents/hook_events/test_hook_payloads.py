@@ -113,7 +113,10 @@ def test_gemini_always_gets_a_json_object(event):
         ({"source": "resume"}, {"COPILOT_CLI": "1"}, True),
         ({"source": "resume"}, {"COPILOT_CLI": "1", "CLAUDE_CODE_SESSION_ID": "another"}, True),
         ({"source": "resume"}, {"COPILOT_CLI": "1", "CLAUDE_CODE_SESSION_ID": "s1"}, False),
+        ({"timestamp": "2026-11-28T08:36:15.086Z", "transcript_path": None, "prompt": "go"}, {}, True),
+        ({"transcript_path": "/home/ada/.copilot/session-state/4f3dfd2e/events.jsonl"}, {}, True),
         ({"source": "startup"}, {}, False),
+        ({"source": "startup", "timestamp": "2026-11-28T08:36:15.086Z"}, {}, False),
     ],
 )
 def test_copilot_which_runs_the_hooks_of_claude_is_left_alone(more, environment, is_copilot):

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -367,6 +368,31 @@ def test_a_switch_in_the_main_work_tree_counts_in_linked_ones(baton, home, git, 
     assert any("disableAllHooks" in line for line in messages_in(report_of(done, "claude")))
 
 
+@pytest.mark.parametrize("agent", ["claude", "gemini"])
+def test_an_install_in_a_subfolder_says_where_the_settings_of_a_project_count(baton, top, agent):
+    below = top / "below"
+    below.mkdir()
+    for where, again in ((top, False), (below, True), (top, True)):
+        said = baton("agents", "install", agent, "--project", cwd=where).err
+        assert ("already installed" in said) is again
+        counts = f"count only if it starts in {top}; elsewhere: baton agents install {agent}"
+        assert (counts in said) is not (again and where == top)
+
+
+@pytest.mark.parametrize("variable", ["container", "KUBERNETES_SERVICE_HOST", "CLAUDE_CODE_REMOTE"])
+def test_an_install_in_a_container_offers_to_send_at_the_end_of_each_session(baton, git, top, tmp_path, variable):
+    inside = {variable: "x"}
+    offer = "send at each session's end: git config"
+    assert offer not in baton("agents", "install", "claude", env=inside).err  # there is nowhere to send to
+    git(top, "remote", "add", "origin", str(tmp_path / "far.git"))
+    assert f"{offer} baton.pushAtEnd true" in baton("agents", "install", "claude", env=inside).err
+    outside = tmp_path / "plain"
+    outside.mkdir()
+    assert f"{offer} --global baton.pushAtEnd true" in baton("agents", "install", "claude", cwd=outside, env=inside).err
+    git(top, "config", "baton.pushAtEnd", "true")
+    assert offer not in baton("agents", "install", "claude", env=inside).err
+
+
 def test_codex_uses_the_hooks_of_the_main_work_tree_if_the_linked_one_has_its_folder(baton, codex, git, top, tmp_path):
     git(top, "commit", "-q", "--allow-empty", "-m", "start")
     linked = tmp_path / "linked"
@@ -385,6 +411,7 @@ def test_codex_uses_the_hooks_of_the_main_work_tree_if_the_linked_one_has_its_fo
 @pytest.mark.parametrize(("variables", "number", "is_told"), [
     ({"CODEX_SANDBOX": "seatbelt"}, errno.EROFS, True),
     ({"CODEX_SANDBOX_NETWORK_DISABLED": "1"}, errno.EACCES, True),
+    ({"CODEX_THREAD_ID": "0199"}, errno.EROFS, True),
     ({"CODEX_SANDBOX": "seatbelt"}, errno.ENOSPC, False),
     ({}, errno.EROFS, False),
 ])  # fmt: skip
@@ -394,3 +421,23 @@ def test_in_the_sandbox_of_codex_an_error_names_what_works_there(monkeypatch, ca
     assert report_error(WriteFailed("cannot write it", hint="mount it", errno=number)) == 1
     said = capsys.readouterr().err
     assert ("MCP tools" in said, "mount it" in said) == (is_told, not is_told)
+
+
+READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" || exit 77; exec "$@"'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("word", "code"), [("boot", 0), ("wrap", 1)])
+def test_on_a_read_only_git_folder_in_codex_every_command_names_what_works(baton, git, top, word, code):
+    git(top, "commit", "-q", "--allow-empty", "-m", "start")
+    baton("init")
+    words = [sys.executable, "-m", "baton_git", word, *(("--context", "x") if word == "wrap" else ())]
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", READ_ONLY, str(top / ".git"), *words],
+        cwd=top, env={**os.environ, "CODEX_THREAD_ID": "0199"}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no mounts in a namespace of this user")
+    assert done.returncode == code
+    assert "Read-only file system" in done.stdout + done.stderr
+    assert "baton agents install codex --with mcp" in done.stdout + done.stderr

@@ -59,6 +59,43 @@ def render_template(found: Handoff, file: str = "handoff.md.j2") -> str:
     return render(find_shipped(f"templates/{file}").read_text(), collect_template_names(found))
 
 
+def asked_at(line, text):
+    return {"text": text, "source": {"line": line, "offset": 100 * line}}
+
+
+OLDER = {
+    "initial_goal": "Delete the logs", "latest_prompts": [asked_at(3, "Drop the table")],
+    "last_answer": asked_at(2, "Deleted. Shall I go on?"), "open_questions": ["Shall I go on?"], "next_steps": ["rest"],
+    "sources": {"initial_goal": {"line": 1, "offset": 0}},
+}  # fmt: skip
+"""The facts of a baton that did not store which prompt was answered."""
+
+
+def test_an_answer_of_an_older_baton_before_the_last_prompt_is_not_told_as_the_answer_to_it():
+    older = handoff(facts=OLDER)
+    names = collect_template_names(older)
+    assert names["asked"] == ["Drop the table (no answer is known)"]
+    assert (names["answered"], names["answered_prompt"]) == ("Deleted. Shall I go on?", "Delete the logs")
+    assert (names["open_questions"], names["next_steps"]) == ([], [])
+    assert "had answered before, to Delete the logs" in describe_work(older, with_open=True)
+    assert older.facts.unanswered is None  # the record stays as it was stored
+
+
+@for_each(
+    "facts",
+    [
+        {**OLDER, "last_answer": asked_at(4, "Dropped.")},
+        {**OLDER, "last_answer": {"text": "Dropped."}},  # a hook received it
+        {**OLDER, "latest_prompts": [{"text": "Drop the table"}]},
+        {**OLDER, "latest_prompts": []},
+    ],
+)
+def test_an_answer_that_is_not_known_to_be_older_is_told(facts):
+    names = collect_template_names(handoff(facts=facts))
+    assert "no answer" not in names["asked"][0]
+    assert names["answered_prompt"] == ""
+
+
 def test_the_shipped_template_shows_every_fact_with_its_tier():
     text = render_template(handoff(notes="look at b.py first"))
     for expected in (

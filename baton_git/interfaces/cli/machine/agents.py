@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -89,6 +90,8 @@ def install_command(
         app.say(f"{agent}: {'installed in' if changed else 'already installed in'} {files[agent].path}")
         if changed:
             app.say(*_describe_install(app, agent, scope, trusted=bool(trusted)))
+        else:
+            app.say(*_describe_place(app, agent, scope, changed=False))
     if any(done.values()):
         app.say("the hooks do nothing except in repositories where baton init created a namespace")
     data = _describe_changes(files, done) | {"added": [str(path) for path in added or ()]}
@@ -242,22 +245,17 @@ def forget_trust(app: App, keys: list[str]) -> None:
 
 CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 """Files that Docker and Podman put into a container."""
+CONTAINER_VARIABLES = ("container", "KUBERNETES_SERVICE_HOST", "CLAUDE_CODE_REMOTE")
+"""Variables of processes in other containers: of Podman and systemd, of Kubernetes, and of Claude Code on the web."""
 
 
 def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> Iterator[str]:
     cli = AGENTS[agent]
     if not (cli.must_trust_hooks and trusted):
         yield cli.installed
-    remotes = app.settings.remote_settings
-    is_in_container = any(Path(mark).exists() for mark in CONTAINER_MARKS)
-    if is_in_container and remotes.remotes and not remotes.pushes_at_end:
-        yield f"{agent}: in a container that ends with the agent: git config baton.pushAtEnd true sends at each end"
     if shutil.which(cli.hooks.program) is None:
         yield f"{agent}: {cli.hooks.program} is not on the PATH; its hooks run as soon as it is installed"
-    if scope == "project" and cli.reads_project_where_it_starts:
-        top = open_settings(app, agent, scope).path.parent.parent
-        elsewhere = f"elsewhere: baton agents install {agent}"
-        yield f"{agent}: settings of a project count only if it starts in {top}; {elsewhere}"
+    yield from _describe_place(app, agent, scope, changed=True)
     if scope == "project" and not cli.trusts_projects:
         yield f"{agent}: settings of a project take effect once its folder is trusted in the CLI"
     other_scope: Scope = "user" if scope == "project" else "project"
@@ -267,6 +265,24 @@ def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> I
             yield f"{agent}: baton is also in {also.path}, so each hook runs twice; uninstall one of them"
     except BatonError:
         return
+
+
+def _describe_place(app: App, agent: str, scope: Scope, *, changed: bool) -> Iterator[str]:
+    """Yield what the hooks, new or not, need in this folder and on this machine."""
+    if scope == "project" and AGENTS[agent].reads_project_where_it_starts:
+        top = open_settings(app, agent, scope).path.parent.parent
+        if changed or top != Path.cwd():
+            elsewhere = f"elsewhere: baton agents install {agent}"
+            yield f"{agent}: settings of a project count only if it starts in {top}; {elsewhere}"
+    is_outside = app.settings.found_repository is None
+    remotes = app.settings.remote_settings
+    if _is_in_container() and (remotes.remotes or is_outside) and not remotes.pushes_at_end:
+        command = f"git config{' --global' if is_outside else ''} baton.pushAtEnd true"
+        yield f"{agent}: in a container that ends with the agent, send at each session's end: {command}"
+
+
+def _is_in_container() -> bool:
+    return any(map(os.environ.get, CONTAINER_VARIABLES)) or any(Path(mark).exists() for mark in CONTAINER_MARKS)
 
 
 def _has_variable(file: SettingsFile, name: str) -> bool:

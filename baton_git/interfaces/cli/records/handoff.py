@@ -85,7 +85,7 @@ def _format_handoff(ws: Workspace, handoff: Handoff, format_: str) -> str:
     place = ws.show_work_tree(handoff.worktree or "")
     origin = (("at", handoff.extracted_at), ("by", handoff.trigger), ("on", handoff.machine), ("in", place))
     head = f"{flat(handoff.id)}  " + ", ".join(f"{word} {flat(text)}" for word, text in origin if text)
-    facts = Facts.model_dump(handoff.facts, mode="json")
+    facts = Facts.model_dump(handoff.facts.told, mode="json")
     notes = f"### Notes\n{handoff.notes}" if handoff.notes else ""
     return "\n\n".join(part for part in (head, FORMATS[format_](facts), notes) if part)
 
