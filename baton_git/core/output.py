@@ -127,14 +127,27 @@ def html(value: Any) -> Any:
 
 @cache
 def _compile_terminal_codes() -> re.Pattern[str]:
-    """Return the pattern of colours and cursor movements. Other sequences can hold text, so they are not removed."""
-    return re.compile(r"(?:\x1b\[|\x9b)[0-9;:?]{0,64}[@-~]")
+    """Return the pattern of colours, cursor movements, and the marks of a link. Other sequences can hold text, so they
+    are not removed."""
+    return re.compile(r"(?:\x1b\[|\x9b)[0-9;:?]{0,64}[@-~]|\x1b\]8;[^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|\x1b\(B")
+
+
+@cache
+def _compile_bare_colours() -> re.Pattern[str]:
+    """Return the pattern of colours whose escape character another program removed; `[5m]` is a duration."""
+    return re.compile(r"\[[0-9]{1,3}(?:[;:][0-9]{1,3}){0,9}m(?!\])")
+
+
+_RESETS = ("[0m", "[39m", "[22m")
+"""The ends of colours, without which a text is not taken to have colours."""
 
 
 def remove_terminal_codes(text: str) -> str:
     """Return `text` without the colours and cursor movements of a terminal, whose printable rest (`[33m`) would mean
     nothing. Not for a text that a person is asked to confirm, of which everything must be seen."""
-    return _compile_terminal_codes().sub("", text) if "\x1b" in text or "\x9b" in text else text
+    if "\x1b" in text or "\x9b" in text:
+        text = _compile_terminal_codes().sub("", text)
+    return _compile_bare_colours().sub("", text) if any(reset in text for reset in _RESETS) else text
 
 
 def one_line(text: str, limit: int) -> str:

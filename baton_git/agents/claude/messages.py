@@ -36,6 +36,9 @@ CONTINUED = "This session is being continued from a previous conversation"
 INTERRUPTION = "[Request interrupted by user"
 """Beginning of the message that Claude Code writes when somebody stops a turn."""
 
+BLOCKED = ("Operation stopped by hook: ", "UserPromptSubmit operation blocked by hook")
+"""Beginnings of the message after a prompt that a hook blocked."""
+
 _NOT_TYPED = (
     "Base directory for this skill", "Caveat: The messages below", INTERRUPTION, "[Image: ", "<local-command-",
     "<command-name>", "<command-args>", "<bash-", "<user-prompt-submit-hook", "<tool_use_error>", CONTINUED,
@@ -83,7 +86,7 @@ NO_PROMPT = PromptText("")
 
 def extract_prompt(record: Record, content: Any) -> PromptText:
     """Return the prompt in a message; an empty text if it is none, as nobody sent it to the model as one."""
-    if any(record.get(mark) for mark in _MARKS):
+    if any(record.get(mark) for mark in _MARKS) or find_block(record, content):
         return NO_PROMPT
     origin = read_stated_origin(record)
     text = "\n".join(part for part in map(_strip_inserted_text, texts(content, "text")) if part)
@@ -93,6 +96,12 @@ def extract_prompt(record: Record, content: Any) -> PromptText:
     if text.lstrip().startswith("<command-message>"):
         return NO_PROMPT
     return PromptText(text, None, origin or guess_origin(text))
+
+
+def find_block(record: Record, content: Any) -> str:
+    """Return the message of a hook that blocked the prompt before it, which is written like a prompt; else empty."""
+    text = next((text for text in texts(content, "text") if text.startswith(BLOCKED)), "")
+    return text if read_stated_origin(record) is None else ""
 
 
 def read_stated_origin(record: Record) -> str | None:
@@ -191,7 +200,7 @@ def _read_file_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
 def _read_search(name: str, arguments: Mapping[str, Any]) -> ToolUse:
     pattern = text_at(arguments, "pattern")
     activity = f"{name}: {shorten_line(pattern, PATTERN_LENGTH)}" if pattern else f"Called {name}"
-    return ToolUse(activity, searches=True)
+    return ToolUse(activity, searches=name != "Glob")
 
 
 def _read_agent_call(name: str, arguments: Mapping[str, Any]) -> ToolUse:

@@ -17,6 +17,7 @@ from baton_git.agents.claude.messages import (
     NO_PROMPT,
     PromptText,
     extract_prompt,
+    find_block,
     guess_origin,
     read_call,
     read_result,
@@ -300,6 +301,8 @@ class _Reader:
             events.append(Compaction(position, time, "\n".join(texts(content, "text"))))
         elif any(text.lstrip().startswith(INTERRUPTION) for text in texts(content, "text")):
             events.append(TurnEnd(position, time, INTERRUPTED, turn=turn))
+        elif blocked := find_block(record, content):
+            events.append(TurnEnd(position, time, FAILED, blocked, turn))
 
 
 def _is_summary(record: Record, content: Any) -> bool:

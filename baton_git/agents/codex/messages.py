@@ -212,6 +212,7 @@ def _read_mcp_call(name: str, payload: Record) -> CompletedWork:
 
 # --- tools
 
+_REFUSED = re.compile(r"(?:(?:exec command|patch) )?(?:was )?rejected by (?:the )?user\b(?! approval)", re.IGNORECASE)
 _SHELLS = ("shell", "local_shell", "shell_command", "exec_command", "container.exec", "bash")
 _SHELL_PROGRAMS = ("sh", "bash", "zsh", "dash")
 
@@ -234,6 +235,8 @@ def read_call(call: ToolCall) -> ToolUse:
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
     """Return the meaning of the result of a call of the tool `name`."""
     failed = bool(result.failed)
+    if _REFUSED.match(result.text):
+        return ToolOutcome(failed=True, files=(), refused=True)
     if name in _SHELLS or name == "apply_patch":
         # If the output does not report success, only a `FilesChanged` event can name changed files.
         return ToolOutcome(failed, files=None if not failed and has_worked(result.text) else ())

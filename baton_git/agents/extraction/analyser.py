@@ -51,6 +51,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import CLOSED_STATUSES, TodoChange, ToolOutcome, ToolTodo, ToolUse
 from baton_git.agents.transcripts import TranscriptFormat
 from baton_git.agents.turn_store import keep_ends
+from baton_git.core.output import remove_terminal_codes
 
 _MAX_COMMAND = 2000
 """Maximum size in bytes of a command that is kept until its result comes; of a longer one, both ends are kept."""
@@ -78,6 +79,8 @@ class Analyser:
         """Update the findings with the next event."""
         kind = type(event)
         handle = self._HANDLERS.get(kind)
+        if kind in _WITH_TEXT:
+            event = _clean(event)
         if isinstance(event, LeftSubagent):
             self.known.left_subagents.append(event.id)
         elif handle is not None:
@@ -193,6 +196,13 @@ class Analyser:
         if len(activity) > 2 * KEPT_ACTIVITY:
             del activity[:-KEPT_ACTIVITY]
 
+    def _mark_refused(self, call: str) -> None:
+        """Say of a call that was not made because a person refused it."""
+        entry = next((entry for entry in reversed(self.known.activity) if entry["id"] == call), None)
+        if entry is not None:
+            name, _, what = entry["text"].partition(": ")
+            entry["text"] = f"Refused: {'run' if name == 'Ran' else name} {what}".rstrip()
+
     def _describe_shell_call(self, use: ToolUse) -> Table:
         """Return the data about a shell command that is kept until its result comes, such as its commits."""
         known = self.known
@@ -220,6 +230,8 @@ class Analyser:
         if waiting is None:
             return
         outcome = self.agent.read_result(waiting["name"], event)
+        if outcome.refused and not waiting["side"]:
+            self._mark_refused(event.id)
         if outcome.later:
             self.known.open[event.id] = {**waiting, "later": True}
             return
@@ -402,6 +414,21 @@ def _find_despite_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
         commit_commands=tuple(commit_command._replace(is_quiet=False) for commit_command in work.commit_commands)
     )
     return tuple(commit for commit in find_made_commits(loud, output) if commit.hash and f" {commit.hash}] " in output)
+
+
+_WITH_TEXT = frozenset((Prompt, ModelReply, ToolResult, TurnEnd))
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
+"""A part of a line that a terminal shows no longer, such as the earlier states of a progress bar."""
+
+
+def _clean(event: Any) -> Any:
+    """Return an event whose text is as a terminal shows it: without colours, links and what was overwritten."""
+    field = "reason" if type(event) is TurnEnd else "text"
+    before = getattr(event, field)
+    text = remove_terminal_codes(before)
+    if "\r" in text and type(event) is ToolResult:
+        text = _OVERWRITTEN.sub("", text)
+    return event if text == before else event._replace(**{field: text})
 
 
 _PLAIN_SUCCESS = ToolOutcome(failed=False)

@@ -10,6 +10,8 @@ from baton_git.agents.events import (
     ANSWERED,
     CONTINUED,
     ENDED,
+    FAILED,
+    INTERRUPTED,
     PERSON,
     RUNNING,
     UNKNOWN,
@@ -132,6 +134,7 @@ def _list_latest(asked: list[Turn]) -> list[Table]:
     return [
         {"text": keep_ends(turn.prompt, MAX_PROMPT), "source": describe_position(turn.line, turn.offset, turn.time)}
         | ({"origin": turn.origin} if turn.origin != PERSON else {})
+        | ({"status": turn.status} if turn.status in (INTERRUPTED, FAILED, ENDED) else {})
         for turn in kept
     ]
 

@@ -109,6 +109,14 @@ _COMMAND = 200
 
 _PARTS = re.compile(r"&&|\|\||[;|\n]")
 _ASSIGNMENT = re.compile(r"\w+=\S*\Z")
+_SHELL = re.compile(r"\s*(?:ba|z|da)?sh\s+-l?c\s+(['\"])(.*)\1\s*\Z", re.DOTALL)
+_SUBSTITUTION = re.compile(r"\$\([^()]*\)")
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
+_PLAIN = re.compile(r"[\w./@:=+-]+")
+_CONFLICT = re.compile(
+    r"^CONFLICT \(|Automatic merge failed|[Rr]esolve all conflicts|after resolving the conflicts", re.M
+)
+_CONCLUDING = re.compile(r"\bgit\b[^|;&\n]*\s(?:commit\b|--continue\b|--abort\b|--skip\b)")
 _INSPECTING_PROGRAMS = frozenset(
     {
         "[", "[[", "ag", "awk", "basename", "baton", "cat", "cd", "command", "cut", "diff", "dirname", "du", "echo",
@@ -130,7 +138,12 @@ def name_command(command: str) -> str | None:
 
     Programs that only inspect something are skipped, and so are options before the argument.
     """
-    for part in _PARTS.split(command[:2000]):
+    command = command[:2000]
+    inner = _SHELL.match(command)
+    if inner is not None:
+        return name_command(inner[2])
+    command = _QUOTED.sub(_hide_separators, _SUBSTITUTION.sub("_", command))
+    for part in _PARTS.split(command):
         words = part.split()
         while words and (_ASSIGNMENT.match(words[0]) or words[0] in ("sudo", "time", "(", "timeout")):
             words.pop(0)
@@ -143,9 +156,17 @@ def name_command(command: str) -> str | None:
     return None
 
 
+def _hide_separators(quoted: re.Match[str]) -> str:
+    """Return a quoted text if it is one plain word, else a word that stands for it."""
+    return quoted[0][1:-1] if _PLAIN.fullmatch(quoted[0][1:-1]) else "_"
+
+
 def note_outcome(known: Findings, name: str, command: str, output: str, mark: Mark, *, failed: bool) -> None:
     """Remove the earlier failure of a command of this name, and record the new failure if it `failed`."""
     known.failures.pop(name, None)
+    if not failed and _CONCLUDING.search(command):  # a merge that stopped at a conflict was brought to its end
+        for other in [other for other, failure in known.failures.items() if _CONFLICT.search(failure["text"])]:
+            del known.failures[other]
     if failed:
         texts = {"command": keep_ends(command, _COMMAND), "text": keep_ends(output.strip(), _OUTPUT)}
         known.failures[name] = {**texts, "mark": mark}

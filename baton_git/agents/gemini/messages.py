@@ -7,6 +7,7 @@ After a resume or a compression, such a list may lack earlier messages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -198,7 +199,11 @@ def _remove_hook_context(text: str) -> str:
 # --- tools
 
 _WRITING_TOOLS = ("write_file", "replace", "edit")
-_SEARCHING_TOOLS = ("glob", "search_file_content", "grep_search", "list_directory", "ripgrep")
+_SEARCHING_TOOLS = ("search_file_content", "grep_search", "ripgrep")
+_REFUSED = re.compile(
+    r"User (?:did not allow|cancell?ed|denied|rejected)|\[Operation Cancelled\] Reason: User|cancelled by the user",
+    re.IGNORECASE,
+)
 
 
 def read_call(call: ToolCall) -> ToolUse:
@@ -224,6 +229,8 @@ def read_call(call: ToolCall) -> ToolUse:
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
     """Return the meaning of the result of a call of the tool `name`."""
     failed = bool(result.failed)
+    if failed and _REFUSED.search(result.text[:1000]):
+        return ToolOutcome(failed, refused=True)
     if name in _WRITING_TOOLS:
         path = text_at(result.structured or {}, "filePath")
         # Older releases name the file without its folder. Only an absolute path is better than the path in the call.

@@ -78,6 +78,9 @@ def _understands(record: Record) -> bool | None:
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)
 _WRAPPING = re.compile(r"\A(?:<untrusted_context>\n)?(?:Command: .*\n(?:Directory: .*\n)?)?(?:(?:Output|Stdout): )?")
+_TRAILER = re.compile(
+    r"(?:^(?:Background PIDs|Process Group PGID): [^\n]*\n?|^</untrusted_context>\n?)+\Z", re.MULTILINE
+)
 _CANCELLED = ("Request cancelled.", "Operation cancelled.")
 _FAILED = {"success": False, "error": True, "cancelled": True}
 
@@ -326,7 +329,7 @@ def _yield_call_events(position: Position, time: str | None, call: Record) -> It
         # The status of a command is `success` with every exit code.
         code = _EXIT.search(text) or _EXIT.search(display if isinstance(display, str) else "")
         failed = failed or (code is not None and int(code[1]) != 0)
-        text = _WRAPPING.sub("", text)
+        text = _TRAILER.sub("", _WRAPPING.sub("", text))
     structured = display if isinstance(display, dict) else None
     yield ToolResult(position, text_at(call, "timestamp") or time, identity, text, failed, structured)
 

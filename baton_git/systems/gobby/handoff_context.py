@@ -69,7 +69,10 @@ def _describe_conversation(facts: Facts) -> dict[str, Any]:
     prompts = [_label_origin(prompt) for prompt in reversed(facts.latest_prompts)]
     asked = (prompts or [facts.initial_goal])[: 1 + EARLIER_PROMPTS]
     limits = (MAX_ASKED, *[MAX_EARLIER] * EARLIER_PROMPTS)
-    lines = [_flatten(text, limit) for text, limit in zip(asked, limits, strict=False) if text.strip()]
+    marks = [_mark_prompt(prompt) for prompt in reversed(facts.latest_prompts)] or [""]
+    marks[0] = "" if facts.unanswered is not None else marks[0]
+    told = zip(asked, limits, marks, strict=False)
+    lines = [f"{_flatten(text, limit)}{mark}" for text, limit, mark in told if text.strip()]
     if lines and facts.unanswered is not None:  # in the line itself, as a project's template may pair it with an answer
         ending = _describe_ending(facts.unanswered)
         lines[0] = f"{lines[0]} ({f'no answer: {ending}' if ending else 'no answer is known'})"
@@ -88,6 +91,12 @@ def _is_cut(goal: str) -> bool:
 
 def _label_origin(prompt: SessionPrompt) -> str:
     return f"(of unknown origin) {prompt.text}" if prompt.origin else prompt.text
+
+
+def _mark_prompt(prompt: SessionPrompt) -> str:
+    """Return the mark of a prompt that has no answer: ` (interrupted)`."""
+    marks = {"interrupted": " (interrupted)", "failed": " (failed)", "ended": " (not answered)"}
+    return marks.get(prompt.status or "", "")
 
 
 def _describe_ending(turn: UnansweredPrompt) -> str:

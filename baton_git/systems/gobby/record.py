@@ -100,6 +100,9 @@ class SessionPrompt(Part):
     origin: Text | None = Field(
         None, description="Whose prompt it is, if it is probably not a person's: `unknown`, as it came in a wrapping."
     )
+    status: Text | None = Field(
+        None, description="Why it has no answer, if it has none: `interrupted`, `failed` or `ended`."
+    )
 
 
 class UnansweredPrompt(Part):

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from transcript_sessions import HERE, Claude, lines
 
+from baton_git.agents.events import BEGINNING, ToolResult
 from baton_git.agents.extraction import Extraction, extract
 from baton_git.agents.extraction.extracting import add_final_answer
 from baton_git.agents.extraction.file_uses import find_file_names, find_names
 from baton_git.agents.extraction.findings import name_command
+from baton_git.agents.registry import AGENTS
 
 
 @pytest.fixture
@@ -110,6 +112,8 @@ def test_a_failure_without_a_later_success_of_the_command_is_kept(read: Any) -> 
     [
         ("cd a && FOO=1 go test ./...", "go test"), ("git commit -m x", "git commit"), ("git status", None),
         ("ls", None), ("sudo make -j2 all", "make all"), ("./run.sh | tail -3", "./run.sh"), ("", None),
+        ("bash -lc 'cd x && make test'", "make test"), ('git commit -m "a && b; c"', "git commit"),
+        ("P=$(go env ROOT)/x && grep -A 3 'func (c | d) e' *.go", None), ('go "test"', "go test"),
     ],
 )  # fmt: skip
 def test_a_command_is_named_by_what_it_runs(command: str, name: str | None) -> None:
@@ -158,3 +162,105 @@ def test_names_are_definitions_and_frequent_words_of_several_parts() -> None:
     code = "def a(): ...\nasync def b(): ...\nfunc (s *Store) Get() {}\nexport class D {}\npub fn e() {}\nx = 1\n"
     assert find_names(code) == ["a", "b", "Get", "D", "e"]
     assert find_names("x = to_csv(rowItem)\ny = to_csv(HTTPServer)") == ["to_csv", "rowItem", "HTTPServer"]
+
+
+REFUSAL = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+
+
+def test_a_refused_call_is_told_as_refused_and_changes_no_file(read: Any) -> None:
+    session = Claude("2.1")
+    session.user("Fix it")
+    session.run("Edit", {"file_path": f"{HERE}/login.py", "old_string": "x", "new_string": "y"}, REFUSAL, failed=True)
+    session.run("Bash", {"command": "rm -r build"}, REFUSAL, failed=True)
+    session.run("Read", {"file_path": f"{HERE}/a.py"}, "1 x")
+    facts = read(session).facts
+    assert facts["recent_activity"] == [
+        f"Refused: Edit {HERE}/login.py",
+        "Refused: run rm -r build",
+        f"Read: {HERE}/a.py",
+    ]
+    assert facts["files_modified"] == []
+    assert [use["path"] for use in facts["files_used"] if use.get("changes")] == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "text"),
+    [("codex", "apply_patch", "patch rejected by user"), ("codex", "exec_command", "exec command rejected by user"),
+     ("gemini", "replace", "[Operation Cancelled] Reason: User did not allow tool call"),
+     ("gemini", "run_shell_command", "User cancelled the operation.")],
+)  # fmt: skip
+def test_each_agent_says_in_its_own_words_that_a_call_was_refused(agent: str, name: str, text: str) -> None:
+    read_result = AGENTS[agent].transcript.read_result
+    result = ToolResult(BEGINNING, None, "1", text, failed=True)
+    assert read_result(name, result).refused
+    assert not read_result(name, result._replace(text="rejected by user approval settings")).refused
+
+
+def test_earlier_prompts_say_that_they_got_no_answer(read: Any) -> None:
+    session = Claude("2.1")
+    for text, ending in (("one", ""), ("two", "stop"), ("three", "block"), ("four", "lost"), ("five", "done")):
+        session.user(text)
+        if ending == "stop":
+            session.user("[Request interrupted by user]")
+        elif ending == "block":
+            session.user("Operation stopped by hook: another session is active\nPress the up arrow key")
+        elif ending != "lost":
+            session.say(f"answer to {text}")
+    facts = read(session).facts
+    told = [(prompt["text"], prompt.get("status")) for prompt in facts["latest_prompts"]]
+    assert told == [("two", "interrupted"), ("three", "failed"), ("four", "ended"), ("five", None)]
+    assert read(session).turns[2].reason.startswith("Operation stopped by hook: another session")
+    session.user("Operation stopped by hook: why?", promptSource="typed")
+    assert read(session).facts["latest_prompts"][-1]["text"] == "Operation stopped by hook: why?"
+
+
+def test_a_listing_of_any_tool_names_no_file_of_the_session(read: Any) -> None:
+    listed = "src/all.py\nsrc/there.py\nsrc/is.py"
+    for name, given in (
+        ("Bash", {"command": "cd src && ls -R"}), ("Bash", {"command": "git ls-files"}), ("Glob", {"pattern": "**"}),
+    ):  # fmt: skip
+        session = Claude("2.1")
+        session.user("Look at is.py")
+        session.run(name, given, listed)
+        assert [use["path"] for use in read(session).facts["files_used"]] == ["is.py"]
+
+
+def test_paths_that_a_shell_completes_are_no_files() -> None:
+    text = 'cat $D/a.go "${D}"/b.go $(go env GOMODCACHE)/x/c.go "$D/d.go" ~/e.go "/f/g.go" `${here}/h.ts` i.py'
+    assert find_file_names(text) == ["~/e.go", "/f/g.go", "i.py"]
+
+
+@pytest.mark.parametrize("escape", ["\x1b", "\x9b", ""])
+def test_colours_links_and_progress_bars_are_in_no_fact(read: Any, escape: str) -> None:
+    sign = {"\x1b": "\x1b[", "\x9b": "\x9b", "": "["}[escape]
+    session = Claude("2.1")
+    session.user(f"Why {sign}33mwarning{sign}0m in rate(x[5m])?")
+    output = f"10%\r50%\r{sign}1;31merror{sign}0m in {sign}33msrc/a.py{sign}39m:3\r\n\x1b]8;;file:///x\x1b\\open\x1b]8;;\x1b\\"
+    session.run("Bash", {"command": "make all"}, output, failed=True)
+    session.say(f"It {sign}32mfailed{sign}0m.")
+    extraction = read(session)
+    facts = extraction.facts
+    assert facts["initial_goal"] == "Why warning in rate(x[5m])?"
+    assert facts["last_answer"]["text"] == extraction.turns[0].answer == "It failed."
+    assert facts["errors"][0]["text"] == "error in src/a.py:3\r\nopen"
+    assert [use["path"] for use in facts["files_used"]] == ["src/a.py"]
+
+
+@pytest.mark.parametrize(
+    ("end", "is_kept"),
+    [
+        ("git commit -am merged", False),
+        ("git merge --continue", False),
+        ("git -C x rebase --abort", False),
+        ("git log", True),
+    ],
+)
+def test_a_merge_that_was_brought_to_its_end_is_no_failure(read: Any, end: str, is_kept: bool) -> None:
+    session = Claude("2.1")
+    session.user("Merge")
+    conflict = (
+        "CONFLICT (content): Merge conflict in a.go\nAutomatic merge failed; fix conflicts and then commit the result."
+    )
+    session.run("Bash", {"command": "git fetch && git merge origin/main"}, conflict, failed=True)
+    session.run("Bash", {"command": end}, "ok")
+    assert ("errors" in read(session).facts) is is_kept

@@ -21,7 +21,10 @@ def render_sections(facts: Facts) -> str:
         ),
         ("Commits This Session", [line for commit in _of(facts, "git_commits") for line in _commit(commit)]),
         ("Uncommitted Changes", ["```", *facts["git_status"].splitlines(), "```"] if facts.get("git_status") else []),
-        ("Latest Prompts", [f"- {flat(prompt['text'])}" for prompt in _of(facts, "latest_prompts")[::-1]]),
+        (
+            "Latest Prompts",
+            [f"- {flat(prompt['text'])}{_mark(prompt)}" for prompt in _of(facts, "latest_prompts")[::-1]],
+        ),
         ("Not Answered", _unanswered(facts)),
         ("Last Answer", _answer(facts)),
         ("Open Questions", [f"- {flat(question)}" for question in _of(facts, "open_questions")]),
@@ -45,6 +48,10 @@ def render_sections(facts: Facts) -> str:
 
 def _of(facts: Facts, name: str) -> list[Any]:
     return list(facts.get(name) or ())
+
+
+def _mark(prompt: Mapping[str, Any]) -> str:
+    return f" ({prompt['status']})" if prompt.get("status") else ""
 
 
 def _task(facts: Facts) -> list[str]:
