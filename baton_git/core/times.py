@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
@@ -39,6 +40,7 @@ def iso_exact(now: datetime) -> str:
     return to_utc(now).isoformat().replace("+00:00", "Z")
 
 
+@lru_cache(4096)
 def parse_time(text: str) -> datetime:
     """Return an ISO 8601 date or date and time as UTC. Without an offset, it is in UTC; a date means its first second.
 

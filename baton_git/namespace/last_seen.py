@@ -28,7 +28,7 @@ _SEES_ALL = ("boot", "write")
 """Verbs after which a session has seen everything that its commit is based on."""
 KEPT = 64
 """Maximum number of sessions in an index: those with the newest commits."""
-EVERY = 16
+EVERY = 32
 """The index file is rewritten once it is this many commits behind, or if it lacks the session; until then it is brought
 up to date in memory."""
 OWN = 64

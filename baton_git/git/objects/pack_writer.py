@@ -34,6 +34,8 @@ HEADER_SIZE: Final = 12
 _SMALL_WINDOW: Final = 13  # zlib's parameters: the window is 2**13 bytes
 _SMALL: Final = 1 << _SMALL_WINDOW
 _SMALL_MEMORY: Final = 5
+_STORED_TREE: Final = 1 << 11
+"""Size of a tree in bytes above which a write does not compress it."""
 
 _ATTEMPTS: Final = 5
 
@@ -51,10 +53,11 @@ def entry_bytes(kind: int, data: bytes) -> bytes:
 def _quick_entry_bytes(kind: int, data: bytes) -> bytes:
     """Encode an object as a pack entry, in little time.
 
-    A large tree is not compressed. It consists mostly of ids, so it would shrink by a third only, and in a folder of
-    1,300 files that took longer than all the rest of a write. The next merge of packs replaces it by a delta.
+    A large tree is not compressed. It consists mostly of ids, so it would shrink by a sixth to a third only, and that
+    takes 0.3 ms for 200 entries, and for 1,300 longer than all the rest of a write. The next merge of packs replaces
+    it by a delta.
     """
-    if kind == TREE and len(data) > _SMALL:
+    if kind == TREE and len(data) > _STORED_TREE:
         return encode_entry_head(kind, len(data)) + zlib.compress(data, 0)
     return entry_bytes(kind, data)
 
