@@ -210,7 +210,7 @@ LATE = timedelta(hours=1)
 def find_unsent_commits(ws: Workspace) -> list[UnsentCommits]:
     """Return the commits that each remote lacks; remotes that lack none are left out."""
     automatic = select_automatic_remote(ws) if ws.remote_settings.sends else None
-    errors = SharingState(ws.branch.store.repository.common_dir).read().errors
+    sharing = SharingState(ws.branch.store.repository.common_dir).read()
     known = [remote for remote in _list_known_remotes(ws) if automatic is None or remote != encode_remote(automatic)]
     found, lanes = [], ws.remote_settings.lanes
     with_lanes = {*lanes, *map(encode_remote, lanes)}
@@ -218,7 +218,7 @@ def find_unsent_commits(ws: Workspace) -> list[UnsentCommits]:
         commits, oldest = find_unsent(ws.branch, remote, lanes=remote in with_lanes)
         if commits:
             since = from_seconds(oldest) if oldest is not None else None
-            error = errors.get(_key_of(ws, remote), "")
+            error = sharing.find_error(_key_of(ws, remote), since)
             found.append(UnsentCommits(without_login(remote), commits, since, error, remote == automatic))
     return found
 

@@ -93,6 +93,21 @@ def test_several_namespaces_are_named_and_none_is_begun(baton, git, top, clone):
     assert list_namespaces(git, clone) == ["refs/heads/baton/older"]
 
 
+@pytest.mark.parametrize("is_fetched", [False, True])
+def test_a_branch_of_source_code_below_the_prefix_is_no_namespace(git, baton, hub, clone, top, is_fetched):
+    git(hub, "update-ref", "-d", "refs/heads/baton/work")
+    git(top, "commit", "-q", "--allow-empty", "-m", "code")
+    git(top, "push", "-q", "origin", "HEAD:refs/heads/baton/feature")
+    if is_fetched:
+        git(clone, "fetch", "-q")
+    err = baton("boot", cwd=clone, code=1).err
+    assert "origin does not have older; " in err
+    assert "to create it: baton init" in err
+    assert not list_namespaces(git, clone)
+    baton("init", cwd=clone)
+    assert list_namespaces(git, clone) == ["refs/heads/baton/older"]
+
+
 def test_another_remote_that_git_has_never_fetched_is_asked_too(baton, git, top, clone, tmp_path):
     git(tmp_path, "init", "-q", "--bare", "fork.git")
     git(top, "push", "-q", (tmp_path / "fork.git").as_uri(), "main")

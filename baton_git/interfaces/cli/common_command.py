@@ -61,7 +61,32 @@ class CommonCommand(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            self._check_values(ctx, args)
         return super().parse_args(ctx, list(_join_fields(args, self._is_field)))
+
+    def _check_values(self, ctx: click.Context, args: Sequence[str]) -> None:
+        """Refuse an option's value that looks like a forgotten one: another option or, instead of a name, a number.
+
+        click takes any word as the value, so `log -n -3` would name a namespace, and `wrap --context --json` a text.
+        """
+        options = {name: option for option in self.get_params(ctx) if isinstance(option, click.Option)
+                   for name in (*option.opts, *option.secondary_opts)}  # fmt: skip
+        words = iter(args)
+        for word in words:
+            if word == "--":
+                return
+            option = options.get(word)
+            if option is None or option.is_flag or option.count or word == "--json":
+                continue
+            value = next(words, "")
+            name = next(iter(option.opts))
+            is_name = not COMMON.isdisjoint(option.opts)
+            if value.partition("=")[0] in options or (is_name and len(value) > 1 and value.startswith("-")):
+                limit = "; for the number of items: --limit" if value[1:].isdecimal() and "--limit" in options else ""
+                ctx.fail(
+                    f"{word} needs a value, and {value!r} looks like an option{limit} (if it is meant: {name}={value})"
+                )
 
     def _is_field(self, word: str) -> bool:
         if self.answer is None:

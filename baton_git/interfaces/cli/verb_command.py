@@ -192,7 +192,11 @@ def _name_options(verb: Verb[Any, Any]) -> Iterator[None]:
             error.hint = error.hint.with_names(
                 {name: option_name(verb, name) for name in verb.input_model.model_fields}
             )
-        is_number = isinstance(error, NotFound) and error.data["what"] == "namespace" and error.data["name"].isdecimal()
+        is_number = (
+            isinstance(error, NotFound)
+            and error.data["what"] == "namespace"
+            and error.data["name"].lstrip("-").isdecimal()
+        )
         if is_number and "limit" in verb.input_model.model_fields:
             error.hint = f"-n names a namespace; for the number of items: {option_name(verb, 'limit')}"
         raise

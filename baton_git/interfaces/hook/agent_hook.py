@@ -22,7 +22,7 @@ from baton_git.interfaces.context.paif import paif_config
 from baton_git.interfaces.context.process import hide_tokens
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.hook.event_runner import HookReply
-from baton_git.interfaces.hook.first_start import meet_at_start
+from baton_git.interfaces.hook.first_start import meet_at_first_start
 from baton_git.interfaces.hook.handler import handle_event
 from baton_git.interfaces.hook.inputs import HookInputs
 
@@ -50,7 +50,7 @@ def handle(payload: Payload) -> HookReply:
         settings.recalls_at_prompt,
     )
     with app.workspace() as ws:
-        first = meet_at_start(ws, payload)
+        first = meet_at_first_start(ws, settings.now(), payload)
         if first.is_over:
             return HookReply(first.line)
         if first.meeting is not None:

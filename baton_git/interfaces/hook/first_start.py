@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from baton_git.agents.hook_events.payloads import START, Payload
@@ -16,7 +17,8 @@ from baton_git.interfaces.hook.asked_remotes import may_ask, note_asked
 from baton_git.interfaces.hook.session_steps import SYNC_SECONDS
 from baton_git.interfaces.hook.unreadable import can_tell
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sessions.meeting import Meeting, meet_remotes
+from baton_git.verbs.sessions.auto_sync import meet_at_start
+from baton_git.verbs.sessions.meeting import Meeting
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,59}")
 _MOST_NAMED = 5
@@ -36,14 +38,13 @@ class FirstStart(NamedTuple):
     line: str = ""
 
 
-def meet_at_start(ws: Workspace, payload: Payload) -> FirstStart:
+def meet_at_first_start(ws: Workspace, now: datetime, payload: Payload) -> FirstStart:
     """Ask the remotes, unless the namespace is here already, or they were asked before."""
     common_dir = str(ws.branch.store.repository.common_dir)
     if payload.kind != START or ws.branch.has_begun or not may_ask(common_dir):
         return FirstStart()
-    meeting = meet_remotes(ws, SYNC_SECONDS)
-    is_found = not meeting.news and meeting.remote is not None
-    if not is_found:
+    meeting = meet_at_start(ws, now, SYNC_SECONDS)
+    if meeting.remote is None:
         note_asked(common_dir, is_answered=meeting.is_answered)
         line = _describe(meeting.found, ws.branch.namespace) if can_tell(payload) else ""
         return FirstStart(is_over=True, line=line)

@@ -43,7 +43,9 @@ def find_unsent(branch: Branch, remote: str, *, lanes: bool = True) -> Unsent:
             then nobody may merge them.
     """
     in_lanes = list_tracked_lanes(branch, remote).values() if lanes else ()
+    pushed = git_tracking_ref(branch, remote)  # a plain `git push` moves only git's own ref
     tip, seen = branch.tip(), [find_seen(branch, remote), *in_lanes]
+    seen += [branch.store.tip(pushed)] if pushed is not None else []
     if tip is None or tip in seen:
         return Unsent()
     known = (commit for commit in seen if commit is not None and branch.store.has(commit))

@@ -3,6 +3,7 @@
 - `not_before`: no background process sends before this time, to whatever remote;
 - `failures`: how many attempts in a row failed for a reason that may pass;
 - `errors`: why the last attempt failed, by remote and namespace;
+- `failed`: when that was, and whether the remote could not be reached or read (`away`) or refused what was sent;
 - `absent`: when a remote last said that it does not have a namespace that began here, by remote and namespace.
 
 If the file is lost or damaged, it is made again. An older version of baton ignores it, and a file of a newer version
@@ -43,12 +44,13 @@ _MAX_ERROR: Final = 300
 
 @dataclass(frozen=True)
 class Sharing:
-    """The content of the file. The keys of `errors` are made by `share_key`."""
+    """The content of the file. The keys of `errors`, `failed` and `absent` are made by `share_key`."""
 
     not_before: str = ""
     failures: int = 0
     errors: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     def was_absent(self, key: str, address: str, now: datetime) -> bool:
         """Return whether the remote at this address said within the last `ASK_AGAIN` that it lacks a namespace."""
@@ -73,10 +75,32 @@ class Sharing:
         seconds *= 1 + random.uniform(0, JITTER)  # noqa: S311  jitter
         return replace(self, not_before=iso_exact(now + timedelta(seconds=seconds)))
 
-    def with_error(self, key: str, text: str) -> Sharing:
-        """Return the content with the last error of a key; an empty text removes it."""
-        errors = {name: why for name, why in self.errors.items() if name != key}
-        return replace(self, errors={**errors, key: one_line(text, _MAX_ERROR)} if text else errors)
+    def with_error(self, key: str, text: str, now: datetime, *, is_away: bool) -> Sharing:
+        """Return the content with the last error of a key; an empty text removes it.
+
+        Args:
+            is_away: whether the remote could not be reached or read, so that a later fetch contradicts the error.
+        """
+        errors, failed = ({name: why for name, why in old.items() if name != key} for old in (self.errors, self.failed))
+        if text:
+            errors |= {key: one_line(text, _MAX_ERROR)}
+            failed |= {key: f"{iso_exact(now)} {'away' if is_away else 'refused'}"}
+        return replace(self, errors=errors, failed=failed)
+
+    def reached(self, key: str) -> Sharing:
+        """Return the content after a fetch from a remote, which does not contradict that it refused a push."""
+        if not self.failed.get(key, "").endswith(" away"):
+            return self
+        return replace(self, errors={name: why for name, why in self.errors.items() if name != key})
+
+    def find_error(self, key: str, since: datetime | None) -> str:
+        """Return why the last attempt failed to send commits of which the oldest was made at `since`.
+
+        If all are newer than the attempt, what it could not send has gone another way, as with `git push`.
+        """
+        failed = parse_time_or_none(self.failed.get(key, "").partition(" ")[0])
+        is_older = failed is not None and since is not None and failed < since
+        return "" if is_older else self.errors.get(key, "")
 
 
 def share_key(remote: str, component: str) -> str:
@@ -102,6 +126,7 @@ class SharingState:
             failures if type(failures) is int and 0 <= failures < 1_000_000 else 0,
             _texts(data.get("errors")),
             _texts(data.get("absent")),
+            _texts(data.get("failed")),
         )
 
     def update(self, change: Callable[[Sharing], Sharing]) -> Sharing:
@@ -131,7 +156,7 @@ class SharingState:
         return data if isinstance(data, dict) else None
 
 
-_FIELDS = ("not_before", "failures", "errors", "absent")
+_FIELDS = ("not_before", "failures", "errors", "absent", "failed")
 
 
 def _digest(address: str) -> str:

@@ -22,7 +22,14 @@ from baton_git.namespace.remote_selection import (
 from baton_git.namespace.sync.sharing_state import SharingState
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sessions.meeting import Meeting, describe_choice, describe_others, describe_unasked
+from baton_git.verbs.sessions.meeting import (
+    Meeting,
+    describe_choice,
+    describe_others,
+    describe_unasked,
+    may_be_namespace,
+    meet_remotes,
+)
 from baton_git.verbs.sharing.sending import TASK, find_sending_remote, may_pass
 
 if TYPE_CHECKING:
@@ -58,8 +65,25 @@ def receive_at_start(ws: Workspace, now: datetime, meeting: Meeting) -> Sequence
     """Return the news of a meeting, or else those of the sync at a start, in the rest of its time."""
     if meeting.news or meeting.seconds <= 0:
         return meeting.news
-    note = [meeting.note] if meeting.note else []
-    return [*note, *sync_at_start(ws, now, meeting.seconds, meeting.remote)]
+    return sync_at_start(ws, now, meeting.seconds, meeting.remote)
+
+
+def meet_at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Meeting:
+    """Ask the remotes before a session starts, and receive the only namespace of one if it has another name.
+
+    Only the fetch shows whether it is a namespace at all.
+    """
+    end = time.monotonic() + seconds
+    meeting = meet_remotes(ws, seconds)
+    if meeting.ws is ws or meeting.remote is None:
+        return meeting
+    lines = sync_at_start(meeting.ws, now, meeting.seconds, meeting.remote)
+    branch, refs = meeting.ws.branch, tracking_refs_of(meeting.ws.branch, meeting.remote)
+    came = branch.store.tip(refs.incoming)
+    if branch.tip() is None and came is not None and not may_be_namespace(branch, came):
+        absent = f"{meeting.remote} does not have {ws.branch.namespace}"
+        return Meeting(ws, max(0.0, end - time.monotonic()), [absent])
+    return meeting._replace(news=[meeting.note, *lines], seconds=max(0.0, end - time.monotonic()))
 
 
 def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> SyncNews:

@@ -14,9 +14,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from baton_git.core.errors import BatonError, InvalidName, Unreachable
-from baton_git.core.names import Namespace
+from baton_git.core.errors import BatonError, Corrupt, InvalidName, Unreachable
+from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import one_line
+from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import find_fetched
 from baton_git.namespace.remote_selection import list_remote_names, read_remotes, select_remote
 from baton_git.namespace.workspace import Workspace
@@ -28,8 +29,8 @@ class Meeting(NamedTuple):
     Attributes:
         ws: the workspace, in the only namespace of the remote if that has another name.
         seconds: the rest of the time.
-        news: lines for a person; if there are any, there is nothing to fetch.
-        remote: the remote that has the namespace; None to choose it as usual.
+        news: lines for a person; if there are any, there is nothing to fetch any more.
+        remote: the remote that has the namespace; None if none is known to have it.
         found: the namespaces of the remote, if none of them is the one that is meant.
         is_answered: whether the remotes that were asked answered.
         note: a line about a namespace that was chosen because the remote has no other.
@@ -164,7 +165,19 @@ def _ask(ws: Workspace, remote: str, seconds: float) -> list[Namespace]:
     prefix = ws.branch.prefix
     opened = open_remote(ws.branch.store.repository, remote, ws.environment, known=read_remotes(ws))
     found = []
-    for ref in opened.tips({f"{prefix}*": f"{prefix}*"}, seconds=seconds):
+    for ref, tip in opened.tips({f"{prefix}*": f"{prefix}*"}, seconds=seconds).items():
         with suppress(InvalidName):
-            found.append(Namespace.from_component(ref.removeprefix(prefix)))
+            namespace = Namespace.from_component(ref.removeprefix(prefix))
+            found += [namespace] if may_be_namespace(replace(ws.branch, namespace=namespace), tip) else []
     return sorted(found, key=str)
+
+
+def may_be_namespace(branch: Branch, tip: Oid) -> bool:
+    """Return whether a remote's branch below the prefix may be a namespace; False if its commit here says otherwise.
+
+    Branches of source code are below the prefix, too, if somebody calls them `baton/feature`.
+    """
+    try:
+        return not branch.store.has(tip) or branch.is_namespace(tip)
+    except Corrupt:  # a partial clone may lack the tree
+        return True

@@ -24,7 +24,7 @@ from baton_git.core.brief import (
     short_session,
 )
 from baton_git.core.brief_sections import SECTIONS, SectionMaker
-from baton_git.core.errors import BatonError, InvalidName, NotFound, explain_sandbox
+from baton_git.core.errors import BatonError, InvalidName, NotFound, WriteFailed, explain_sandbox
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import archive_closed, choose_verified, settle_state
@@ -394,7 +394,9 @@ def _record_begin(
         raise
     except (BatonError, OSError) as error:
         hint = explain_sandbox(error, ws.sandbox_hint)
-        problems.append(f"this start was not recorded: {f'{error} ({hint})' if hint else _describe_error(error)}")
+        nothing = " and nothing can be saved here" if isinstance(error, WriteFailed) else ""
+        why = f"{error} ({hint})" if hint else _describe_error(error)
+        problems.append(f"this start was not recorded{nothing}: {why}")
         return before
 
 

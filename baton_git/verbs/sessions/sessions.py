@@ -17,8 +17,7 @@ from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
 from baton_git.namespace.results import AtNamespace, full_position
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_start_hooks
-from baton_git.verbs.sessions.auto_sync import AT_START, receive_at_start
-from baton_git.verbs.sessions.meeting import meet_remotes
+from baton_git.verbs.sessions.auto_sync import AT_START, meet_at_start, receive_at_start
 from baton_git.verbs.sessions.session_start import (
     CHECK_BUDGET,
     BegunSession,
@@ -80,7 +79,7 @@ def init(ws: Workspace, now: datetime, verb_input: NewNamespace) -> InitResult:
     created = not branch.exists
     news: Sequence[str] = ()
     if branch.may_be_fetched:
-        meeting = meet_remotes(replace(ws, branch=branch), verb_input.sync_seconds)
+        meeting = meet_at_start(replace(ws, branch=branch), now, verb_input.sync_seconds)
         branch = meeting.ws.branch
         news = receive_at_start(meeting.ws, now, meeting)
     revision = branch.create(ws.stamp("init", now))
@@ -173,7 +172,7 @@ def boot(ws: Workspace, now: datetime, verb_input: SessionStart) -> BootResult:
     """
     session = ws.actor.session or make_session_id(now).text
     ws = replace(ws, actor=replace(ws.actor, session=session))
-    meeting = meet_remotes(ws, verb_input.sync_seconds)
+    meeting = meet_at_start(ws, now, verb_input.sync_seconds)
     options = StartOptions(
         verb_input.budget, verb_input.check_seconds, verb_input.sync_seconds, partial(run_start_hooks, now=now),
         problems=ws.problems, ends_abandoned=True, meeting=meeting,

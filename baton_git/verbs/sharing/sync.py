@@ -192,11 +192,11 @@ def sync(
         outcomes = synchronise(branches, reached, name, terms, ws.stamp("sync", now), options)
     except Unreachable as error:
         offline = [_make_offline_outcome(branch, name, lanes=terms.lanes) for branch in branches]
-        _remember(ws, now, name, [replace(outcome, error=error) for outcome in offline], options)
+        _remember(ws, now, name, [replace(outcome, error=error) for outcome in offline], options, is_away=True)
         return Synced(mask_logins(name), tuple(offline), str(error), is_slow=error.data.get("is_slow", False))
     except BatonError as error:
         failed = [SyncOutcome(str(branch.namespace), error=error) for branch in branches]
-        _remember(ws, now, name, failed, options)
+        _remember(ws, now, name, failed, options, is_away=True)
         raise
     outcomes = [replace(outcome, notes=(*notes.get(outcome.namespace, ()), *outcome.notes)) for outcome in outcomes]
     _remember(ws, now, name, outcomes, options)
@@ -207,15 +207,26 @@ def sync(
     )  # fmt: skip
 
 
-def _remember(ws: Workspace, now: datetime, remote: str, outcomes: Sequence[SyncOutcome], options: SyncOptions) -> None:
-    """Store why a sync failed, for those who ask later. If that cannot be written, the sync has no other result."""
-    if options.dry_run or options.receive_only:
+def _remember(
+    ws: Workspace, now: datetime, remote: str, outcomes: Sequence[SyncOutcome], options: SyncOptions, *,
+    is_away: bool = False,
+) -> None:  # fmt: skip
+    """Store why a sync failed, for those who ask later. If that cannot be written, the sync has no other result.
+
+    A start only receives: what it shows is that the remote can be reached again.
+    """
+    if options.dry_run or (options.receive_only and is_away):
         return
 
     def change(sharing: Sharing) -> Sharing:
         for outcome in outcomes:
             key = share_key(remote, Namespace(outcome.namespace).component)
-            sharing = sharing.with_error(key, str(outcome.error or ""))
+            if options.receive_only:
+                sharing = sharing if outcome.error is not None else sharing.reached(key)
+            else:
+                sharing = sharing.with_error(key, str(outcome.error or ""), now, is_away=is_away)
+        if options.receive_only:
+            return sharing
         is_reached = all(outcome.error is None for outcome in outcomes)
         return replace(sharing, failures=0, not_before="") if is_reached and sharing.failures else sharing
 

@@ -397,6 +397,29 @@ def test_reading_and_starting_a_session_load_only_what_they_need(baton, baton_pr
     assert loaded & SLOW_TO_LOAD == set()
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("log -n -3", "-n needs a value, and '-3' looks like an option; for the number of items: --limit"),
+        ("recall x -n -3", "(if it is meant: --namespace=-3)"),
+        ("log --namespace --json", "--namespace needs a value, and '--json' looks like an option (if it is meant"),
+        ("followup add x --session --agent=a --create", "--session needs a value, and '--agent=a' looks"),
+        ("wrap --context --json", "(if it is meant: --context=--json)"),
+        ("log --limit -3", "-3 is not in the range x>=1"),
+    ],
+)
+def test_a_forgotten_value_of_an_option_is_not_the_next_option(baton, words, said):
+    baton("init")
+    assert said in baton(*words.split(), code=2).err
+
+
+def test_a_value_that_begins_with_a_dash_is_accepted_as_text_or_after_an_equals_sign(baton):
+    baton("followup", "add", "x", "--namespace=-3", "--create")
+    assert "-n names a namespace; for the number of items: --limit" in baton("log", "-n-4", code=1).err
+    assert baton("wrap", "--context", "- one\n- two", "--namespace=-3").code == 0
+    assert baton("wrap", "--context=--json", "--namespace=-3").code == 0
+
+
 def test_an_option_before_the_command_is_an_error_with_a_hint(baton):
     done = baton("--repo", ".", "status", code=2)
     assert "--repo goes after the command" in done.err

@@ -160,3 +160,30 @@ def test_of_several_remotes_the_one_that_has_it_is_used_or_one_line_says_how_to_
     assert f"[from upstream] {ITEM}" in baton("boot", cwd=place).out
     baton("wrap", cwd=place)
     assert not git(tmp_path / "fork.git", "for-each-ref")
+
+
+def test_the_error_of_an_attempt_is_not_told_once_the_remote_was_reached_or_git_has_pushed(baton, git, top, hub):
+    away = hub.with_name("away.git")
+    for road in ("boot", "push"):
+        baton("followup", "add", road)
+        hub.rename(away)
+        baton("sync", code=None)
+        assert "the last attempt failed" in baton("status").out
+        away.rename(hub)
+        baton("boot") if road == "boot" else git(top, "push", "-q", "origin", "baton/work")
+        status = baton("status").out
+        assert "the last attempt failed" not in status
+        assert ("to be sent" in status) == (road == "boot")
+
+
+def test_a_refused_push_is_told_until_one_is_accepted(baton, hub):
+    (hub / "hooks/pre-receive").write_text("#!/bin/sh\nexit 1\n")
+    (hub / "hooks/pre-receive").chmod(0o755)
+    baton("followup", "add", "x")
+    baton("sync", code=None)
+    baton("boot")
+    assert "the last attempt failed: the remote refused" in baton("status").out
+    (hub / "hooks/pre-receive").unlink()
+    baton("sync")
+    baton("followup", "add", "y")
+    assert "the last attempt failed" not in baton("status").out

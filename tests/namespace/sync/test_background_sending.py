@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +27,7 @@ from baton_git.interfaces.background.requests import Requests, request_work
 from baton_git.interfaces.background.worker import work
 from baton_git.namespace.remote_selection import LATE, find_unsent_commits
 from baton_git.namespace.sync.ahead_behind import count_commits
-from baton_git.namespace.sync.sharing_state import JITTER, LONGEST_DELAY, PAUSE, SharingState
+from baton_git.namespace.sync.sharing_state import JITTER, LONGEST_DELAY, PAUSE, Sharing, SharingState
 from baton_git.namespace.workspace import Background
 from baton_git.verbs.sessions.auto_sync import HAND_OVER, sync_at_end
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
@@ -523,3 +523,14 @@ def now() -> Any:
     from datetime import UTC, datetime
 
     return datetime.now(UTC)
+
+
+def test_an_error_is_told_only_of_commits_that_the_attempt_could_not_send():
+    at = datetime(2026, 11, 28, 12, tzinfo=UTC)
+    before, after = at - timedelta(seconds=1), at + timedelta(seconds=1)
+    for is_away in (False, True):
+        sharing = Sharing().with_error("origin/x", "no", at, is_away=is_away)
+        assert [sharing.find_error("origin/x", since) for since in (before, at, None, after)] == ["no", "no", "no", ""]
+        assert sharing.reached("origin/x").find_error("origin/x", before) == ("" if is_away else "no")
+        assert sharing.with_error("origin/x", "", at, is_away=is_away) == Sharing()
+    assert Sharing(errors={"k": "of an older version"}).find_error("k", after) == "of an older version"
