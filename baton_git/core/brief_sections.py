@@ -314,5 +314,5 @@ def rule_line(rule: Rule, judge: BriefJudge) -> str:
 
 def conflict_line(conflict: Conflict) -> str:
     record = f"{name_kind(conflict.record_kind)} {conflict.record_id}".strip()
-    field = conflict.field or "removed on one side"
+    field = conflict.field or conflict.about_record
     return f"- {one_line(f'{conflict.id}: {record}, {field}', LINE)}"

@@ -19,3 +19,9 @@ class Conflict(Record):
     ours: Any = Field(None, description="The winning value; if the merge preferred a side, the value on our branch.")
     theirs: Any = Field(None, description="The other value; if the merge preferred a side, the value that came in.")
     winner: Literal["ours", "theirs"] = Field(description="The side whose value the record has.")
+
+    @property
+    def about_record(self) -> str:
+        """What happened to the whole record on one side, if that is what the conflict is about."""
+        is_damaged = any(isinstance(side, dict) and "unreadable" in side for side in (self.ours, self.theirs))
+        return "made unreadable on one side" if is_damaged else "removed on one side"

@@ -229,7 +229,8 @@ def _describe_follow_up(item: FollowUp) -> ReadyItem:
 def _describe_conflict(conflict: Conflict) -> ReadyItem:
     info = ALL_KINDS.get(conflict.record_kind)
     record = f"{info.title if info is not None else conflict.record_kind} {conflict.record_id}".strip()
-    field = f"two sides changed {conflict.field}" if conflict.field else "removed on one side, changed on the other"
+    whole = f"{conflict.about_record}, changed on the other"
+    field = f"two sides changed {conflict.field}" if conflict.field else whole
     return ReadyItem(
         need="conflict", kind=Conflict.kind, id=conflict.id, title=one_line(record, 72), why=one_line(field, 120),
         command=_command("resolve", conflict.id, f"--{conflict.winner}"),

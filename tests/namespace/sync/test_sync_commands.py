@@ -339,3 +339,35 @@ def test_a_waiting_rule_is_accepted_by_typing_its_id_at_a_terminal(
     assert code == 0, screen
     assert "look" in screen
     assert "graduated" in baton("read", "--json").out
+
+
+def test_a_conflict_says_which_side_was_written_here_and_what_was_made_unreadable(
+    baton: Baton, synced: tuple[Path, Path], git: Git, tmp_path: Path
+) -> None:
+    here, there = synced
+    git(there, "config", "baton.machine", "elsewhere")
+    baton("sync", cwd=there)
+    baton("edit", "OL-1", "--action", "deployed there", cwd=there)
+    baton("edit", "OL-1", "--action", "deployed here", cwd=here)
+    baton("sync", cwd=there)
+    baton("sync", cwd=here, code=3)
+    baton("sync", cwd=there, code=3)
+    for folder, words in ((here, "deployed here"), (there, "deployed there")):
+        lines = baton("conflicts", cwd=folder).out.splitlines()
+        written = next(at for at, line in enumerate(lines) if words in line)
+        assert [at for at, line in enumerate(lines) if "(this machine)" in line] == [written + 1]
+
+
+def test_a_record_that_one_side_made_unreadable_is_not_told_as_removed(
+    baton: Baton, synced: tuple[Path, Path], git: Git, tmp_path: Path
+) -> None:
+    here, there = synced
+    git(here, "worktree", "add", "-q", str(tmp_path / "state"), "baton/work")
+    (tmp_path / "state" / "open_loops" / "OL-1.toml").write_text("no [[[ toml")
+    git(tmp_path / "state", "commit", "-q", "-a", "-m", "break it")
+    git(here, "worktree", "remove", "--force", str(tmp_path / "state"))
+    baton("edit", "OL-1", "--action", "deployed there", cwd=there)
+    baton("sync", cwd=there)
+    baton("sync", cwd=here, code=3)
+    assert "open loop OL-1, made unreadable on one side" in baton("boot", cwd=here).out
+    assert "made unreadable on one side, changed on the other" in baton("ready", cwd=here).out

@@ -67,7 +67,8 @@ def _side_rows(app: App, conflict: dict[str, Any], side: str) -> Iterator[tuple[
     writer = conflict["writers"].get(side)
     if writer is not None:
         who = f"session {writer['session']}" if writer["session"] else writer["author"].partition(" <")[0]
-        where = f" on {writer['machine']}" if writer["machine"] else ""
+        is_here = writer["machine"] == app.settings.machine
+        where = f" on {writer['machine']}{' (this machine)' if is_here else ''}" if writer["machine"] else ""
         yield "", "", f"{who}{where}, {describe_age(writer['time'], app.now)}", Role.DIM
 
 
