@@ -250,9 +250,7 @@ def test_compose_up_works_as_written_without_a_token_and_with_one(tmp_path, toke
 
 
 @pytest.mark.slow
-@for_each(
-    "published", ["9101:9101", "0.0.0.0:9101:9101", "192.0.2.7:9101:9101", "[::]:9101:9101", "9101", "x:9101:9101"]
-)
+@for_each("published", ["9101:9101", "0.0.0.0:9101:9101"])
 def test_a_server_that_others_reach_needs_a_token(tmp_path, published):
     env = {**composed(tmp_path, free_port()), "BATON_PUBLISHED": published}
     words = json.loads(only(FINAL, "CMD"))

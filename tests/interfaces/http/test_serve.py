@@ -18,14 +18,30 @@ from urllib.request import ProxyHandler, Request, build_opener
 import pytest
 from looped_cases import for_each
 
-from baton_git.core.errors import StoreError
-from baton_git.interfaces.cli.machine.serve import is_this_machine, resolve_addresses
+from baton_git.core.errors import InvalidArgument, StoreError
+from baton_git.interfaces.cli.machine.serve import check_published, is_this_machine, resolve_addresses
 from baton_git.interfaces.context.running_servers import RunningServer, find_server, recorded_server
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.site import Site
 
 ARGV = [sys.executable, "-m", "baton_git", "serve"]
+
+
+@for_each("published", ["127.0.0.1:9101:9101", "127.0.0.1::9101", "127.3.2.1:1-9:1-9/tcp", "[::1]:9101:9101"])
+def test_a_port_published_on_loopback_only_needs_no_token(monkeypatch, published):
+    monkeypatch.setenv("BATON_PUBLISHED", published)
+    check_published("0.0.0.0")
+
+
+@for_each(
+    "published",
+    ["", "9101", "9101:9101", "0.0.0.0:9101:9101", "192.0.2.7:9101:9101", "[::]:9101:9101", "[::1]", "localhost:1:1"],
+)
+def test_a_port_that_other_machines_may_reach_needs_a_token(monkeypatch, published):
+    monkeypatch.setenv("BATON_PUBLISHED", published)
+    with pytest.raises(InvalidArgument, match="token"):
+        check_published("0.0.0.0")
 
 
 def request_json(url: str, path: str, body: Any = None, **headers: str) -> Any:

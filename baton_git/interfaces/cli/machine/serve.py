@@ -84,7 +84,7 @@ def serve_command(
     if token is None and page_token is not None:
         app.say(CLOSED)
     if token is None and not all(is_this_machine(address) for address in addresses):
-        _check_published(listen_host)
+        check_published(listen_host)
     if not app.settings.is_repository_named and app.settings.found_repository is None:
         app = app.creating
     site = _open_site(app, token, page_token)
@@ -96,7 +96,7 @@ def serve_command(
         _serve(app, site, listener, names, _count_writers() if writers is None else writers)
 
 
-def _check_published(host: str) -> None:
+def check_published(host: str) -> None:
     """Check that this is a container whose port is published on this machine's loopback only.
 
     BATON_PUBLISHED is the line below `ports` in compose.yaml: the address, the port there, and the port in here.
