@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from baton_git.core.errors import BatonError
-from baton_git.core.output import count_noun
 from baton_git.interfaces.context.git_config import read_user_config
 from baton_git.interfaces.context.process import read_token
 from baton_git.namespace.workspace import Workspace
@@ -68,13 +67,9 @@ def _send_to_servers(folder: CacheFolder, seconds: float) -> list[str]:
     token = read_token()
     for url in filter(None, urls):
         names = [document.namespace for document in waiting if (document.url or own) == url]
-        left = end - time.monotonic()
-        if left <= 0:
-            lines.append(f"{count_noun(len(names), 'document')} in the cache not sent to {url}: out of time")
-            continue
         # A token is for one server: the named one or, if none is named, the only one that this cache is for.
         is_for_token = url == own or (own is None and len(urls) == 1)
-        server = BatonServer(ServerAddress.parse(url), token if is_for_token else None, left)
-        results = send_waiting(BatonCache(folder, server), names)
+        server = BatonServer(ServerAddress.parse(url), token if is_for_token else None)
+        results = send_waiting(BatonCache(folder, server), names, end - time.monotonic())
         lines += [line for line in (result.describe() for result in results) if line]
     return lines

@@ -7,6 +7,7 @@ resolved.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -235,15 +236,20 @@ class SentDocument(NamedTuple):
         return f"{self.namespace}: the document that waited in the cache was sent" if self.outcome.sent else ""
 
 
-def send_waiting(cache: BatonCache, namespaces: Iterable[str]) -> list[SentDocument]:
+def send_waiting(cache: BatonCache, namespaces: Iterable[str], seconds: float) -> list[SentDocument]:
     """Send documents that wait, one after the other, until the server does not answer or denies access.
 
     An error about one document does not keep the others back. One on which another process works is left to that.
+
+    Args:
+        seconds: the time limit for all of them together.
     """
     results: list[SentDocument] = []
+    server = replace(cache.server, until=time.monotonic() + seconds)
+    cache = replace(cache, server=server, wait=min(cache.wait, _SHORT_WAIT))
     for name in namespaces:
         try:
-            outcome = send_pending(replace(cache, wait=min(cache.wait, _SHORT_WAIT)), name)
+            outcome = send_pending(cache, name)
         except Busy:
             continue
         except BatonError as error:

@@ -153,8 +153,10 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
 
 
 def _send_others(cache: BatonCache, besides: Collection[str]) -> list[SentDocument]:
-    """Send the documents of other namespaces that wait for this server, without those in conflict."""
-    return send_waiting(cache, [name for name in list_pending(cache, contested=False) if name not in besides])
+    """Send the documents of other namespaces that wait for this server, without those in conflict, in at most the time
+    of one request."""
+    others = [name for name in list_pending(cache, contested=False) if name not in besides]
+    return send_waiting(cache, others, cache.server.seconds)
 
 
 def _describe_others(others: Sequence[SentDocument]) -> dict[str, Any]:

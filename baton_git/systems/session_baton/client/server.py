@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -45,11 +46,13 @@ class BatonServer:
     Attributes:
         token: the bearer token; None if the server needs none.
         seconds: the time limit of one request.
+        until: when all requests together must have ended, in seconds of `time.monotonic`; None for no such limit.
     """
 
     address: ServerAddress
     token: str | None = field(default=None, repr=False)
     seconds: float = 5.0
+    until: float | None = None
 
     def __post_init__(self) -> None:
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
@@ -93,7 +96,14 @@ class BatonServer:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        return post(self.address, path, json.dumps(body, indent=None).encode(), headers, self.seconds)
+        return post(self.address, path, json.dumps(body, indent=None).encode(), headers, self._find_seconds())
+
+    def _find_seconds(self) -> float:
+        """Return the time limit of a request that begins now. Raises Unreachable if no time is left."""
+        left = self.seconds if self.until is None else self.until - time.monotonic()
+        if left <= 0:
+            raise Unreachable(f"{self.address}: no time was left for a request")
+        return min(self.seconds, left)
 
     def _parse_success(self, reply: ServerReply) -> dict[str, Any]:
         """Return the object in a successful response; raise for any other status."""
