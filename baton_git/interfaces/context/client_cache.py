@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from baton_git.core.errors import BatonError
+from baton_git.core.output import count_noun
 from baton_git.interfaces.context.git_config import read_user_config
 from baton_git.interfaces.context.process import read_token
 from baton_git.namespace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from baton_git.systems.session_baton.cache import CacheFolder
+    from baton_git.systems.session_baton.caching import SentDocument
 
 
 def cache_folder() -> Path:
@@ -48,16 +52,16 @@ def _send_cached(seconds: float) -> list[str]:
 
 
 def _send_to_servers(folder: CacheFolder, seconds: float) -> list[str]:
-    """Send the waiting documents, server by server, but not those in conflict nor those of an unknown server."""
+    """Send the waiting documents, server by server, but not those in conflict nor those of an unknown server.
+
+    The lines count documents and do not name them: a session of one project is not told of another's.
+    """
     from baton_git.systems.session_baton.caching import BatonCache, list_waiting, send_waiting
     from baton_git.systems.session_baton.client import BatonServer, ServerAddress
 
     found = list_waiting(folder)
-    lines = [
-        f"{each.namespace}: in conflict with the server; yours waits in the cache (baton cache send {each.namespace})"
-        for each in found
-        if each.is_contested
-    ]
+    contested = sum(document.is_contested for document in found)
+    lines = [_describe_contested(contested)] if contested else []
     waiting = [document for document in found if not document.is_contested]
     if not waiting:
         return lines
@@ -70,6 +74,24 @@ def _send_to_servers(folder: CacheFolder, seconds: float) -> list[str]:
         # A token is for one server: the named one or, if none is named, the only one that this cache is for.
         is_for_token = url == own or (own is None and len(urls) == 1)
         server = BatonServer(ServerAddress.parse(url), token if is_for_token else None)
-        results = send_waiting(BatonCache(folder, server), names, end - time.monotonic())
-        lines += [line for line in (result.describe() for result in results) if line]
+        lines += _describe_sent(
+            url, send_waiting(BatonCache(folder, server), names, end - time.monotonic()), len(names)
+        )
     return lines
+
+
+def _describe_contested(number: int) -> str:
+    counted = count_noun(number, "document in the client's cache is", "documents in the client's cache are")
+    return f"{counted} in conflict with the server (baton cache status; baton cache send NS)"
+
+
+def _describe_sent(url: str, results: Sequence[SentDocument], number: int) -> list[str]:
+    """Describe what became of `number` documents that waited for one server."""
+    sent = sum(result.is_sent for result in results)
+    contested = sum(result.is_contested for result in results)
+    why = next((result.problem for result in results if result.problem), "")
+    went = count_noun(sent, "document in the client's cache was", "documents in the client's cache were")
+    lines = [f"{went} sent to {url}"] if sent else []
+    lines += [_describe_contested(contested)] if contested else []
+    waits = count_noun(number - sent - contested, "document still waits", "documents still wait")
+    return lines + ([f"{waits} in the client's cache: {why} (baton cache status)"] if why else [])

@@ -223,17 +223,26 @@ class SentDocument(NamedTuple):
     def is_sent(self) -> bool:
         return self.outcome is not None and self.outcome.sent
 
+    @property
+    def is_contested(self) -> bool:
+        """Whether the server has a newer document, so that somebody must choose."""
+        return self.outcome is not None and self.outcome.conflict is not None
+
+    @property
+    def problem(self) -> str:
+        """Why the document still waits; empty if it was sent, also by another process, or if it is in conflict."""
+        if self.outcome is None:
+            return str(self.error)
+        return str(self.outcome.refused) if self.outcome.refused is not None else self.outcome.offline
+
     def describe(self) -> str:
         """Describe what became of it on one line; empty if another process has sent it meanwhile."""
-        if self.outcome is None or self.outcome.refused is not None:
-            error = self.error if self.outcome is None else self.outcome.refused
-            return f"{self.namespace}: the document still waits in the cache: {error}"
-        if self.outcome.conflict is not None:
+        if self.is_contested:
             command = f"baton cache send {self.namespace}"
             return f"{self.namespace}: the server has a newer document; yours waits in the cache ({command} shows both)"
-        if self.outcome.offline:
-            return f"{self.namespace}: the document still waits in the cache: {self.outcome.offline}"
-        return f"{self.namespace}: the document that waited in the cache was sent" if self.outcome.sent else ""
+        if self.problem:
+            return f"{self.namespace}: the document still waits in the cache: {self.problem}"
+        return f"{self.namespace}: the document that waited in the cache was sent" if self.is_sent else ""
 
 
 def send_waiting(cache: BatonCache, namespaces: Iterable[str], seconds: float) -> list[SentDocument]:

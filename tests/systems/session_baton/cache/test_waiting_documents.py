@@ -92,7 +92,7 @@ def test_what_waits_for_another_server_goes_only_there(cache, wire, baton):
     cache("write", "work", url=NOWHERE, doc=a_baton("elsewhere"))
     cache("read", "other", url=wire.url)
     assert "work" not in wire.batons
-    assert baton(*BOOT, env={"BATON_URL": wire.url}).out.count(f"still waits in the cache: {NOWHERE}") == 1
+    assert baton(*BOOT, env={"BATON_URL": wire.url}).out.count(f"still waits in the client's cache: {NOWHERE}") == 1
     assert "work" not in wire.batons
 
 
@@ -120,9 +120,7 @@ def test_all_that_wait_have_one_time_limit(cache, plain):
 def test_boot_sends_what_waits_and_says_so(cache, wire, baton, env):
     leave_waiting(cache, wire, "project:x", "work")
     begun = baton(*BOOT, "--json", env=env).json
-    assert begun["news"] == [
-        f"{name}: the document that waited in the cache was sent" for name in ("project:x", "work")
-    ]
+    assert begun["news"] == [f"2 documents in the client's cache were sent to {wire.url}"]
     assert wire.get("project:x")["context"] == "project:x"
     assert set(statuses(cache).values()) == {"synced"}
     assert baton(*BOOT, "--json").json["news"] == []
@@ -141,15 +139,14 @@ def test_boot_tells_a_conflict_each_time(cache, wire, baton):
     wire.put("work", a_baton("theirs"))
     for _ in range(2):
         [line] = baton(*BOOT, "--json").json["news"]
-        assert line.startswith("work: ")
-        assert "baton cache send work" in line
+        assert line.startswith("1 document in the client's cache is in conflict with the server")
 
 
 def test_a_damaged_cache_does_not_stop_a_start(cache, wire, baton, folder):
     leave_waiting(cache, wire, "work")
     (folder / ".baton" / "odd.json").write_text("{")
     (folder / "odd.json").mkdir()
-    assert "work: the document that waited in the cache was sent" in baton(*BOOT).out
+    assert "1 document in the client's cache was sent" in baton(*BOOT).out
     leave_waiting(cache, wire, "work")
     bad = baton(*BOOT, env={"BATON_URL": "ftp://x"})
     assert "what waits in the client's cache was not sent: 'ftp://x' is not an http or https url" in bad.out
@@ -178,7 +175,7 @@ def test_the_token_goes_to_the_named_server_or_to_the_only_one(cache, baton):
         leave_waiting(cache, ours, "work2")
         leave_waiting(cache, other, "there")
         out = baton(*BOOT, env=TOKEN).out  # two servers, and none is named
-        assert "work2: the document still waits in the cache:" in out
+        assert "1 document still waits in the client's cache:" in out
         assert other.get("there")["context"] == "there"
         assert noting.tokens
         assert not any(noting.tokens)
@@ -194,7 +191,7 @@ def test_a_hooked_start_sends_what_waits(cache, plain, top, monkeypatch, capfd):
     monkeypatch.chdir(top)
     assert main(["--agent", "claude"]) == 0
     assert plain.get("work")["context"] == "work"
-    assert "the document that waited in the cache was sent" in capfd.readouterr().out
+    assert "1 document in the client's cache was sent" in capfd.readouterr().out
 
 
 def test_an_mcp_start_sends_what_waits(cache, plain, top, monkeypatch):
