@@ -128,10 +128,15 @@ def odd(answer: bytes | Callable[[socket.socket], None]) -> Iterator[str]:
                 return
             threading.Thread(target=_one, args=(sock, answer), daemon=True).start()
 
-    threading.Thread(target=run, daemon=True).start()
+    accepting = threading.Thread(target=run, daemon=True)
+    accepting.start()
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
+        # Closing it alone would let the thread wait on the number of its file, which another test's server gets next:
+        # the thread then took a request of that server, and gave it this answer or none.
+        listener.shutdown(socket.SHUT_RDWR)
+        accepting.join()
         listener.close()
 
 
