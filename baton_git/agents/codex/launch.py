@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
-from baton_git.agents.codex.transcript import read_session_start
-from baton_git.agents.events import BEGINNING, SessionContext
-from baton_git.agents.json_lines import table_at
+from baton_git.agents.events import BEGINNING, Position, SessionContext
+from baton_git.agents.json_lines import JsonLines, Record, table_at, text_at
 from baton_git.agents.launcher import (
     Launch,
     NewSession,
@@ -31,11 +32,14 @@ from baton_git.agents.transcripts import (
     read_first_records,
     sort_newest_first,
 )
+from baton_git.core.errors import BatonError
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 _MAX_SIBLINGS = 40
 """Maximum number of transcripts of the same day that are checked for a parent session, newest first."""
+_MAX_BASES = 100
+"""Maximum number of files that are read for one transcript, each of them begun by a rewind or a fork."""
 
 
 def launch(start: NewSession) -> Launch:
@@ -90,3 +94,71 @@ def subagents(path: Path, session: str) -> Iterator[Path]:
 def _read_start(path: Path) -> SessionContext | None:
     starts = (read_session_start(BEGINNING, record) for record in read_first_records(path))
     return next((start for start in starts if start), None)
+
+
+def read_session_start(position: Position, record: Record) -> SessionContext | None:
+    """Return the context in the first record of a session; None for any other record.
+
+    The type of that record is `session_meta`; in sessions of Codex CLI up to 0.3x, it has no type.
+    """
+    bare = "type" not in record and "instructions" in record and "id" in record
+    if not bare and record.get("type") != "session_meta":
+        return None
+    payload = record if bare else table_at(record, "payload")
+    git, source = table_at(payload, "git"), payload.get("source")
+    return SessionContext(
+        position, text_at(record, "timestamp"), session=text_at(payload, "id"), cwd=text_at(payload, "cwd"),
+        branch=text_at(git, "branch"), commit=text_at(git, "commit_hash"), version=text_at(payload, "cli_version"),
+        parent=text_at(payload, "forked_from_id") or text_at(payload, "parent_thread_id"),
+        subagent=isinstance(source, dict) and "subagent" in source,
+    )  # fmt: skip
+
+
+class EarlierPart(NamedTuple):
+    """The beginning of another transcript, from which a transcript goes on; `end` is the first ordinal after it."""
+
+    path: Path
+    session: str | None
+    end: int
+
+    def read(self) -> Iterator[Record]:
+        """Yield the records; nothing of what cannot be read."""
+        with suppress(BatonError):
+            for _, record in JsonLines(self.path):
+                ordinal = record.get("ordinal")
+                if not isinstance(ordinal, int) or ordinal >= self.end:
+                    return
+                yield record
+
+
+def find_base(path: Path, start: Record) -> list[EarlierPart]:
+    """Return the transcripts that the first record of a transcript says come before it, oldest first.
+
+    Since 0.171, a rewind or a fork begins a new file, whose `history_base` names the file that it goes on from (by the
+    id at the end of the name), and the first record that is left. A file that no longer exists is left out.
+    """
+    parts: list[EarlierPart] = []
+    base = table_at(table_at(start, "payload"), "history_base")
+    while base and len(parts) < _MAX_BASES:
+        file = _find_by_id(path, text_at(base, "thread_id") or "")
+        first = next(read_first_records(file), None) if file else None
+        if file is None or first is None:
+            break
+        session = read_session_start(BEGINNING, first)
+        end = base.get("end_ordinal_exclusive")
+        parts.insert(0, EarlierPart(file, session and session.session, end if isinstance(end, int) else 0))
+        base = table_at(table_at(first, "payload"), "history_base")
+    return parts
+
+
+def _find_by_id(path: Path, id_: str) -> Path | None:
+    """Return the transcript whose name ends with an id: in the same folder, or in that of another day."""
+    if not _ID.match(id_):
+        return None
+    pattern, top = f"rollout-*{id_}.jsonl", path.parent
+    for folder in path.parents:
+        if folder.name in ("sessions", "archived_sessions"):
+            top = folder.parent
+    near = find_files(path.parent, pattern)
+    far = (find_files(top, name, "**", pattern) for name in ("sessions", "archived_sessions"))
+    return next(chain(near, *far), None)

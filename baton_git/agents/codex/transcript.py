@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from baton_git.agents.codex.launch import find_base, read_session_start
 from baton_git.agents.codex.messages import (
     CompletedWork,
     Output,
@@ -48,34 +48,14 @@ from baton_git.agents.events import (
     ToolResult,
     TurnEnd,
 )
-from baton_git.agents.json_lines import JsonLines, Record, parse_object, table_at, tables, text_at, texts
+from baton_git.agents.json_lines import Record, parse_object, table_at, tables, text_at, texts
 from baton_git.agents.resumable_reader import read_path_events
-from baton_git.agents.transcripts import find_files, read_first_records
-from baton_git.core.errors import BatonError
 
 __all__ = ["events", "read_call", "read_result", "recognises"]
 
 # --- the context of a session
 
 _CWD = re.compile(r"<cwd>((?:(?!<cwd>).)*?)</cwd>|^Current working directory: (.*)$", re.MULTILINE)
-
-
-def read_session_start(position: Position, record: Record) -> SessionContext | None:
-    """Return the context in the first record of a session; None for any other record.
-
-    The type of that record is `session_meta`; in sessions of Codex CLI up to 0.3x, it has no type.
-    """
-    bare = "type" not in record and "instructions" in record and "id" in record
-    if not bare and record.get("type") != "session_meta":
-        return None
-    payload = record if bare else table_at(record, "payload")
-    git, source = table_at(payload, "git"), payload.get("source")
-    return SessionContext(
-        position, text_at(record, "timestamp"), session=text_at(payload, "id"), cwd=text_at(payload, "cwd"),
-        branch=text_at(git, "branch"), commit=text_at(git, "commit_hash"), version=text_at(payload, "cli_version"),
-        parent=text_at(payload, "forked_from_id") or text_at(payload, "parent_thread_id"),
-        subagent=isinstance(source, dict) and "subagent" in source,
-    )  # fmt: skip
 
 
 def apply_environment_message(last: SessionContext, text: str) -> SessionContext:
@@ -130,9 +110,6 @@ _TURN_EVENTS = (
     "task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted", "error", "thread_rolled_back",
 )  # fmt: skip
 _Kind = TypeVar("_Kind", SessionContext, Prompt, ModelReply)
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_MAX_BASES = 100
-"""Maximum number of files that are read for one transcript, each of them begun by a rewind or a fork."""
 _BARE = ("message", "reasoning", *_CALLS, *_OUTPUTS)
 """The types of records that older versions wrote without an envelope."""
 
@@ -142,56 +119,6 @@ def recognises(record: Record) -> bool:
     if record.get("type") in ("session_meta", *_ENVELOPES):
         return isinstance(record.get("payload"), dict)
     return "type" not in record and ({"id", "timestamp", "instructions"} <= record.keys() or "record_type" in record)
-
-
-class _Base(NamedTuple):
-    """The beginning of another transcript, from which a transcript goes on; `end` is the first ordinal after it."""
-
-    path: Path
-    session: str | None
-    end: int
-
-    def read(self) -> Iterator[Record]:
-        """Yield the records; nothing of what cannot be read."""
-        with suppress(BatonError):
-            for _, record in JsonLines(self.path):
-                ordinal = record.get("ordinal")
-                if not isinstance(ordinal, int) or ordinal >= self.end:
-                    return
-                yield record
-
-
-def _find_base(path: Path, start: Record) -> list[_Base]:
-    """Return the transcripts that the first record of a transcript says come before it, oldest first.
-
-    Since 0.171, a rewind or a fork begins a new file, whose `history_base` names the file that it goes on from (by the
-    id at the end of the name), and the first record that is left. A file that no longer exists is left out.
-    """
-    parts: list[_Base] = []
-    base = table_at(table_at(start, "payload"), "history_base")
-    while base and len(parts) < _MAX_BASES:
-        file = _find_by_id(path, text_at(base, "thread_id") or "")
-        first = next(read_first_records(file), None) if file else None
-        if file is None or first is None:
-            break
-        session = read_session_start(BEGINNING, first)
-        end = base.get("end_ordinal_exclusive")
-        parts.insert(0, _Base(file, session and session.session, end if isinstance(end, int) else 0))
-        base = table_at(table_at(first, "payload"), "history_base")
-    return parts
-
-
-def _find_by_id(path: Path, id_: str) -> Path | None:
-    """Return the transcript whose name ends with an id: in the same folder, or in that of another day."""
-    if not _ID.fullmatch(id_):
-        return None
-    pattern, top = f"rollout-*{id_}.jsonl", path.parent
-    for folder in path.parents:
-        if folder.name in ("sessions", "archived_sessions"):
-            top = folder.parent
-    near = find_files(path.parent, pattern)
-    far = (find_files(top, name, "**", pattern) for name in ("sessions", "archived_sessions"))
-    return next(chain(near, *far), None)
 
 
 def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
@@ -276,7 +203,7 @@ class _Reader:
         self, position: Position, time: str | None, record: Record, start: SessionContext
     ) -> Iterator[Event]:
         """Handle the first record, and what the transcript goes on from. A subagent's work begins with itself."""
-        base = _find_base(self._path, record) if position == BEGINNING and not start.subagent else []
+        base = find_base(self._path, record) if position == BEGINNING and not start.subagent else []
         if not any(part.session == start.session for part in base):  # a fork is a session of its own
             yield from self._handle_start(position, time, start)
         for earlier in chain.from_iterable(part.read() for part in base):
