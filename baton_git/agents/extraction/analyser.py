@@ -28,14 +28,7 @@ from baton_git.agents.events import (
     TurnEnd,
 )
 from baton_git.agents.extraction import conversation, wording
-from baton_git.agents.extraction.commits import (
-    CommitCommand,
-    GitWork,
-    MadeCommit,
-    find_git_work,
-    find_made_commits,
-    is_elsewhere,
-)
+from baton_git.agents.extraction.commits import add_git_work, add_reported_commit, find_git_work
 from baton_git.agents.extraction.file_uses import CHANGED, READ, find_names, name_files, name_printed_files, use_file
 from baton_git.agents.extraction.findings import (
     KEPT_ACTIVITY,
@@ -47,8 +40,9 @@ from baton_git.agents.extraction.findings import (
     name_command,
     note_outcome,
 )
+from baton_git.agents.extraction.todo_lists import update_lists
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.tool_use import CLOSED_STATUSES, TodoChange, ToolOutcome, ToolTodo, ToolUse
+from baton_git.agents.tool_use import ToolOutcome, ToolUse
 from baton_git.agents.transcripts import TranscriptFormat
 from baton_git.agents.turn_store import keep_ends
 from baton_git.core.output import remove_terminal_codes
@@ -236,7 +230,7 @@ class Analyser:
             self.known.open[event.id] = {**waiting, "later": True}
             return
         if "makings" in waiting:
-            self._add_git_work(waiting, event, outcome)
+            add_git_work(self.known, waiting, event, outcome)
         if "command" in waiting and not outcome.refused:
             self._note_outcome(waiting, event, outcome)
         self._note_uses(waiting, event, outcome)
@@ -246,7 +240,7 @@ class Analyser:
         if files and not waiting.get("changed"):
             self._add_changed_files([self._make_absolute(path, None) for path in files], waiting)
         if not waiting["side"] and (outcome != _PLAIN_SUCCESS or not waiting.keys() <= _USUAL_KEYS):
-            self._update_lists(waiting, outcome)
+            update_lists(self.known, waiting, outcome)
             self._add_answers(waiting, outcome, event)
 
     def _add_answers(self, waiting: Table, outcome: ToolOutcome, event: ToolResult) -> None:
@@ -289,109 +283,8 @@ class Analyser:
         if name is not None:
             note_outcome(self.known, name, waiting["command"], event.text, waiting["mark"], failed=outcome.failed)
 
-    # --- todo lists
-
-    def _update_lists(self, waiting: Table, outcome: ToolOutcome) -> None:
-        known = self.known
-        if outcome.todos is not None:
-            self._replace_todos(outcome.todos, waiting["mark"])
-        elif "todos" in waiting:
-            self._replace_todos([ToolTodo(*todo) for todo in waiting["todos"]], waiting["mark"])
-        elif "change" in waiting:
-            change = TodoChange(*waiting["change"])
-            self._change_todo(change._replace(id=change.id or outcome.id), waiting, is_new=change.id is None)
-        elif "task" in waiting:
-            action, number, title, status, description = waiting["task"]
-            number = number or outcome.id or title
-            before = known.tasks.pop(number, {})
-            fields = {"title": title, "status": status, "description": description}
-            new = {name: text for name, text in fields.items() if text is not None}
-            known.tasks[number] = {**before, **new, "action": action, "mark": waiting["mark"]}
-
-    def _replace_todos(self, todos: Any, mark: Mark) -> None:
-        """Replace the whole todo list. Unchanged items keep their marks."""
-        known = self.known
-        marks = {(todo["id"], todo["content"], todo["status"]): todo["mark"] for todo in known.todos}
-        known.todos = [
-            {**todo._asdict(), "mark": marks.get((todo.id, todo.content, todo.status), mark)} for todo in todos
-        ]
-        known.todos_at = list(mark)
-
-    def _change_todo(self, change: TodoChange, waiting: Table, *, is_new: bool) -> None:
-        known = self.known
-        number, order = change.id or "", waiting["mark"][0]
-        item = next((todo for todo in known.todos if todo["id"] == number), None) if number else None
-        if item is None and is_new:
-            item = {"id": number, "content": "", "status": "pending", "mark": []}
-            known.todos.append(item)
-        if item is None:
-            # The change came before the result of the call that created the item.
-            known.early[number] = {"content": change.content, "status": change.status, "mark": waiting["mark"]}
-            return
-        self._set_todo(item, change.content, change.status, waiting["mark"])
-        early = known.early.pop(number, None)
-        if early:
-            self._set_todo(item, early["content"], early["status"], early["mark"])
-        if is_new:
-            item["order"] = order
-            item["made"] = waiting["mark"]
-        known.todos.sort(key=_get_todo_order)
-        known.todos_at = max(known.todos_at, list(waiting["mark"]), key=lambda mark: mark[:1])
-
-    def _set_todo(self, item: Table, content: str | None, status: str | None, mark: Mark) -> None:
-        item["content"] = content or item["content"]
-        item["status"] = status or item["status"]
-        item["mark"] = list(mark)
-        if item["status"] == "deleted":
-            self.known.todos.remove(item)
-
-    # --- commits
-
-    def _add_git_work(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
-        """Record a command's commits, and the folders of the repositories that it created."""
-        known = self.known
-        work = GitWork.from_data(waiting)
-        if not outcome.failed:
-            known.tries += [
-                folder for folder in work.repositories if folder and folder not in known.tries and folder != known.home
-            ]
-        made = find_made_commits(work, event.text) if not outcome.failed else _find_despite_failure(work, event.text)
-        known.last_shell = {"id": event.id, "waiting": waiting}
-        for commit in made:
-            if not is_elsewhere(work, commit.commit_command, known.home, known.tries):
-                self._add_commit(commit, waiting, event)
-
-    def _add_commit(self, made: MadeCommit, waiting: Table, event: Any) -> None:
-        known = self.known
-        if made.commit_command.amends and known.commits:
-            known.commits.pop()
-        if made.hash and any(commit["hash"] and _is_same_commit(commit["hash"], made.hash) for commit in known.commits):
-            return
-        known.commits.append(
-            {
-                "hash": made.hash, "message": made.subject, "mark": waiting["mark"], "until": event.time,
-                "call": event.id, "folder": made.commit_command.folder,
-            }
-        )  # fmt: skip
-
     def _add_reported_commit(self, event: ReportedCommit) -> None:
-        """Record a commit that the agent itself reports for the command that has just ended."""
-        known, last = self.known, self.known.last_shell
-        own = [commit for commit in known.commits if commit["call"] == event.id]
-        if (
-            any(_is_same_commit(commit["hash"], event.sha) for commit in own if commit["hash"])
-            or last.get("id") != event.id
-        ):
-            return
-        without_hash = next((commit for commit in own if not commit["hash"]), None)
-        if without_hash is not None:
-            without_hash["hash"] = event.sha
-            return
-        work = GitWork.from_data(last["waiting"])
-        commit_command = work.commit_commands[-1] if work.commit_commands else CommitCommand(known.cwd)
-        if not own and not is_elsewhere(work, commit_command, known.home, known.tries):
-            amends = commit_command._replace(amends=event.kind == "amended")
-            self._add_commit(MadeCommit(event.sha, commit_command.subject or "", amends), last["waiting"], event)
+        add_reported_commit(self.known, event)
 
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
         SessionContext: _add_context,
@@ -406,14 +299,6 @@ class Analyser:
         ReportedCommit: _add_reported_commit,
     }
     """The handler of each type of event."""
-
-
-def _find_despite_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
-    """Return the commits that a failed command made before it failed, as git's own lines prove."""
-    loud = work._replace(
-        commit_commands=tuple(commit_command._replace(is_quiet=False) for commit_command in work.commit_commands)
-    )
-    return tuple(commit for commit in find_made_commits(loud, output) if commit.hash and f" {commit.hash}] " in output)
 
 
 _WITH_TEXT = frozenset((Prompt, ModelReply, ToolResult, TurnEnd))
@@ -462,19 +347,5 @@ def _keep_for_result(use: ToolUse) -> Table:
     return kept | ({"plan": use.plan} if use.plan is not None else {})
 
 
-def _get_todo_order(item: Table) -> tuple[int, float]:
-    """Return the sort key of a todo item: its numeric id, or else the turn in which it was created."""
-    number = item["id"]
-    return (0, int(number)) if number.isdecimal() and len(number) < 10 else (1, item.get("order", 0))
-
-
 def _describe_origin(waiting: Table) -> str:
     return "subagent" if waiting["side"] else "transcript"
-
-
-def _is_same_commit(left: str, right: str) -> bool:
-    return left.startswith(right) or right.startswith(left)
-
-
-def is_closed(task: Table) -> bool:
-    return task.get("status") in CLOSED_STATUSES

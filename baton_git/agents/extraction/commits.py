@@ -12,7 +12,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from baton_git.agents.events import ReportedCommit, ToolResult
+from baton_git.agents.extraction.findings import Findings, Table
 from baton_git.agents.extraction.shell import ParsedScript, SimpleCommand, join_folder, parse_script
+from baton_git.agents.tool_use import ToolOutcome
 
 _LINE = re.compile(r"^\[(?:[^\]\s]+(?: \(root-commit\))?|detached HEAD) ([0-9a-f]{7,64})\] (.*?)\r?$", re.MULTILINE)
 _HASH = re.compile(r"^([0-9a-f]{7,64})\r?$", re.MULTILINE)
@@ -202,3 +205,65 @@ def _is_in(folder: str | None, parent: str) -> bool:
 
 def _is_temporary(folder: str) -> bool:
     return any(_is_in(folder, parent) for parent in ("/tmp", "/var/tmp", "/private/tmp"))  # noqa: S108  only compared
+
+
+# --- the commits of a session
+
+
+def add_git_work(known: Findings, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
+    """Record a command's commits, and the folders of the repositories that it created."""
+    work = GitWork.from_data(waiting)
+    if not outcome.failed:
+        known.tries += [
+            folder for folder in work.repositories if folder and folder not in known.tries and folder != known.home
+        ]
+    made = find_made_commits(work, event.text) if not outcome.failed else _find_despite_failure(work, event.text)
+    known.last_shell = {"id": event.id, "waiting": waiting}
+    for commit in made:
+        if not is_elsewhere(work, commit.commit_command, known.home, known.tries):
+            _add_commit(known, commit, waiting, event)
+
+
+def _add_commit(known: Findings, made: MadeCommit, waiting: Table, event: Any) -> None:
+    if made.commit_command.amends and known.commits:
+        known.commits.pop()
+    if made.hash and any(commit["hash"] and _is_same_commit(commit["hash"], made.hash) for commit in known.commits):
+        return
+    known.commits.append(
+        {
+            "hash": made.hash, "message": made.subject, "mark": waiting["mark"], "until": event.time,
+            "call": event.id, "folder": made.commit_command.folder,
+        }
+    )  # fmt: skip
+
+
+def add_reported_commit(known: Findings, event: ReportedCommit) -> None:
+    """Record a commit that the agent itself reports for the command that has just ended."""
+    last = known.last_shell
+    own = [commit for commit in known.commits if commit["call"] == event.id]
+    if (
+        any(_is_same_commit(commit["hash"], event.sha) for commit in own if commit["hash"])
+        or last.get("id") != event.id
+    ):
+        return
+    without_hash = next((commit for commit in own if not commit["hash"]), None)
+    if without_hash is not None:
+        without_hash["hash"] = event.sha
+        return
+    work = GitWork.from_data(last["waiting"])
+    commit_command = work.commit_commands[-1] if work.commit_commands else CommitCommand(known.cwd)
+    if not own and not is_elsewhere(work, commit_command, known.home, known.tries):
+        amends = commit_command._replace(amends=event.kind == "amended")
+        _add_commit(known, MadeCommit(event.sha, commit_command.subject or "", amends), last["waiting"], event)
+
+
+def _find_despite_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
+    """Return the commits that a failed command made before it failed, as git's own lines prove."""
+    loud = work._replace(
+        commit_commands=tuple(commit_command._replace(is_quiet=False) for commit_command in work.commit_commands)
+    )
+    return tuple(commit for commit in find_made_commits(loud, output) if commit.hash and f" {commit.hash}] " in output)
+
+
+def _is_same_commit(left: str, right: str) -> bool:
+    return left.startswith(right) or right.startswith(left)

@@ -6,13 +6,13 @@ import posixpath
 from collections.abc import Sequence
 from typing import Any
 
-from baton_git.agents.extraction.analyser import is_closed
 from baton_git.agents.extraction.commits import GitWork, is_elsewhere
 from baton_git.agents.extraction.conversation import describe_conversation
 from baton_git.agents.extraction.file_uses import MAX_USES, rank_uses
 from baton_git.agents.extraction.findings import MAX_FAILURES, Findings, Mark, Table
 from baton_git.agents.extraction.options import Extract, Options
 from baton_git.agents.extraction.subagents import add_commits, list_files, list_uses
+from baton_git.agents.extraction.todo_lists import is_closed
 from baton_git.agents.turn_store import Turn
 
 MAX_DECISIONS = 10
