@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from dulwich.object_format import ObjectFormat
@@ -20,7 +20,7 @@ from baton_git.core.names import Oid
 from baton_git.git.objects.pack_index import Indexed
 from baton_git.git.objects.pack_reader import OFS_DELTA, Raw, encode_entry_head
 from baton_git.git.objects.pack_writer import entry_bytes
-from baton_git.git.objects.values import COMMIT, TREE, decode_commit
+from baton_git.git.objects.values import COMMIT, TREE, CommitInfo, decode_commit
 
 _LONGEST_CHAIN: Final = 50
 _LARGEST: Final = 1 << 16  # sizes in bytes
@@ -38,6 +38,7 @@ def group_into_chains(known: dict[Oid, int], read: Read, form: ObjectFormat) -> 
     """Group the objects of `known` (id → type number) into chains of versions, newest first."""
     commits = [decode_commit(oid, read(oid)[1]) for oid, kind in known.items() if kind == COMMIT]
     commits.sort(key=lambda commit: (-commit.time, commit.oid))
+    commits = [*_follow_first_parents(commits)]
     grouping = _Grouping({bytes.fromhex(oid): kind for oid, kind in known.items()}, read, form)
     for commit in commits:
         del grouping.ungrouped[bytes.fromhex(commit.oid)]
@@ -45,6 +46,18 @@ def group_into_chains(known: dict[Oid, int], read: Read, form: ObjectFormat) -> 
     rest = [Oid(name.hex()) for name in grouping.ungrouped]
     chains = ([commit.oid for commit in commits], *grouping.chains_by_path.values(), rest)
     return [chain for chain in chains if chain]
+
+
+def _follow_first_parents(commits: Sequence[CommitInfo]) -> Iterator[CommitInfo]:
+    """Yield each commit before its first parent, so that versions of one namespace, or of one session's documents,
+    follow each other. In the order of their times, those of 32 namespaces alternate, and hardly any delta is small."""
+    waiting = {commit.oid: commit for commit in commits}
+    followed = {commit.parents[0] for commit in commits if commit.parents}
+    for tip in (commit for commit in commits if commit.oid not in followed):
+        commit = waiting.pop(tip.oid, None)
+        while commit is not None:
+            yield commit
+            commit = waiting.pop(commit.parents[0], None) if commit.parents else None
 
 
 class _Grouping:
