@@ -123,7 +123,3 @@ def read_cost(value: Any) -> float | None:
     """Return `value` if it is a plausible amount of money: a number from 0 to 1e12; otherwise None."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < 1e12 else None
-
-
-def read_text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

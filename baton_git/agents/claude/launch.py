@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from baton_git.agents.json_lines import tables
+from baton_git.agents.json_lines import tables, text_at
 from baton_git.agents.launcher import (
     Launch,
     NewSession,
@@ -17,7 +17,6 @@ from baton_git.agents.launcher import (
     escape_argument,
     read_cost,
     read_objects,
-    read_text,
     read_token_count,
 )
 from baton_git.agents.transcripts import (
@@ -52,9 +51,9 @@ def report(output: str) -> SessionReport:
         return SessionReport(output.strip())
     last = results[-1]
     usage, denials = last.get("usage"), tables(last.get("permission_denials"))
-    names = dict.fromkeys(read_text(item.get("tool_name")) for item in denials)
+    names = dict.fromkeys(text_at(item, "tool_name") for item in denials)
     return SessionReport(
-        read_text(last.get("result")), read_text(last.get("session_id")) or None, read_cost(last.get("total_cost_usd")),
+        text_at(last, "result") or "", text_at(last, "session_id") or None, read_cost(last.get("total_cost_usd")),
         sum(read_token_count(usage.get(name)) for name in _TOKENS) if isinstance(usage, dict) else None,
         tuple(name for name in names if name),
     )  # fmt: skip

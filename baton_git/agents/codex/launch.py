@@ -21,7 +21,6 @@ from baton_git.agents.launcher import (
     SessionReport,
     escape_argument,
     read_objects,
-    read_text,
     read_token_count,
 )
 from baton_git.agents.transcripts import (
@@ -56,9 +55,9 @@ def report(output: str) -> SessionReport:
     for event in read_objects(output):
         kind, item, usage = event.get("type"), table_at(event, "item"), event.get("usage")
         if kind == "thread.started":
-            session = read_text(event.get("thread_id")) or None
+            session = text_at(event, "thread_id") or None
         elif kind == "item.completed" and item.get("type") == "agent_message":
-            answer = read_text(item.get("text"))
+            answer = text_at(item, "text") or ""
         elif kind == "turn.completed" and isinstance(usage, dict):
             # cached and reasoning tokens are parts of these two
             counts = (read_token_count(usage.get(name)) for name in ("input_tokens", "output_tokens"))

@@ -11,14 +11,13 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from baton_git.agents.json_lines import parse_object, table_at
+from baton_git.agents.json_lines import parse_object, table_at, text_at
 from baton_git.agents.launcher import (
     Launch,
     NewSession,
     SessionReport,
     escape_argument,
     read_objects,
-    read_text,
     read_token_count,
 )
 from baton_git.agents.transcripts import Transcript, Warn, find_files, ignore_warning, read_head, sort_newest_first
@@ -44,8 +43,8 @@ def report(output: str) -> SessionReport:
             models = table_at(table_at(item, "stats"), "models")
             counted = [table_at(model, "tokens") for model in models.values() if isinstance(model, dict)]
             tokens = [read_token_count(counts.get("total")) for counts in counted if counts]
-            session = read_text(item.get("session_id")) or None
-            return SessionReport(read_text(item["response"]), session, None, sum(tokens) if tokens else None)
+            session = text_at(item, "session_id") or None
+            return SessionReport(text_at(item, "response") or "", session, None, sum(tokens) if tokens else None)
     return SessionReport(output.strip())
 
 
