@@ -8,7 +8,7 @@ durably and moves the ref with a compare-and-swap. If another writer moved the r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -34,7 +34,7 @@ from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.redaction.changes import is_secret_name, redact_edits, refuse_secret
 from baton_git.core.state import State, StateSource, Unreadable
 from baton_git.core.times import parse_local_time
-from baton_git.git.store import ObjectDraft, Store
+from baton_git.git.store import Edit, ObjectDraft, Store
 from baton_git.git.store.stored_moves import fan_out_grown
 from baton_git.namespace import guard, write_queue
 from baton_git.namespace.commit_log import (
@@ -586,10 +586,22 @@ class Branch:
         after = State(proposal.state.source, edits)
         immutable_fields.refuse_changes(tip.state, after)
         changes = tuple(diff.diff(tip.state, after))
-        files = tuple(sorted(path for path in proposal.files if layout.key_at(path) is None))
+        files = self._list_changed_files(tip, proposal.files)
         return proposal._replace(state=after), WriteResult(
             tip, tip, changes, (*proposal.redactions, *redactions), files=files
         )
+
+    def _list_changed_files(self, tip: Revision, files: Mapping[str, Edit]) -> tuple[str, ...]:
+        """Return the paths of the files without a record that edits change in the tree of `tip`, sorted.
+
+        An edit may change nothing: going back to layout 1 leaves `.gitattributes` as layout 2 needs it.
+        """
+        edits = {path: edit for path, edit in files.items() if layout.key_at(path) is None}
+        if not edits or tip.tree is None:
+            return tuple(sorted(edits))
+        draft = self.store.draft()
+        changed = draft.folder(draft.tree(tip.tree, edits))
+        return tuple(sorted(layout.differing_paths(self.store.folder(tip.tree), changed)))
 
     def _draft_side(
         self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp

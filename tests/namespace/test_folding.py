@@ -340,9 +340,14 @@ def test_every_road_to_the_past_of_a_record_leads_through_the_fold(baton: Any, t
     ]
     assert baton("undo", str(closed - 3)).code == 0  # FU-3 is open again, and no other
     assert [record["id"] for record in baton("list", "follow_up", "--json").json["records"]] == ["FU-3"]
+    planned = baton("rollback", str(closed - 6), "--dry-run")
+    assert ".gitattributes" not in planned.out + planned.err  # stays as the layout needs it
+    assert "other file" not in planned.out + planned.err
     baton("rollback", str(closed - 6), "--yes")
     live = {record["id"] for record in baton("list", "follow_up", "--json").json["records"]}
     assert live == {f"FU-{number}" for number in range(1, 7)}
+    planned = baton("undo", "--dry-run")
+    assert "other file" not in planned.out + planned.err
     baton("undo", "--yes")
     assert [record["id"] for record in baton("list", "follow_up", "--json").json["records"]] == ["FU-3"]
     assert baton("validate").code == 0
