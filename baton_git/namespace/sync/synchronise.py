@@ -58,12 +58,14 @@ from baton_git.namespace.sync.lanes import (
     wanted_lanes,
 )
 from baton_git.namespace.sync.older_history import (
+    GLIMPSE,
     NEWEST,
     began_here,
     begin_at_newest,
     complete_history,
     describe_boundary,
     refuse_unrelated,
+    widen_glimpse,
 )
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.removed_and_renamed import find_shared_ids, list_removed
@@ -267,6 +269,8 @@ class _Sync:
     attempt: int = 0
     meets: bool = False
     """Whether this sync takes only the newest part of a history, because it is the first one."""
+    glimpsed: bool = False
+    """Whether it took only a glimpse of that, because a session waits."""
 
     def run(self) -> None:
         """Fetch, merge and push until no branch is overtaken, or the time is up."""
@@ -306,6 +310,7 @@ class _Sync:
             if attempt == 0:
                 raise
             return None
+        self.glimpsed = self.glimpsed or (depth is not None and depth < NEWEST)
         if self._is_first_meeting:
             self.meets = True
             [job] = self.jobs
@@ -331,10 +336,20 @@ class _Sync:
         with suppress(StoreError):  # an address is no part of a ref
             if branch.store.tip(f"refs/remotes/{self.name}/{branch.ref.removeprefix('refs/heads/')}") is not None:
                 return None  # git has fetched the history
-        return NEWEST
+        return NEWEST if self.options.completes else min(NEWEST, GLIMPSE)
+
+    def _widen(self, job: _Job) -> None:
+        """Fetch the rest of the newest part after a glimpse that took less than half of the time."""
+        seconds = _seconds_left(self.end)
+        if self.glimpsed and seconds > self.options.seconds / 2:
+            widen_glimpse(
+                job.branch, self.remote, job.refs.incoming, self.terms, self.options.budget,
+                seconds=seconds / 2, generations=NEWEST.generations - GLIMPSE.generations,
+            )  # fmt: skip
 
     def _complete(self, job: _Job) -> _Job:
         """Fetch the older history that is missing, unless this sync must be quick; say what is left."""
+        self._widen(job)
         left = describe_boundary(job.branch)
         if left and self.options.completes and self.meets and self.options.hand_over():
             left += "; a background process does it now"

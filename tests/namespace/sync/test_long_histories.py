@@ -20,11 +20,12 @@ from baton_git.core.errors import NotAllowed, NotFound, Rejected
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import Key
+from baton_git.git.remotes import Depth
 from baton_git.git.store import Store
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.provenance.labels import Labels, Vouching
 from baton_git.namespace.provenance.snapshots import MarkSnapshots
-from baton_git.namespace.sync import older_history
+from baton_git.namespace.sync import older_history, synchronise
 from baton_git.namespace.workspace import Background
 from baton_git.verbs.records.details import show_record
 from baton_git.verbs.revisions.history import Filter, read_log
@@ -507,3 +508,19 @@ def test_a_lock_that_a_killed_process_left_is_removed(late: Machine, full: Machi
     late.sync(**QUICK)
     assert not lock.exists()
     assert ends(late)
+
+
+@pytest.mark.parametrize("has_time", [True, False])
+def test_a_start_takes_a_glimpse_first_and_the_rest_of_the_newest_part_if_there_is_time(
+    full: Machine, bob: Machine, monkeypatch: pytest.MonkeyPatch, *, has_time: bool
+) -> None:
+    monkeypatch.setattr(synchronise, "NEWEST", Depth(12))
+    monkeypatch.setattr(synchronise, "GLIMPSE", Depth(3))
+    if not has_time:
+        monkeypatch.setattr(synchronise, "widen_glimpse", lambda *_, **__: None)
+    bob.sync(**QUICK)
+    assert count(bob) == (12 if has_time else 3)
+    assert set(bob.ws.branch.read().state.ids(OpenLoop.kind)) == {f"OL-{number}" for number in range(COMMITS)}
+    bob.sync()
+    assert not ends(bob)
+    assert count(bob) == count(full)
