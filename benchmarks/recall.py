@@ -25,7 +25,7 @@ from baton_git.core.state import State, key_of
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.recalling import Question, find_answer
-from baton_git.recall.terms import extract_terms, parse_question
+from baton_git.recall.terms import extract_terms
 
 SESSIONS, RECORDS, QUESTIONS, BUDGET = 1_000, 10_000, 100, 4_000
 PARTS = """
@@ -101,7 +101,7 @@ def bm25s_peer(texts: dict[str, str]) -> Callable[[str], str]:
     index.index([extract_terms(texts[name]) for name in names], show_progress=False)
 
     def ask(question: str) -> str:
-        found, _ = index.retrieve([list(parse_question(question).weights)], k=10, show_progress=False)
+        found, _ = index.retrieve([extract_terms(question)], k=10, show_progress=False)
         return fill_answer(texts, [names[number] for number in found[0]])
 
     return ask
@@ -123,7 +123,7 @@ def lsa_peer(texts: dict[str, str], dimensions: int = 100) -> Callable[[str], st
 
     def ask(question: str) -> str:
         vector = numpy.zeros(len(column))
-        for term in parse_question(question).weights:
+        for term in extract_terms(question):
             if term in column:
                 vector[column[term]] = weights[column[term]]
         return fill_answer(

@@ -3,13 +3,15 @@
 Each session has a file of JSON lines. The first line names the session and the format; each other line is one turn.
 Recall reads these files, so a file is replaced as a whole: a reader sees either the old content or the new one.
 
-Format 1 has no origin, status, reason and id of turns. A later format may have further fields, which are ignored.
+Format 1 has no origin, status, reason and id of turns, and some files of format 2 have no `said`. A later format may
+have further fields, which are ignored.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +36,7 @@ class Turn(NamedTuple):
         status: whether it has an answer; see `events.ANSWERED`.
         reason: the message of the agent CLI about a failure.
         id: the id of the turn in the transcript; empty if it has none.
+        said: what the agent said in the turn before its last reply.
     """
 
     number: int
@@ -46,6 +49,7 @@ class Turn(NamedTuple):
     status: str = UNKNOWN
     reason: str = ""
     id: str = ""
+    said: str = ""
 
 
 class SessionTurns(NamedTuple):
@@ -69,10 +73,12 @@ class SessionTurns(NamedTuple):
 MAX_BYTES = 64 * 1024
 """Maximum size in bytes of all turns of a session, as `encode_turn` writes them."""
 MAX_TEXT = 8 * 1024
-"""Maximum size in bytes of one prompt, and of one answer."""
+"""Maximum size in bytes of one prompt, of one answer, and of what the agent said before."""
 
 _STEPS = (2048, 768, 256, 80)
 """Sizes in bytes to which the texts of turns are shortened, step by step, until all turns fit."""
+_SAID_STEPS = (2048, 512, 0)
+"""The same for what the agent said before its answers."""
 _KEPT_FIRST, _KEPT_LAST = 1, 3
 """Numbers of first and of last turns that are shortened only if it was not enough to shorten those between them."""
 _CUT = " […] "
@@ -81,7 +87,8 @@ _WORD = 64
 
 
 def bound_turns(turns: Iterable[Turn], limit: int = MAX_BYTES) -> tuple[Turn, ...]:
-    """Return the turns shortened to `limit` bytes in total: first the middle ones, starting with the oldest.
+    """Return the turns shortened to `limit` bytes in total: first what the agent said before its answers, then the
+    middle turns, starting with the oldest.
 
     If the turns are too long even in their shortest form, the oldest ones after the first are left out; the others keep
     their numbers. The result may be bounded again together with newer turns, so a session can be read in pieces.
@@ -90,14 +97,17 @@ def bound_turns(turns: Iterable[Turn], limit: int = MAX_BYTES) -> tuple[Turn, ..
     sizes = [len(encode_turn(turn)) for turn in bounded]
     total = sum(sizes)
     middle = range(_KEPT_FIRST, max(_KEPT_FIRST, len(bounded) - _KEPT_LAST))
-    for numbers in (middle, range(len(bounded))):
-        for most in _STEPS:
-            for number in numbers:
-                if total <= limit:
-                    return tuple(bounded)
-                bounded[number] = _shorten(bounded[number], most)
-                total += len(encode_turn(bounded[number])) - sizes[number]
-                sizes[number] = len(encode_turn(bounded[number]))
+    plan: list[tuple[Callable[[Turn, int], Turn], tuple[int, ...], range]] = [
+        (_shorten_said, _SAID_STEPS, range(len(bounded))), (_shorten, _STEPS, middle),
+        (_shorten, _STEPS, range(len(bounded))),
+    ]  # fmt: skip
+    for shorten, steps, numbers in plan:
+        for most, number in product(steps, numbers):
+            if total <= limit:
+                return tuple(bounded)
+            bounded[number] = shorten(bounded[number], most)
+            total += len(encode_turn(bounded[number])) - sizes[number]
+            sizes[number] = len(encode_turn(bounded[number]))
     return _drop_oldest(bounded, sizes, limit)
 
 
@@ -139,7 +149,12 @@ def encode_turn(turn: Turn) -> bytes:
 
 
 def _shorten(turn: Turn, most: int) -> Turn:
-    return turn._replace(prompt=keep_ends(turn.prompt, most), answer=keep_ends(turn.answer, most))
+    said = keep_ends(turn.said, most)
+    return turn._replace(prompt=keep_ends(turn.prompt, most), answer=keep_ends(turn.answer, most), said=said)
+
+
+def _shorten_said(turn: Turn, most: int) -> Turn:
+    return turn._replace(said=keep_ends(turn.said, most) if most else "")
 
 
 def _drop_oldest(turns: list[Turn], sizes: list[int], limit: int) -> tuple[Turn, ...]:
@@ -225,11 +240,11 @@ def turns_folder(common_dir: Path) -> Path:
 
 
 def redact_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """Return the turns with the secrets in prompts and answers replaced."""
-    texts, _ = redact([[turn.prompt, turn.answer, turn.reason] for turn in turns])
+    """Return the turns with the secrets in their texts replaced."""
+    names = ("prompt", "answer", "reason", "said")
+    texts, _ = redact([[getattr(turn, name) for name in names] for turn in turns])
     return tuple(
-        turn._replace(prompt=prompt, answer=answer, reason=reason)
-        for turn, (prompt, answer, reason) in zip(turns, texts, strict=True)
+        turn._replace(**dict(zip(names, clean, strict=True))) for turn, clean in zip(turns, texts, strict=True)
     )
 
 

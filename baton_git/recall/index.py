@@ -11,42 +11,57 @@ sessions (prompts with their answers) form another.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from baton_git.core.errors import Busy, SearchUnavailable
-from baton_git.recall.passages import TURN, Passage
-from baton_git.recall.terms import extract_terms
+from baton_git.recall.passages import Passage
+from baton_git.recall.terms import searchable_text
 
-FORMAT = 4
+FORMAT = 5
 """Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
 FILE = "index.sqlite"
 WAIT_SECONDS = 10.0
 """Maximum seconds that an update waits for another process's update."""
+MOST_ROWS = 10_000
+"""Maximum number of passages that one word of a question may match; of a more common word, the last ones count."""
 
-_COLUMNS = ", ".join(f'"{name}"' for name in Passage._fields)
+_PLACES = 16
+"""Bits of a passage's number that count the passages of its source; the others are the number of the source. So the
+numbers tell without a query which passages are neighbours, and which belong together."""
+_SHARED = tuple(name for name in Passage._fields if name not in ("text", "record", "time"))
+"""The attributes that all passages of a source have in common."""
+_COLUMNS = ", ".join(
+    f'coalesce(p."{name}", s."{name}")' if name in ("record", "time") else f'{"p" if name == "text" else "s"}."{name}"'
+    for name in Passage._fields
+)
+_FROM = "FROM passages p JOIN sources s ON s.id = p.id >> 16"
 _SCHEMA = f"""
     CREATE TABLE groups (name TEXT PRIMARY KEY, mark TEXT NOT NULL);
     CREATE TABLE sources (id INTEGER PRIMARY KEY, grp TEXT NOT NULL, key TEXT NOT NULL, mark TEXT NOT NULL,
-        UNIQUE (grp, key));
-    CREATE TABLE passages (id INTEGER PRIMARY KEY, source INTEGER NOT NULL, {_COLUMNS}, terms);
-    CREATE INDEX by_source ON passages (source);
-    CREATE INDEX by_session ON passages (session);
-    CREATE VIRTUAL TABLE words USING fts5(terms, content='', tokenize="unicode61 remove_diacritics 0 tokenchars '.'");
-    CREATE TABLE frequencies (term TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+        {", ".join(f'"{name}"' for name in _SHARED)}, record, time, UNIQUE (grp, key));
+    CREATE TABLE passages (id INTEGER PRIMARY KEY, record, time, text);
+    CREATE TABLE totals (passages INTEGER NOT NULL, sources INTEGER NOT NULL);
+    INSERT INTO totals VALUES (0, 0);
+    CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="porter unicode61 remove_diacritics 2");
     PRAGMA user_version = {FORMAT};
-"""
+"""  # noqa: S608  the names are constants
 
 
 class Hit(NamedTuple):
-    """A passage returned by a query: its row id, the passage, and its terms in order."""
+    """A passage returned by a query, and its number."""
 
     number: int
     passage: Passage
-    terms: list[str]
+
+
+class Totals(NamedTuple):
+    """The numbers of passages and of sources in an index."""
+
+    passages: int
+    sources: int
 
 
 class PassageFilter(NamedTuple):
@@ -55,6 +70,7 @@ class PassageFilter(NamedTuple):
     Attributes:
         session: a session's id or the beginning of one.
         since: the earliest time, ISO 8601. Passages without a time do not match.
+        until: the latest time, in the same form.
         not_session: a session to exclude.
     """
 
@@ -63,25 +79,35 @@ class PassageFilter(NamedTuple):
     kind: str | None = None
     session: str | None = None
     not_session: str | None = None
+    until: str | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it probably matches few passages, so that they are worth listing before the search."""
+        return any(value is not None for value in (self.since, self.until, self.kind, self.session))
+
+    def matches(self, passage: Passage) -> bool:
+        """Whether a passage matches."""
+        time = passage.time
+        return (
+            self.namespace in (None, passage.namespace)
+            and self.kind in (None, passage.kind)
+            and (self.since is None or time >= self.since)
+            and (self.until is None or "" < time <= self.until)
+            and passage.session.startswith(self.session or "")
+            and (self.not_session is None or passage.session != self.not_session)
+        )
 
     def condition(self) -> tuple[str, list[str]]:
         """Return the condition as SQL, and the values of its parameters."""
-        parts: list[str] = ["1"]
-        values: list[str] = []
-        for column, value in (("namespace", self.namespace), ("kind", self.kind)):
-            if value is not None:
-                parts.append(f"p.{column} = ?")
-                values.append(value)
-        if self.since is not None:
-            parts.append("p.time >= ?")
-            values.append(self.since)
-        if self.session is not None:
-            parts.append("substr(p.session, 1, length(?)) = ?")
-            values += [self.session, self.session]
-        if self.not_session is not None:
-            parts.append("p.session != ?")
-            values.append(self.not_session)
-        return " AND ".join(parts), values
+        tests = (
+            ("s.namespace = ?", self.namespace), ("s.kind = ?", self.kind),
+            ("coalesce(p.time, s.time) >= ?", self.since),
+            ("coalesce(p.time, s.time) BETWEEN '0' AND ?", self.until),
+            ("s.session != ?", self.not_session), ("instr(s.session, ?) = 1", self.session),
+        )  # fmt: skip
+        used = [(test, value) for test, value in tests if value is not None]
+        return " AND ".join(["1", *(test for test, _ in used)]), [value for _, value in used]
 
 
 class RecallIndex:
@@ -91,7 +117,6 @@ class RecallIndex:
         self._database = database
         self.is_stored = is_stored
         """Whether the index is on the disk, so that the next update continues where the last one stopped."""
-        self._changed: Counter[str] = Counter()
         self.unread = ""
         """Why the last update could not read older revisions; empty if it could."""
         self.pending = ""
@@ -153,22 +178,12 @@ class RecallIndex:
             if _is_busy(error):
                 raise Busy("another process is building the recall index", hint="try again in a moment") from None
             raise
-        self._changed.clear()
         try:
             yield
-            self._save_frequencies()
         except BaseException:
             self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
-
-    def _save_frequencies(self) -> None:
-        """Add the changes of term counts since the transaction began to the stored frequencies."""
-        self._database.executemany(
-            "INSERT INTO frequencies VALUES (?, ?) ON CONFLICT (term) DO UPDATE SET count = count + excluded.count",
-            [(term, count) for term, count in self._changed.items() if count],
-        )
-        self._database.execute("DELETE FROM frequencies WHERE count <= 0")
 
     def mark(self, group: str) -> str:
         """Return the mark of a group of sources; empty if the group has none."""
@@ -188,32 +203,52 @@ class RecallIndex:
         return None if row is None else str(row[0])
 
     def put_source(self, group: str, key: str, mark: str, passages: Iterable[Passage]) -> None:
-        """Add a source with its mark and passages, or replace it."""
+        """Add a source with its mark and passages, or replace it. Only text, record and time of these may differ."""
         self.remove_source(group, key)
-        cursor = self._database.execute("INSERT INTO sources (grp, key, mark) VALUES (?, ?, ?)", (group, key, mark))
-        for passage in passages:
-            passage_terms = extract_terms(passage.text)
-            self._changed.update(set(passage_terms))
-            terms = " ".join(passage_terms)
-            placeholders = ", ".join("?" * (len(Passage._fields) + 2))
-            row = self._database.execute(
-                f"INSERT INTO passages (source, {_COLUMNS}, terms) VALUES ({placeholders})",  # noqa: S608  values are bound
-                (cursor.lastrowid, *passage, terms),
-            )
-            self._database.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row.lastrowid, terms))
+        listed = list(passages)[: 1 << _PLACES]
+        first = listed[0] if listed else Passage("", "", "")
+        shared = [getattr(first, name) for name in _SHARED]
+        marks = ", ".join("?" * (len(_SHARED) + 5))
+        cursor = self._database.execute(
+            f"INSERT INTO sources (grp, key, mark, {_quote(_SHARED)}, record, time) VALUES ({marks})",  # noqa: S608  values are bound
+            (group, key, mark, *shared, first.record, first.time),
+        )
+        begin = (cursor.lastrowid or 0) << _PLACES
+        self._database.executemany(
+            "INSERT INTO passages VALUES (?, ?, ?, ?)",
+            (
+                (
+                    begin + at,
+                    passage.record if passage.record != first.record else None,
+                    passage.time if passage.time != first.time else None,
+                    passage.text,
+                )
+                for at, passage in enumerate(listed)
+            ),
+        )
+        self._database.executemany(
+            "INSERT INTO words (rowid, text) VALUES (?, ?)",
+            ((begin + at, searchable_text(passage.text)) for at, passage in enumerate(listed)),
+        )
+        self._add_to_totals(len(listed), 1)
 
     def remove_source(self, group: str, key: str) -> None:
         """Remove a source with its passages, if it exists."""
         row = self._database.execute("SELECT id FROM sources WHERE grp = ? AND key = ?", (group, key)).fetchone()
         if row is None:
             return
-        for (terms,) in self._database.execute("SELECT terms FROM passages WHERE source = ?", row):
-            self._changed.subtract(set(terms.split()))
-        self._database.execute(
-            "INSERT INTO words (words, rowid, terms) SELECT 'delete', id, terms FROM passages WHERE source = ?", row
+        between = (row[0] << _PLACES, ((row[0] + 1) << _PLACES) - 1)
+        rows = self._database.execute("SELECT id, text FROM passages WHERE id BETWEEN ? AND ?", between).fetchall()
+        self._database.executemany(
+            "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)",
+            ((number, searchable_text(text)) for number, text in rows),
         )
-        self._database.execute("DELETE FROM passages WHERE source = ?", row)
+        self._database.execute("DELETE FROM passages WHERE id BETWEEN ? AND ?", between)
         self._database.execute("DELETE FROM sources WHERE id = ?", row)
+        self._add_to_totals(-len(rows), -1)
+
+    def _add_to_totals(self, passages: int, sources: int) -> None:
+        self._database.execute("UPDATE totals SET passages = passages + ?, sources = sources + ?", (passages, sources))
 
     def remove_group(self, group: str) -> None:
         """Remove all sources of a group, and its mark."""
@@ -223,68 +258,86 @@ class RecallIndex:
 
     # --- reading
 
-    def count(self) -> int:
-        """Return the number of passages."""
-        return int(self._database.execute("SELECT count(*) FROM passages").fetchone()[0])
+    @property
+    def totals(self) -> Totals:
+        """The numbers of passages and of sources."""
+        return Totals(*self._database.execute("SELECT passages, sources FROM totals").fetchone())
 
-    def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return the number of passages that contain each term."""
-        values = list(terms)
-        query = f"SELECT term, count FROM frequencies WHERE term IN ({', '.join('?' * len(values))})"  # noqa: S608  values are bound
-        return {**dict.fromkeys(values, 0), **dict(self._database.execute(query, values))}
+    def match(self, phrase: str) -> list[int]:
+        """Return the numbers of at most `MOST_ROWS` passages that have a phrase, the last ones.
 
-    def search(self, terms: Sequence[str], wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return at most `limit` passages that match the filter and contain a term, best first by BM25 rank."""
+        Args:
+            phrase: an expression of FTS5, such as `"max connections"` or `"auth" *`.
+        """
+        query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
+        return [number for (number,) in self._database.execute(query, (phrase, MOST_ROWS))]
+
+    def count_matches(self, phrase: str) -> int:
+        """Return the number of passages that have a phrase."""
+        query = "SELECT count(*) FROM words WHERE words MATCH ?"
+        return int(self._database.execute(query, (phrase,)).fetchone()[0])
+
+    def list_matching(self, wanted: PassageFilter) -> set[int]:
+        """Return the numbers of all passages that match a filter."""
         condition, values = wanted.condition()
-        match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
-        return (
-            self._hits(
-                f"SELECT p.id, p.terms, {_list_columns()} FROM words JOIN passages p ON p.id = words.rowid "  # noqa: S608  values are bound
-                f"WHERE words MATCH ? AND {condition} ORDER BY words.rank LIMIT ?",
-                [match, *values, limit],
-            )
-            if terms
-            else []
-        )
+        return {number for (number,) in self._database.execute(f"SELECT p.id {_FROM} WHERE {condition}", values)}
+
+    def read(self, numbers: Sequence[int]) -> list[Hit]:
+        """Return the passages with these numbers, in the order of the numbers."""
+        rows = sorted(self._select("SELECT id, record, time, text FROM passages WHERE id IN", numbers))
+        columns = _quote((*_SHARED, "record", "time"))
+        shared = {
+            row[0]: Passage("", **dict(zip((*_SHARED, "record", "time"), row[1:], strict=True)))
+            for row in self._select(f"SELECT id, {columns} FROM sources WHERE id IN", sorted(sources_of(numbers)))  # noqa: S608  the names are constants
+        }
+        hits: list[Hit] = []
+        for number, record, time, text in rows:
+            own = {name: value for name, value in (("record", record), ("time", time)) if value is not None}
+            hits.append(Hit(number, shared[number >> _PLACES]._replace(text=text, **own)))
+        return hits
+
+    def _select(self, query: str, numbers: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query that ends before a list of numbers."""
+        for at in range(0, len(numbers), 500):  # older versions of sqlite take at most 999 parameters
+            some = numbers[at : at + 500]
+            yield from self._database.execute(f"{query} ({', '.join('?' * len(some))})", some)
 
     def newest(self, wanted: PassageFilter, limit: int) -> list[Hit]:
         """Return at most `limit` passages that match the filter, newest first."""
         condition, values = wanted.condition()
         return self._hits(
-            f"SELECT p.id, p.terms, {_list_columns()} FROM passages p WHERE {condition} "  # noqa: S608  values are bound
-            "ORDER BY p.time DESC, p.id LIMIT ?",
+            f"SELECT p.id, {_COLUMNS} {_FROM} WHERE {condition} ORDER BY coalesce(p.time, s.time) DESC, p.id LIMIT ?",
             [*values, limit],
-        )
-
-    def list_turns(self, session: str, wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return at most `limit` turns of a session that match the filter, in the order of indexing."""
-        condition, values = wanted.condition()
-        return self._hits(
-            f"SELECT p.id, p.terms, {_list_columns()} FROM passages p "  # noqa: S608  values are bound
-            f"WHERE p.session = ? AND p.kind = ? AND {condition} ORDER BY p.id LIMIT ?",
-            [session, TURN, *values, limit],
         )
 
     def of_blob(self, group: str, path: str, blob: str) -> tuple[Passage, ...]:
         """Return the passages of one version of a record's file."""
         rows = self._database.execute(
-            f"SELECT {_list_columns()} FROM passages p JOIN sources s ON p.source = s.id "  # noqa: S608  values are bound
-            "WHERE s.grp = ? AND s.key IN (?, ?) AND p.blob = ? ORDER BY p.id",
+            f"SELECT {_COLUMNS} {_FROM} WHERE s.grp = ? AND s.key IN (?, ?) AND s.blob = ? ORDER BY p.id",
             (group, path, f"{path} {blob}", blob),
         )
         return tuple(Passage(*row) for row in rows)
 
     def dump(self) -> list[tuple[Any, ...]]:
         """Return all passages in a fixed order, to compare indexes."""
-        return sorted(self._database.execute(f"SELECT {_COLUMNS}, terms FROM passages"))  # noqa: S608  values are bound
+        return sorted(self._database.execute(f"SELECT {_COLUMNS} {_FROM}"))
 
     def _hits(self, query: str, values: Sequence[Any]) -> list[Hit]:
-        rows = self._database.execute(query, values)
-        return [Hit(number, Passage(*fields), terms.split()) for number, terms, *fields in rows]
+        return [Hit(number, Passage(*fields)) for number, *fields in self._database.execute(query, values)]
 
 
-def _list_columns() -> str:
-    return ", ".join(f'p."{name}"' for name in Passage._fields)
+def source_of(number: int) -> int:
+    """Return the number of a passage's source."""
+    return number >> _PLACES
+
+
+def sources_of(numbers: Iterable[int]) -> set[int]:
+    """Return the numbers of the sources of some passages."""
+    return {number >> _PLACES for number in numbers}
+
+
+def _quote(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -299,6 +352,7 @@ def _connect(path: str) -> sqlite3.Connection:
         with suppress(sqlite3.OperationalError):  # fails on some file systems, and while another process reads
             database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
+        database.execute("PRAGMA mmap_size = 268435456")  # a question reads pages from all over the file
         if _format_of(database) != FORMAT:
             _create(database)
         database.execute("SELECT rowid FROM words LIMIT 1").fetchone()

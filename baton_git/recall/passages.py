@@ -13,15 +13,15 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key
+from baton_git.recall.terms import AGENT_SAID, USER_SAID
 
-PASSAGE = 1_500
-"""Maximum length of a passage in characters."""
+PASSAGE = 450
+"""Maximum length of a passage in characters. With 1,500, an answer holds passages of a third as many sessions, and most
+of each says nothing about the question."""
 TURN = "turn"
 """The kind of passages from turns of a session."""
 DIGEST = "handoff"
 """The kind of records that are digests of sessions."""
-AGENT_SAID = "agent: "
-"""The prefix of an agent's answer in a turn."""
 SHARED_TURNS = "turns"
 """The kind of records that contain the turns of a session, to share them with other machines."""
 _SKIPPED = frozenset(
@@ -50,6 +50,7 @@ class Passage(NamedTuple):
         path: the path of the record's file.
         blob: the blob id of that file.
         commit: the commit that added or changed that file.
+        branch: the branch that was checked out in the session.
     """
 
     text: str
@@ -62,6 +63,14 @@ class Passage(NamedTuple):
     path: str = ""
     blob: str = ""
     commit: str = ""
+    branch: str = ""
+
+    @property
+    def thread(self) -> str:
+        """What the passage belongs to: a session (its turns and its digest), or a record in all its versions."""
+        if self.kind == TURN or self.record == f"{self.agent}/{self.session}":
+            return f"{self.agent}/{self.session}"
+        return self.path
 
 
 def split_turns(turns: SessionTurns) -> Iterator[Passage]:
@@ -72,8 +81,10 @@ def split_turns(turns: SessionTurns) -> Iterator[Passage]:
             "session": turns.session,
             "agent": turns.agent,
             "time": turn.time or turns.started or "",
+            "branch": turns.branch or "",
         }
-        yield from _split_turn(str(turn.number), turn.origin, turn.prompt, turn.answer, where)
+        said = "\n\n".join(filter(None, (turn.said, turn.answer)))
+        yield from _split_turn(str(turn.number), turn.origin, turn.prompt, said, where)
 
 
 def _split_shared(data: Mapping[str, Any], where: Mapping[str, str]) -> Iterator[Passage]:
@@ -84,7 +95,7 @@ def _split_shared(data: Mapping[str, Any], where: Mapping[str, str]) -> Iterator
         yield from _split_turn(str(turn["number"]), origin, turn["prompt"], answer, {**where, "time": time})
 
 
-_SPEAKERS = {PERSON: "user: ", AGENT: "another agent: ", SCHEDULE: "a schedule: "}
+_SPEAKERS = {PERSON: USER_SAID, AGENT: "another agent: ", SCHEDULE: "a schedule: "}
 """What stands before a prompt, by its origin."""
 
 
@@ -92,8 +103,12 @@ def _split_turn(number: str, origin: str, prompt: str, answer: str, where: Mappi
     asked = prompt and origin != HARNESS  # notifications of the agent CLI say nothing about the work
     speaker = _SPEAKERS.get(origin, "of unknown origin: ")
     texts = [f"{speaker}{prompt}" if asked else "", f"{AGENT_SAID}{answer}" if answer else ""]
+    speaking = ""
     for piece in split_text("\n\n".join(filter(None, texts))):
-        yield Passage(piece, TURN, record=number, **where)
+        start = next((name for name in (speaker, AGENT_SAID) if piece.startswith(name)), "")
+        text = piece if start or not speaking else f"{speaking}{piece}"
+        yield Passage(text, TURN, record=number, **where)
+        speaking = AGENT_SAID if f"\n{AGENT_SAID}" in piece else start or speaking
 
 
 def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:

@@ -1,44 +1,51 @@
-"""Rank passages for a question by BM25 scores of passages and of their sessions.
+"""Rank passages, and the threads that they belong to, for a question.
 
-Whether there is an answer at all depends on the significant terms of the question: rarer terms count more, and terms
-that no passage contains count against an answer.
+A *thread* is a session, or a record in all its versions. A passage scores by BM25, by its neighbours, and a thread by
+its best passages and by the words that it has anywhere. How rare a word is counts by sources, not by passages: a word
+that one session repeats a hundred times still tells which session is meant.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
-from baton_git.recall.index import Hit, PassageFilter, RecallIndex
-from baton_git.recall.passages import DIGEST, TURN, Passage
-from baton_git.recall.terms import Query
+from baton_git.recall.index import MOST_ROWS, Hit, PassageFilter, RecallIndex, Totals, source_of, sources_of
+from baton_git.recall.passages import DIGEST, PASSAGE, TURN, Passage
+from baton_git.recall.terms import Query, stem
 
-CANDIDATES = 120
-"""Maximum number of matching passages that are scored."""
-_K1, _B = 1.2, 0.6
-_COMMON = 0.2
-"""Share of the passages above which a term is common. Common terms do not select candidates if all terms would select
-too many."""
-_SESSION = 1.0
-"""Weight of the score of a passage's session, added to that of the passage."""
-_FEEDBACK_PASSAGES, _FEEDBACK_TERMS = 3, 30
-"""Number of best passages, and of their rarest terms, that are used to search for related sessions."""
-_NEIGHBOUR_SESSIONS, _NEIGHBOURS = 6, 20
-"""Number of best sessions whose other turns are also scored, and number of turns per session."""
-MIN_EVIDENCE = 0.375
-"""Minimum share, by weight, of the question's significant terms that one session must contain for an answer."""
+CANDIDATES = 400
+"""Number of best passages whose sources are ranked."""
+SOURCES = 25
+"""Number of best sources that are read, and again as many until there are threads of half as many."""
+OPENED = 3_000
+"""Number of passages from which a further, more common word adds only to the scores of those that have a rarer one: the
+time of a question then hardly grows with the number of sessions."""
+RARE = 50
+"""Maximum number of passages of a word for which words with the same beginning are searched, too."""
+_NEIGHBOUR = 0.3
+"""Share of the scores of its neighbours that a passage gets."""
+_K, _LENGTH = 1.2, 0.2
+"""As `k1` and `b` of BM25: how much it matters how often a passage has a word, and how long the passage is."""
+_ANYWHERE, _NEXT_BEST = 0.3, 0.4
+"""For the score of a thread, beside its best passage: the weights of the words that it has anywhere, each at its best,
+and of its second and third passage."""
+_NAME, _BEGINNING = 0.3, 0.2
+"""Weights of a whole compound name beside its parts, and of words that begin with a word of the question."""
+_ECHO = 8
+"""Number of words around a repeated question, such as the names of fields, in a digest that says nothing else."""
 _NEARLY = 0.7
-"""Share of the best score from which a passage is nearly as good."""
+"""Share of the best score from which a thread is nearly as good."""
 _BACKGROUND = 200
-"""Added to the number of passages when evidence is weighed, because in a small index all words would be common."""
+"""Added to the number of sources when evidence is weighed, because in a small index all words would be common."""
 _UNKNOWN = 0.45
-"""Weight of a significant term that no passage contains, relative to a rare term."""
+"""Weight of a strong word that occurs nowhere, relative to a rare word."""
 _UNKNOWN_NAME = 1.7
 """Weight of a proper name if no passage contains any proper name of the question: then there should be no answer."""
-_ELSEWHERE = 0.6
-"""Weight, as evidence, of a term that only another passage of the same session contains."""
 
 
 class Ranked(NamedTuple):
@@ -52,159 +59,236 @@ class Ranked(NamedTuple):
         return self.hit.passage
 
 
+class Thread(NamedTuple):
+    """A session or record, with its score and its matching passages, best first."""
+
+    score: float
+    passages: list[Ranked]
+
+
 class Ranking(NamedTuple):
-    """The ranked passages for a question.
+    """The ranked threads for a question.
 
     Attributes:
-        ranked: the matching passages and other turns of the best sessions, best first.
-        more: passages of related sessions, best first.
-        evidence: the share of the question's significant terms that the best session contains, from 0 to 1.
-        idf: the inverse document frequency of each term.
+        threads: the matching threads, best first.
+        evidence: the share of the question's strong words that the best thread contains, from 0 to 1.
+        missing: the words of the question that occur nowhere.
     """
 
-    ranked: list[Ranked]
-    more: list[Passage]
-    evidence: float
-    idf: Mapping[str, float]
+    threads: list[Thread]
+    evidence: float = 1.0
+    missing: tuple[str, ...] = ()
 
 
-def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ranking:
-    """Rank the passages that match a question, and find passages of related sessions."""
-    total = index.count()
-    frequencies = index.frequencies(query.weights)
-    idf = {term: _idf(total, count) for term, count in frequencies.items()}
-    hits = index.search(_select_terms(frequencies, total), wanted, CANDIDATES)
-    weights = {term: weight * idf[term] for term, weight in query.weights.items()}
-    hits = _drop_repeated(hits, weights)
-    ranked = score_hits([*hits, *_find_neighbours(index, score_hits(hits, weights), wanted)], weights)
-    evidence_idf = {term: _idf(total + _BACKGROUND, count) for term, count in frequencies.items()}
-    evidence = _measure_evidence(ranked, query, frequencies, evidence_idf)
-    more = _find_more(index, ranked, wanted, total)
-    return Ranking(ranked, more, evidence, idf)
+class _Matches(NamedTuple):
+    """The passages that match an expression.
+
+    Attributes:
+        weight: the weight of the expression; the rarer it is, the higher.
+        numbers: the numbers of the passages.
+        sources: the number of their sources.
+    """
+
+    weight: float
+    numbers: list[int]
+    sources: set[int]
+
+
+def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
+    """Rank the threads that match a question, with at most `depth` passages of each of their sources."""
+    matches = _find_matches(index, query)
+    missing = tuple(word for word in query.words if not matches[word].numbers)
+    if wanted.is_narrow:
+        allowed = index.list_matching(wanted)
+        matches = {
+            phrase: found._replace(numbers=[number for number in found.numbers if number in allowed])
+            for phrase, found in matches.items()
+        }
+    threads = _rank_threads(index, _score_sources(matches, depth), _stem_weights(query, matches), wanted)
+    return Ranking(threads, _measure_evidence(threads, query, matches, index.totals), missing)
+
+
+def rank_overview(index: RecallIndex, wanted: PassageFilter, depth: int) -> Ranking:
+    """Return the threads of the newest passages, for a question about the progress of the work as a whole."""
+    threads: dict[str, list[Hit]] = defaultdict(list)
+    for hit in index.newest(wanted, CANDIDATES):
+        threads[hit.passage.thread].append(hit)
+    return Ranking([
+        Thread(1 / (1 + place), [Ranked(hit, 1 / (1 + at)) for at, hit in enumerate(hits[:depth])])
+        for place, hits in enumerate(threads.values())
+    ])  # fmt: skip
 
 
 def drop_echoes(ranking: Ranking, question: str) -> Ranking:
-    """Return the ranking without turns that are nothing but the same question, asked before and without an answer."""
+    """Return the ranking without turns and digests that say nothing but the same question, asked before."""
     asked = question.strip()
 
     def is_echo(passage: Passage) -> bool:
-        return passage.kind == TURN and passage.text.partition(": ")[2].strip() == asked
+        most = {TURN: 1, DIGEST: _ECHO}.get(passage.kind, 0)
+        return asked in passage.text and len(passage.text.replace(asked, "").split()) <= most
 
-    return ranking._replace(ranked=[ranked for ranked in ranking.ranked if not is_echo(ranked.passage)])
+    kept = [
+        thread._replace(passages=[ranked for ranked in thread.passages if not is_echo(ranked.passage)])
+        for thread in ranking.threads
+    ]
+    return ranking._replace(threads=[thread for thread in kept if thread.passages])
 
 
 def keep_best(ranking: Ranking) -> Ranking:
-    """Return the ranking reduced to the passages nearly as good as the best."""
-    least = _NEARLY * ranking.ranked[0].score
-    return ranking._replace(ranked=[ranked for ranked in ranking.ranked if ranked.score >= least], more=[])
-
-
-def rank_overview(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ranking:
-    """Return the newest passages, for a question about the progress of the work as a whole."""
-    hits = index.newest(wanted, CANDIDATES)
-    total = index.count()
-    idf = {term: _idf(total, count) for term, count in index.frequencies(query.weights).items()}
-    ranked = [Ranked(hit, 1.0 / (1 + number)) for number, hit in enumerate(hits)]
-    return Ranking(ranked, [], 1.0, idf)
+    """Return the ranking reduced to the threads nearly as good as the best."""
+    least = _NEARLY * ranking.threads[0].score
+    return ranking._replace(threads=[thread for thread in ranking.threads if thread.score >= least])
 
 
 def _idf(total: int, count: int) -> float:
     return math.log(1 + (total - count + 0.5) / (count + 0.5))
 
 
-def _select_terms(frequencies: Mapping[str, int], total: int) -> list[str]:
-    """Return the terms that select candidates: all known terms, or only rare ones if all would select too many."""
-    known = sorted((term for term, count in frequencies.items() if count), key=lambda term: frequencies[term])
-    rare = [term for term in known if frequencies[term] <= _COMMON * total]
-    return rare if rare and sum(frequencies[term] for term in known) > 10 * CANDIDATES else known
+def _find_matches(index: RecallIndex, query: Query) -> dict[str, _Matches]:
+    """Return the matches of the words of a question, and of its compound names.
 
-
-def score_hits(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Ranked]:
-    """Return the passages, best first, by their own BM25 score plus that of their session.
-
-    The score of a session is the sum, over all terms, of the term's best score among its passages.
+    A word that is rare also matches words that begin with it (`auth` matches `authentication`), with less weight.
     """
-    average = sum(len(hit.terms) for hit in hits) / len(hits) if hits else 1.0
-    parts = {hit.number: _score_terms(hit.terms, weights, average) for hit in hits}
-    best: dict[str, dict[str, float]] = defaultdict(dict)
-    for hit in hits:
-        of_session = best[_group_of(hit)]
-        for term, score in parts[hit.number].items():
-            of_session[term] = max(score, of_session.get(term, 0.0))
-    scored = [
-        Ranked(hit, sum(parts[hit.number].values()) + _SESSION * sum(best[_group_of(hit)].values())) for hit in hits
+    totals = index.totals
+    matches = {name: _match(index, name, _NAME, totals) for name in query.names}
+    for word, phrase in query.words.items():
+        matches[word] = found = _match(index, phrase, 1.0, totals)
+        if word in query.beginnings and len(found.numbers) <= RARE:
+            longer = _match(index, query.beginnings[word], _BEGINNING, totals)
+            matches[query.beginnings[word]] = longer
+            if not found.numbers:
+                matches[word] = longer._replace(weight=0.0)
+    return matches
+
+
+def _stem_weights(query: Query, matches: Mapping[str, _Matches]) -> dict[str, float]:
+    return {stem(word): matches[word].weight for word in query.words}
+
+
+def _match(index: RecallIndex, phrase: str, weight: float, totals: Totals) -> _Matches:
+    """Return the matches of an expression, weighted by how rare it is."""
+    numbers = index.match(phrase)
+    sources = sources_of(numbers)
+    count = len(sources)
+    if len(numbers) == MOST_ROWS:
+        count = min(totals.sources, count * index.count_matches(phrase) // MOST_ROWS)
+    return _Matches(weight * _idf(totals.sources, count), numbers, sources)
+
+
+class _Source(NamedTuple):
+    """A source and its best passages, with their scores.
+
+    Attributes:
+        anywhere: the weights of the words that it has.
+        passages: scores with the numbers of the passages, best first.
+    """
+
+    anywhere: float
+    passages: list[tuple[float, int]]
+
+    @property
+    def score(self) -> float:
+        return _score_thread([score for score, _ in self.passages], self.anywhere)
+
+
+def _score_sources(matches: Mapping[str, _Matches], depth: int) -> list[_Source]:
+    """Return the sources of the best passages, best first.
+
+    A passage is short, so it counts which words it has, not how often: that costs a third of the time of BM25.
+    """
+    scores: dict[int, float] = {}
+    for found in sorted(matches.values(), key=lambda found: len(found.numbers)):
+        weight = found.weight
+        is_opened = not scores or len(scores) + len(found.numbers) <= OPENED
+        for number in found.numbers if is_opened else scores.keys() & set(found.numbers):
+            scores[number] = scores.get(number, 0.0) + weight
+    best = heapq.nlargest(CANDIDATES, scores.items(), key=itemgetter(1))
+    candidates = sources_of(number for number, _ in best)
+    anywhere: dict[int, float] = defaultdict(float)
+    for found in matches.values():
+        for source in candidates & found.sources:
+            anywhere[source] += found.weight
+    passages: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for number, score in scores.items():
+        if source_of(number) in candidates:
+            beside = scores.get(number - 1, 0.0) + scores.get(number + 1, 0.0)
+            passages[source_of(number)].append((score + _NEIGHBOUR * beside, number))
+    sources = [
+        _Source(anywhere[source], heapq.nsmallest(max(depth, 3), unordered, key=lambda item: (-item[0], item[1])))
+        for source, unordered in passages.items()
     ]
-    return sorted(scored, key=lambda match: (-match.score, match.passage.time, match.hit.number))
+    return sorted(sources, key=lambda source: (-source.score, source.passages[0][1]))
 
 
-def _drop_repeated(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
-    """Return the passages except digests whose matching terms all occur in matching turns of the same session."""
-    turns: dict[str, set[str]] = defaultdict(set)
-    for hit in hits:
-        if hit.passage.kind == TURN:
-            turns[hit.passage.session].update(hit.terms)
-    return [
-        hit
-        for hit in hits
-        if hit.passage.kind != DIGEST or not weights.keys() & set(hit.terms) <= turns.get(hit.passage.session, set())
-    ]
+def _score_thread(passages: Sequence[float], anywhere: float) -> float:
+    return passages[0] + _NEXT_BEST * sum(passages[1:3]) + _ANYWHERE * anywhere
 
 
-def _find_neighbours(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilter) -> list[Hit]:
-    """Return the other turns of the best sessions, which may be relevant without matching the question."""
-    known = {match.hit.number for match in ranked}
-    sessions = {match.passage.session: match.passage for match in reversed(ranked) if match.passage.session}
-    best = list(sessions.values())[: -_NEIGHBOUR_SESSIONS - 1 : -1]
-    hits = (hit for passage in best for hit in index.list_turns(passage.session, wanted, _NEIGHBOURS))
-    return [hit for hit in hits if hit.number not in known]
+def _rank_threads(
+    index: RecallIndex, sources: Sequence[_Source], weights: Mapping[str, float], wanted: PassageFilter
+) -> list[Thread]:
+    """Return the best threads that match the filter. A thread scores as its best source.
+
+    Args:
+        weights: the weights of the stems of the question's words.
+    """
+    threads: dict[str, Thread] = {}
+    for at in range(0, len(sources), SOURCES):
+        some = sources[at : at + SOURCES]
+        hits = {hit.number: hit for hit in index.read([number for source in some for _, number in source.passages])}
+        for source in some:
+            ranked = sorted(
+                (
+                    Ranked(hits[number], _refine(score, hits[number].passage.text, weights))
+                    for score, number in source.passages
+                    if wanted.matches(hits[number].passage)
+                ),
+                key=_by_score,
+            )
+            if ranked:
+                name = ranked[0].passage.thread
+                before = threads.get(name, Thread(0.0, []))
+                score = _score_thread([one.score for one in ranked], source.anywhere)
+                threads[name] = Thread(max(before.score, score), [*before.passages, *ranked])
+        if 2 * len(threads) >= SOURCES:
+            break
+    return sorted(
+        (thread._replace(passages=sorted(thread.passages, key=_by_score)) for thread in threads.values()),
+        key=lambda thread: -thread.score,
+    )
 
 
-def _group_of(hit: Hit) -> str:
-    return hit.passage.session or hit.passage.path
+def _refine(score: float, text: str, weights: Mapping[str, float]) -> float:
+    """Return the score of a passage by its text: how often it has the words, and its length, as in BM25."""
+    lower = text.lower()
+    counts = ((lower.count(word), weight) for word, weight in weights.items())
+    often = sum(weight * (count * (_K + 1) / (count + _K) - 1) for count, weight in counts if count > 1)
+    return (score + often) / (1 - _LENGTH + _LENGTH * len(text) / PASSAGE)
 
 
-def _score_terms(terms: Sequence[str], weights: Mapping[str, float], average: float) -> dict[str, float]:
-    counts: dict[str, int] = {}
-    for term in terms:
-        if term in weights:
-            counts[term] = counts.get(term, 0) + 1
-    norm = _K1 * (1 - _B + _B * len(terms) / average)
-    return {term: weights[term] * count * (_K1 + 1) / (count + norm) for term, count in counts.items()}
+def _by_score(ranked: Ranked) -> tuple[float, int]:
+    return -ranked.score, ranked.hit.number
 
 
 def _measure_evidence(
-    ranked: Iterable[Ranked], query: Query, frequencies: Mapping[str, int], idf: Mapping[str, float]
+    threads: Iterable[Thread], query: Query, matches: Mapping[str, _Matches], totals: Totals
 ) -> float:
-    """Return the share, by weight, of the question's significant terms that the best session contains.
-
-    Terms of the session's best passage count fully, terms that only its other passages contain by `_ELSEWHERE`.
-    """
-    known = {term: idf[term] for term in query.strong if frequencies[term]}
-    unknown = [term for term in query.strong if not frequencies[term]]
-    name_weight = _UNKNOWN if query.proper & known.keys() else _UNKNOWN_NAME
-    missing = sum(idf[term] * (name_weight if term in query.proper else _UNKNOWN) for term in unknown)
+    """Return the share, by weight, of the question's strong words that the best thread contains."""
+    total = totals.sources + _BACKGROUND
+    known: dict[str, float] = {}
+    missing = 0.0
+    names = {word for word in query.proper if matches[word].sources}
+    for word in query.strong:
+        found = matches[word]
+        if found.sources:
+            known[word] = _idf(total, len(found.sources))
+        else:
+            missing += _idf(total, 0) * (_UNKNOWN if names or word not in query.proper else _UNKNOWN_NAME)
     if not known:
         return 0.0
-    passages: dict[str, list[frozenset[str]]] = defaultdict(list)
-    for match in ranked:
-        passages[_group_of(match.hit)].append(frozenset(match.hit.terms) & known.keys())
     best = 0.0
-    for here in passages.values():
-        anywhere = frozenset().union(*here)
-        most = max(sum(known[term] for term in terms) for terms in here)
-        best = max(best, (1 - _ELSEWHERE) * most + _ELSEWHERE * sum(known[term] for term in anywhere))
+    for thread in threads:
+        sources = sources_of(ranked.hit.number for ranked in thread.passages)
+        has = (weight for word, weight in known.items() if sources & matches[word].sources)
+        best = max(best, sum(has))
     return best / (sum(known.values()) + missing)
-
-
-def _find_more(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilter, total: int) -> list[Passage]:
-    """Return passages of related sessions, best first, found by the rare terms of the best passages."""
-    counts = Counter(term for match in ranked[:_FEEDBACK_PASSAGES] for term in set(match.hit.terms) if len(term) > 2)
-    frequencies = index.frequencies(counts)
-    weights = {
-        term: _idf(total, frequencies[term]) * counts[term]
-        for term in counts
-        if 1 < frequencies[term] <= max(3.0, 0.1 * total)
-    }
-    best = dict(sorted(weights.items(), key=lambda item: -item[1])[:_FEEDBACK_TERMS])
-    hits = index.search(list(best), wanted, CANDIDATES)
-    return [match.passage for match in score_hits(hits, best)]

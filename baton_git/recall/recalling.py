@@ -12,12 +12,15 @@ from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.recall.answer import DEFAULT_BUDGET, Answer, compose_answer
 from baton_git.recall.index import PassageFilter, RecallIndex
-from baton_git.recall.ranking import MIN_EVIDENCE, Ranking, drop_echoes, keep_best, rank_overview, rank_passages
+from baton_git.recall.passages import PASSAGE
+from baton_git.recall.ranking import Ranking, drop_echoes, keep_best, rank_overview, rank_passages
 from baton_git.recall.sources import update_index
 from baton_git.recall.standing import StandingJudge
 from baton_git.recall.terms import Query, is_overview, parse_question
 
 NOTHING = Answer("", (), ())
+_LEAST_DEPTH = 12
+"""Minimum number of passages of a session that are considered."""
 
 
 class Question(NamedTuple):
@@ -28,8 +31,8 @@ class Question(NamedTuple):
         budget: the maximum size of the answer in bytes.
         filter: a filter for passages. Its namespace is ignored, because `all_namespaces` decides it.
         all_namespaces: search all namespaces of the repository instead of that of the workspace.
-        least: the minimum evidence for an answer, from 0 to 1.
-        is_strict: quote only passages nearly as good as the best, and name no further sessions.
+        is_strict: quote only threads nearly as good as the best.
+        least: the minimum evidence for a strict answer, from 0 to 1.
         exclude: digests of sentences to leave out.
         seconds: the maximum time for updating the index, for each namespace searched; if the newest commits are not
             indexed by then, the answer is empty. None for no limit.
@@ -39,7 +42,7 @@ class Question(NamedTuple):
     budget: int = DEFAULT_BUDGET
     filter: PassageFilter = PassageFilter()
     all_namespaces: bool = False
-    least: float = MIN_EVIDENCE
+    least: float = 0.0
     is_strict: bool = False
     exclude: Iterable[str] = ()
     seconds: float | None = None
@@ -97,15 +100,17 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     """Return the passages to answer from, or None if there is too little evidence."""
     namespace = None if question.all_namespaces else ws.branch.namespace.text
     wanted = question.filter._replace(namespace=namespace)
-    ranking = rank_passages(index, query, wanted)
+    depth = max(_LEAST_DEPTH, question.budget // PASSAGE)
+    ranking = rank_passages(index, query, wanted, depth)
     if question.is_strict:
         ranking = drop_echoes(ranking, question.text)
-    if ranking.evidence >= question.least and ranking.ranked:
-        return keep_best(ranking) if question.is_strict else ranking
-    if is_overview(question.text, query) and not question.is_strict:
-        overview = rank_overview(index, query, wanted)
-        return overview if overview.ranked else None
-    return None
+        if ranking.evidence < question.least or not ranking.threads:
+            return None
+        return keep_best(ranking)._replace(missing=())
+    if is_overview(question.text, query):
+        overview = rank_overview(index, wanted, depth)
+        return overview if overview.threads else None
+    return ranking if ranking.threads else None
 
 
 def _workspaces(ws: Workspace, question: Question) -> list[Workspace]:

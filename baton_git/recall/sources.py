@@ -39,6 +39,9 @@ MOST_AT_ONCE = 3_000
 """Maximum number of commits and files that one update of an index on the disk reads: the first recall in a namespace
 of 10,000 commits took 30 times as long as in a small one."""
 
+SETTLED = 2_000_000_000
+"""Age in nanoseconds from which the time of a folder is certain: some file systems count whole or even seconds."""
+
 MOST_SECONDS = 0.5
 """Processor time after which such an update begins no further older commit: one may bring 100,000 files."""
 
@@ -86,9 +89,12 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
         Corrupt: the branch cannot be read.
     """
     store = TurnStore(turns_folder(branch.store.repository.common_dir))
+    tip, group, folders = branch.tip(), group_of(branch), _mark_folders(store.folder)
+    is_current = index.mark(group) == (tip or "")
+    if is_current and folders and index.mark(TURNS) == folders:
+        return True
     marks = dict(_list_files(store.folder))
-    tip, group = branch.tip(), group_of(branch)
-    if index.mark(group) == (tip or "") and index.source_marks(TURNS) == marks:
+    if is_current and not folders and index.source_marks(TURNS) == marks:
         return True
     work = _Work(seconds, MOST_AT_ONCE if index.is_stored else math.inf)
     with index.changing():
@@ -102,7 +108,18 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
                 if time.monotonic() > work.end:
                     return False
                 index.put_source(TURNS, name, mark, _read_turns(store, name))
+        index.set_mark(TURNS, folders)
     return True
+
+
+def _mark_folders(folder: Path) -> str:
+    """Return a mark that changes if a file of stored turns is written or deleted, as all are replaced by renaming.
+
+    It is empty if a folder changed so recently that another change may not show in its time.
+    """
+    times = [(agent.name, agent.stat().st_mtime_ns) for agent in _scan(folder)]
+    now = time.time_ns()
+    return " ".join(f"{name}/{at}" for name, at in sorted(times)) if all(at < now - SETTLED for _, at in times) else ""
 
 
 def _list_files(folder: Path) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,11 @@
-"""Extract the terms of texts and questions, by the same rules for both.
+"""The words of texts and questions, by the same rules for both.
 
-A term is the stem of a word, a number or a symbol. A compound name (`max_connections`, `app/models/user.py`) yields the
-terms of its parts and the whole name without punctuation. Text in scripts without spaces between words yields pairs of
-characters.
+The index splits a text into words and stems them; `searchable_text` prepares what it does not know: a compound name
+(`maxConnections`) is found whole and by its parts, text in scripts without spaces between words by pairs of characters,
+and a symbol by its number.
+
+To compare two short texts without an index, `extract_terms` returns their terms: the stem of each word, numbers,
+symbols, and compound names without punctuation.
 """
 
 from __future__ import annotations
@@ -16,18 +19,23 @@ from baton_git.recall.common_words import OVERVIEW_WORDS, STOP_WORDS, WEAK_WORDS
 
 MAX_QUESTION = 8_192
 """Maximum length of a question in characters; the rest is ignored."""
-MAX_QUERY_TERMS = 64
+MAX_WORDS = 48
+"""Maximum number of words of a question that are searched, the first ones."""
 _MAX_NAME = 80
-_WEAK = 0.5
-"""The weight of a weak word; other terms have the weight 1."""
-
 _TOKEN = re.compile(r"[^\W_]+(?:[._/:@-]+[^\W_]+)*|[\u2190-\u2bff\U0001f000-\U0001faff]")
 _PART = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
 _CAPITAL = re.compile(r"(?<![.!?:])[ ]([A-Z][^\W\d_]{2,})")
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+_CAMEL_NAME = re.compile(r"(?<![^\W_])[A-Z]*[a-z\d]++[A-Z][^\W_]*")
+_SYMBOL = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")
+USER_SAID, AGENT_SAID = "user: ", "agent: "
+"""The prefixes of a person's prompt and of what the agent said in a turn."""
+_SPEAKER = re.compile(rf"^(?:{USER_SAID}|{AGENT_SAID})", re.MULTILINE)
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+_UNSPACED_RUN = re.compile(f"{_UNSPACED.pattern}+")
+_ALNUM = re.compile(r"[^\W_]+")
 _ENDINGS = (
     ("ies", "y"), ("sses", "ss"), ("ations", "ate"), ("ation", "ate"), ("izing", "iz"), ("ized", "iz"), ("ize", "iz"),
     ("ings", ""), ("ing", ""), ("edly", ""), ("ed", ""), ("ely", ""), ("ly", ""), ("ments", ""), ("ment", ""),
@@ -36,19 +44,34 @@ _ENDINGS = (
 
 
 class Query(NamedTuple):
-    """The terms of a question.
+    """What to search for a question: expressions of FTS5.
 
     Attributes:
-        weights: the weight of each term.
-        names: the terms that are whole compound names. They affect the ranking, but are no evidence of a match.
-        strong: the significant terms, which name the subject of the question. They are evidence of a match.
-        proper: the significant terms that have a capital letter within a sentence of the question (`Kafka`).
+        words: the expression for each word of the question, in order.
+        beginnings: for some words, the expression for words that begin with it.
+        names: the expressions for compound names.
+        strong: the words that say most about the subject.
+        proper: the strong words that have a capital letter within a sentence of the question (`Kafka`).
+        terms: the stems of the words, to choose sentences.
     """
 
-    weights: dict[str, float]
+    words: dict[str, str]
+    beginnings: dict[str, str]
     names: frozenset[str]
     strong: frozenset[str]
     proper: frozenset[str]
+    terms: frozenset[str]
+
+
+def searchable_text(text: str) -> str:
+    """Return a text as the index gets it: see above. The speakers of turns are left out."""
+    if USER_SAID in text or AGENT_SAID in text:
+        text = _SPEAKER.sub("", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        text = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
+        text = _SYMBOL.sub(lambda symbol: f" {_code(symbol[0])} ", text)
+    return _CAMEL_NAME.sub(lambda name: f"{name[0]} {' '.join(_CAMEL.split(name[0]))}", text)
 
 
 def extract_terms(text: str) -> list[str]:
@@ -60,41 +83,50 @@ def extract_terms(text: str) -> list[str]:
 
 
 def parse_question(question: str) -> Query:
-    """Return the terms of a question, without stop words unless it has nothing else."""
-    weights: dict[str, float] = {}
-    names: set[str] = set()
-    tokens = _TOKEN.findall(_fold(question[:MAX_QUESTION]))
-    for token in tokens:
-        for word in _words_of(token) if token.isascii() else _terms_of(token):
-            if word not in STOP_WORDS:
-                is_weak = word in WEAK_WORDS or (len(word) < 2 and word.isascii())
-                weights.setdefault(stem(word), _WEAK if is_weak else 1.0)
-        if len(_words_of(token)) > 1 and token.isascii():
-            names.add(_terms_of(token)[-1])
-            weights.setdefault(_terms_of(token)[-1], 1.0)
-    if not weights:
-        weights = {term: _WEAK for token in tokens for term in _terms_of(token)}
-    weights = dict(sorted(weights.items(), key=lambda item: -item[1])[:MAX_QUERY_TERMS])
-    strong = {term for term, weight in weights.items() if weight == 1.0} - names
-    return Query(
-        weights, frozenset(names & weights.keys()), frozenset(strong), frozenset(strong & _proper_names(question))
-    )
+    """Return what to search for a question: its words without function words, unless it has no others."""
+    question = unicodedata.normalize("NFKC", question[:MAX_QUESTION])
+    tokens = _TOKEN.findall(question)
+    listed = [(word, token) for token in tokens for word in _searched_words(token)]
+    used = list(dict.fromkeys((word, token) for word, token in listed if word not in STOP_WORDS)) or listed
+    capital = {name.lower() for name in _CAPITAL.findall(question)}
+    used = used[:MAX_WORDS]
+    shown = {word: token if _SYMBOL.match(token) else word for word, token in used}
+    words = {shown[word]: f'"{word}"' for word, _ in used}
+    names = frozenset(f'"{name}"' for _, token in used for name in _names_of(token)) - set(words.values())
+    beginnings = {shown[word]: f'"{word}" *' for word, _ in used if _can_begin(word)}
+    strong = frozenset(word for word in words if word not in WEAK_WORDS and (len(word) > 1 or not word.isascii()))
+    return Query(words, beginnings, names, strong, strong & capital, frozenset(stem(word) for word in words))
 
 
-def _proper_names(question: str) -> set[str]:
-    """Return the stems of capitalised words that do not begin a sentence."""
-    words = _CAPITAL.findall(_fold(question[:MAX_QUESTION]))
-    return {stem(word.lower()) for word in words}
+def _can_begin(word: str) -> bool:
+    """Whether words that begin with this one probably mean the same; of unspaced scripts, a single character does."""
+    return (len(word) >= 4 and word.isalpha()) if word.isascii() else len(word) == 1
 
 
 def is_overview(question: str, query: Query) -> bool:
     """Whether a question is about the progress of the work as a whole.
 
-    The question must have at least two of `OVERVIEW_WORDS`, and no other significant terms.
+    The question must have at least two of `OVERVIEW_WORDS`, and no other strong words.
     """
     words = {word for token in _TOKEN.findall(_fold(question[:MAX_QUESTION])) for word in _words_of(token)}
-    about = {stem(word) for word in words - OVERVIEW_WORDS}
-    return len(words & OVERVIEW_WORDS) >= 2 and not query.strong & about
+    return len(words & OVERVIEW_WORDS) >= 2 and not query.strong - OVERVIEW_WORDS
+
+
+def _searched_words(token: str) -> list[str]:
+    """Return the words of a token, as the index splits it."""
+    if not token.isascii():
+        if _SYMBOL.match(token):
+            return [_code(token)]
+        token = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", token)
+    return [part.lower() for word in _ALNUM.findall(token) for part in _CAMEL.split(word)]
+
+
+def _names_of(token: str) -> list[str]:
+    """Return the compound names in a token: the whole as a sequence of its parts, and parts like `maxConnections`."""
+    if len(token) > _MAX_NAME or not token.isascii():
+        return []
+    parts = [part.lower() for word in _ALNUM.findall(token) for part in _CAMEL.split(word)]
+    return [*([" ".join(parts)] if len(parts) > 1 else []), *(name.lower() for name in _CAMEL_NAME.findall(token))]
 
 
 @lru_cache(maxsize=65_536)
@@ -104,7 +136,7 @@ def _terms_of(token: str) -> tuple[str, ...]:
         return tuple(_pairs_of(token))
     words = _words_of(token)
     if not words:
-        return (f"u{ord(token[0]):x}",)
+        return (_code(token[0]),)
     whole = _whole_name(token)
     return (*map(stem, words), *([whole] if len(words) > 1 and len(whole) <= _MAX_NAME else []))
 
@@ -122,10 +154,18 @@ def _pairs_of(token: str) -> list[str]:
     terms: list[str] = []
     for run in re.findall(f"{_UNSPACED.pattern}+|[^\\W_]+?(?={_UNSPACED.pattern}|$|[\\W_])", token):
         if _UNSPACED.match(run):
-            terms += run if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
+            terms += _pairs(run)
         else:
             terms += [stem(word) for word in _words_of(run)]
     return terms
+
+
+def _pairs(run: str) -> list[str]:
+    return [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+def _code(symbol: str) -> str:
+    return f"u{ord(symbol):x}"
 
 
 def _fold(text: str) -> str:

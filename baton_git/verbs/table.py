@@ -95,6 +95,7 @@ def all_verbs() -> dict[str, Verb[Any, Any]]:
     return {name: verb for module in dict.fromkeys(MODULES.values()) for name, verb in _declared_in(module).items()}
 
 
+@cache
 def functions() -> dict[str, VerbFunction[Any, Any]]:
     """Return the functions of all verbs by function name. They are the methods of the library."""
     modules = dict.fromkeys(MODULES.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from machines import Clock, machine
 from world import NOW, acting, begin, by_hand, later, stored, workspace
@@ -27,13 +28,12 @@ from baton_git.git.store import Repository, Store
 from baton_git.namespace.caller import Vouched
 from baton_git.namespace.last_tip import accept_tip
 from baton_git.namespace.workspace import Workspace
-from baton_git.recall import index as index_module
 from baton_git.recall import sources
 from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
 from baton_git.recall.index import FILE, RecallIndex
-from baton_git.recall.passages import split_record
+from baton_git.recall.passages import Passage, split_record
 from baton_git.recall.sources import update_index
-from baton_git.recall.terms import extract_terms, parse_question
+from baton_git.recall.terms import parse_question
 from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.revisions.recall import RecallResult, recall
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
@@ -97,18 +97,63 @@ def test_a_session_that_fits_much_better_comes_before_newer_ones(event_bus: Work
 
 def test_short_passages_are_quoted_whole_and_long_ones_around_the_matches(ws: Workspace) -> None:
     keep_turns(ws, KAFKA, ("How are invoices numbered?", "By year. The counter starts at one. Gaps are allowed."))
-    padding = " ".join(f"Detail {number} is of no importance here." for number in range(40))
+    padding = " ".join(f"Detail {number} is of no importance here." for number in range(1, 41))
     keep_turns(ws, LATER, ("Tell me all", f"{padding} Invoices are numbered by the tax office's rule. {padding}"))
     answer = ask(ws, "how are invoices numbered?").text
     assert (
         "> user: How are invoices numbered?\n> agent: By year. The counter starts at one. Gaps are allowed." in answer
     )
     assert "the tax office's rule" in answer
-    assert "Detail 3 " not in answer
+    assert answer.count("Detail") < 12
 
 
-def test_an_unknown_name_outweighs_known_words(event_bus: Workspace) -> None:
-    assert ask(event_bus, "Why did we drop Cassandra?").text == ""
+def test_an_answer_names_the_words_of_the_question_that_occur_nowhere(event_bus: Workspace) -> None:
+    answer = ask(event_bus, "Why did we drop Cassandra for brokers?").text
+    assert "\nNo text has: cassandra\n" in answer
+    assert "nobody wants to run brokers" in answer
+    assert "No text has" not in ask(event_bus, "Why did we drop Kafka?").text
+
+
+@pytest.mark.parametrize("question", ["build settings", "settings", "default setup", "fix the bug in this process"])
+def test_everyday_words_that_match_are_answered(ws: Workspace, question: str) -> None:
+    add_decision(ws, NOW, what="Build settings: the default process of the setup", why="a fix of the bug")
+    add_decision(ws, NOW, what="Numbers of invoices", why="the office")
+    assert ask(ws, question).excerpts[0].lines[0].startswith("> what: Build settings")
+
+
+def test_a_word_finds_longer_ones_that_begin_with_it(ws: Workspace) -> None:
+    keep_turns(ws, KAFKA, ("Who may enter?", "The authentication asks the directory."))
+    answer = ask(ws, "auth").text
+    assert "The authentication asks the directory." in answer
+    assert "No text has" not in answer
+
+
+def test_many_sessions_are_quoted_before_one_is_quoted_at_length(ws: Workspace) -> None:
+    def told(count: int, name: str) -> list[tuple[str, str]]:
+        rest = "Then all went on as before. " * 12
+        return [("Next", f"Ledger migration {name}{number}: it takes a lock. {rest}") for number in range(count)]
+
+    keep_turns(ws, KAFKA, *told(9, "a"), day=1)
+    for number in range(2):
+        keep_turns(ws, f"{number}" * 36, *told(3, "bc"[number]), day=number + 2)
+    answer = ask(ws, "migration that locks the ledger", budget=2_400)
+    assert len({excerpt.session for excerpt in answer.excerpts}) == 3
+
+
+def test_what_the_agent_said_before_its_answer_is_found(ws: Workspace) -> None:
+    time = "2026-11-01T10:00:00Z"
+    turn = Turn(1, time, "Go on", "Done.", 1, 0, said="The parser leaks file handles.")
+    TurnStore(folder_of(ws)).save(SessionTurns("claude", KAFKA, time, None, "main", ws.branch.namespace.text, (turn,)))
+    assert "> agent: The parser leaks file handles. Done." in ask(ws, "leaked handles").text
+
+
+def test_an_answer_says_how_to_get_more(event_bus: Workspace) -> None:
+    for number in range(9):
+        keep_turns(event_bus, f"5{number}" * 18, ("More?", f"Kafka {'is gone for good ' * 30}{number}"), day=2)
+    answer = ask(event_bus, "Kafka", budget=1_300)
+    assert "\nMore: --budget BYTES, --in-session ID (also in 5" in answer.text
+    assert answer.more
+    assert "\nMore" not in ask(event_bus, "button").text
 
 
 @pytest.mark.parametrize("question", ["orders.created", "which topic for orders created", "ordersCreated"])
@@ -141,7 +186,7 @@ def test_questions_are_not_parsed_as_query_syntax(event_bus: Workspace, question
 
 
 @pytest.mark.parametrize(
-    "question", ["which Terraform module makes the VPC?", "what is the phone number of Alice", "the", "?", "你好"]
+    "question", ["which Terraform module starts the VPC?", "what is the phone number of Alice", "yours", "?", "你好"]
 )
 def test_a_question_without_a_match_gets_an_empty_answer(event_bus: Workspace, question: str) -> None:
     answer = ask(event_bus, question)
@@ -251,7 +296,7 @@ def test_an_answer_keeps_within_its_budget_and_its_frame(tmp_path_factory: Any, 
     lines = text.splitlines()
     assert lines[-1].startswith("=== end ctx-")
     assert lines[-1].split()[2] in lines[0]
-    assert all(line.startswith(("===", "## ", "> ", "More in ", "Quotes of ")) for line in lines)
+    assert all(line.startswith(("===", "## ", "> ", "More: ", "Quotes until ", "No text has: ")) for line in lines)
 
 
 def test_no_text_can_imitate_a_heading_or_end_the_frame(ws: Workspace) -> None:
@@ -286,11 +331,13 @@ def test_an_updated_index_equals_a_new_one(tmp_path_factory: Any, actions: list[
         with RecallIndex.in_memory() as fresh:
             update_index(fresh, ws.branch)
             assert index.dump() == fresh.dump()
-            terms = [term for row in fresh.dump() for term in row[-1].split()]
-            assert index.frequencies(terms) == fresh.frequencies(terms)
-            wanted = index_module.PassageFilter()
-            found = [{hit.passage for hit in one.search(terms[:3], wanted, 50)} for one in (index, fresh)]
-            assert found[0] == found[1]
+            assert index.totals == fresh.totals
+            for phrase in {f'"{word}"' for row in fresh.dump() for word in re.findall(r"\w+", row[0])} - {
+                '"user"',
+                '"agent"',
+            }:
+                found = [{hit.passage for hit in one.read(one.match(phrase))} for one in (index, fresh)]
+                assert found[0] == found[1] != set()
 
 
 def _act(ws: Workspace, index: RecallIndex, action: str, number: int, step: int) -> None:
@@ -446,12 +493,12 @@ def test_history_that_comes_later_is_indexed_then(ws: Workspace) -> None:
     with Store(ws.branch.store.repository) as store:
         cut = replace(ws, branch=replace(ws.branch, store=store))
         assert "step11" in ask(cut, "Measure the queue step11").text
-        assert "step3" not in ask(cut, "Measure the queue step3").text
+        assert "because of step3" not in ask(cut, "Measure the queue step3").text
         assert not ask(cut, "Measure the queue step3").pending
     (common / "shallow").unlink()
     with Store(ws.branch.store.repository) as store:
         whole = replace(ws, branch=replace(ws.branch, store=store))
-        assert "step3" in ask(whole, "Measure the queue step3").text
+        assert "because of step3" in ask(whole, "Measure the queue step3").text
     with RecallIndex.open(index_file(ws).parent) as index, RecallIndex.in_memory() as fresh:
         update_index(fresh, ws.branch)
         texts = [{row[:2] for row in one.dump()} for one in (index, fresh)]
@@ -564,6 +611,11 @@ def test_the_command_prints_the_answer_or_one_line_on_standard_error(baton: Any)
 # --- terms
 
 
-@given(st.text(max_size=300))
+@given(st.text(st.characters(max_codepoint=0x24F), max_size=300))
+@example("maxConnections of app/models/user.py in 接続設定 🚀 Ｈｉ café")
 def test_words_of_a_text_can_be_searched(text: str) -> None:
-    assert parse_question(text).weights.keys() <= set(extract_terms(text)) | {""}
+    query = parse_question(text)
+    with RecallIndex.in_memory() as index:
+        index.put_source("group", "key", "mark", [Passage(text, "turn", "x")])
+        for phrase in (*query.words.values(), *query.names):
+            assert index.match(phrase), phrase

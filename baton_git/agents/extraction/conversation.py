@@ -32,7 +32,9 @@ MAX_ANSWER = 6144
 """Maximum size in bytes of a prompt and of the last answer in a digest."""
 _MAX_REASON, _MAX_ASKED = 300, 600
 """Maximum size in bytes of the reason of a failure, and of a text that is told beside another one."""
-_ANSWER, _STATUS, _REASON, _ID = (Turn._fields.index(name) for name in ("answer", "status", "reason", "id"))
+_ANSWER, _STATUS, _REASON, _ID, _SAID = (
+    Turn._fields.index(name) for name in ("answer", "status", "reason", "id", "said")
+)
 _BOUND_EVERY = 32
 """The remembered turns are shortened to their limit each time this many turns were added."""
 
@@ -65,12 +67,21 @@ def add_prompt(known: Findings, event: Prompt) -> None:
 
 
 def add_reply(known: Findings, event: ModelReply, mark: Mark) -> None:
-    """Set the answer of a turn, replacing an earlier one."""
+    """Set the answer of a turn. An earlier one becomes what the agent said before."""
     turn = _find_turn(known, event.turn)
     if turn is not None:
-        turn[_ANSWER] = keep_ends(event.text.strip(), MAX_TEXT)
+        text = keep_ends(event.text.strip(), MAX_TEXT)
+        turn[_SAID] = add_said(turn[_SAID], turn[_ANSWER], text)
+        turn[_ANSWER] = text
         turn[_STATUS], turn[_REASON] = RUNNING if event.final is False else ANSWERED, ""
         known.answer_marks[str(turn[0])] = mark
+
+
+def add_said(said: str, earlier: str, answer: str) -> str:
+    """Return what the agent said before an answer, with an earlier reply that the answer does not repeat."""
+    if earlier in answer or earlier in said:
+        return said
+    return keep_ends("\n\n".join(filter(None, (said, earlier))), MAX_TEXT)
 
 
 def add_work(known: Findings, event: ToolCall) -> None:

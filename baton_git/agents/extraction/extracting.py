@@ -20,7 +20,7 @@ from baton_git.agents.events import (
     Tally,
 )
 from baton_git.agents.extraction.analyser import Analyser
-from baton_git.agents.extraction.conversation import CONVERSATION_FACTS, describe_conversation, list_turns
+from baton_git.agents.extraction.conversation import CONVERSATION_FACTS, add_said, describe_conversation, list_turns
 from baton_git.agents.extraction.facts import Facts, make_facts
 from baton_git.agents.extraction.findings import Findings, load_resume_state, save_resume_state
 from baton_git.agents.extraction.options import Options
@@ -215,7 +215,8 @@ def add_final_answer(extraction: Extraction, text: str, before: int | None = Non
         return extraction
     if number < len(turns) - 1 and turns[number].status in (ANSWERED, INTERRUPTED, FAILED):
         return extraction  # the transcript has gone on, and says how that turn ended
-    turns[number] = turns[number]._replace(answer=text, status=ANSWERED, reason="")
+    said = add_said(turns[number].said, turns[number].answer, text)
+    turns[number] = turns[number]._replace(answer=text, status=ANSWERED, reason="", said=said)
     facts = {name: value for name, value in extraction.facts.items() if name not in CONVERSATION_FACTS}
     conversation = describe_conversation(turns, {})
     return replace(extraction, facts={**facts, **conversation}, turns=bound_turns(turns))

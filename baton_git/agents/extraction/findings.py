@@ -178,7 +178,7 @@ def note_outcome(known: Findings, name: str, command: str, output: str, mark: Ma
 
 # A damaged file counts as missing. The file belongs to one transcript, identified by its path, its first bytes, and the
 # bytes before the position that was reached. Secrets are redacted before the file is written.
-VERSION = 7
+VERSION = 8
 _SAMPLE_SIZE = 4096
 """Number of bytes at the start and before the saved position that identify a transcript."""
 

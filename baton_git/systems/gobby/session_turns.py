@@ -74,7 +74,7 @@ def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: H
     names = ws.names_for(ws.names.find_work_tree(handoff.worktree or ""))
     shorten = partial(names.shorten_text, from_transcript=True)
     turns = bound_turns(
-        turn._replace(prompt=shorten(turn.prompt), answer=shorten(turn.answer), reason=shorten(turn.reason))
+        turn._replace(prompt=shorten(turn.prompt), answer=shorten(turn.answer), reason=shorten(turn.reason), said="")
         for turn in all_turns
     )
     optional = {name: getattr(handoff, name) for name in ("started", "machine", "worktree", "branch")}
