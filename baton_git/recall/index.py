@@ -113,9 +113,11 @@ class PassageFilter(NamedTuple):
 class RecallIndex:
     """An open index. Close it, or use it in a `with` statement."""
 
-    def __init__(self, database: sqlite3.Connection, *, is_stored: bool = False) -> None:
+    def __init__(self, database: sqlite3.Connection, opened: int = 0) -> None:
         self._database = database
-        self.is_stored = is_stored
+        self.opened = opened
+        """When the file was opened, in nanoseconds, as the file system counts them; 0 in memory."""
+        self.is_stored = opened > 0
         """Whether the index is on the disk, so that the next update continues where the last one stopped."""
         self.unread = ""
         """Why the last update could not read older revisions; empty if it could."""
@@ -137,7 +139,7 @@ class RecallIndex:
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.touch(mode=0o600)
-                return cls(_connect(str(path)), is_stored=True)
+                return cls(_connect(str(path)), path.stat().st_mtime_ns)
             except OSError:
                 break
             except sqlite3.DatabaseError as error:

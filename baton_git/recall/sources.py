@@ -89,7 +89,7 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
         Corrupt: the branch cannot be read.
     """
     store = TurnStore(turns_folder(branch.store.repository.common_dir))
-    tip, group, folders = branch.tip(), group_of(branch), _mark_folders(store.folder)
+    tip, group, folders = branch.tip(), group_of(branch), _mark_folders(store.folder, index.opened)
     is_current = index.mark(group) == (tip or "")
     if is_current and folders and index.mark(TURNS) == folders:
         return True
@@ -112,13 +112,15 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
     return True
 
 
-def _mark_folders(folder: Path) -> str:
+def _mark_folders(folder: Path, now: int) -> str:
     """Return a mark that changes if a file of stored turns is written or deleted, as all are replaced by renaming.
 
     It is empty if a folder changed so recently that another change may not show in its time.
+
+    Args:
+        now: the time in nanoseconds, as the file system counts it; 0 if unknown.
     """
     times = [(agent.name, agent.stat().st_mtime_ns) for agent in _scan(folder)]
-    now = time.time_ns()
     return " ".join(f"{name}/{at}" for name, at in sorted(times)) if all(at < now - SETTLED for _, at in times) else ""
 
 

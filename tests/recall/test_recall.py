@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -387,6 +388,19 @@ def test_a_missing_or_damaged_index_is_rebuilt(event_bus: Workspace, damage: str
         file.parent.rmdir()
         file.parent.write_text("in the way")
     assert [excerpt.lines for excerpt in ask(event_bus, "Kafka").excerpts] == before
+
+
+def test_new_turns_are_found_in_a_folder_that_was_unchanged_for_long(event_bus: Workspace) -> None:
+    folder = folder_of(event_bus) / "claude"
+    os.utime(folder, (1_000_000_000, 1_000_000_000))
+    for _ in range(2):
+        assert "orders.created" in ask(event_bus, "Kafka topic").text
+    with RecallIndex.open(index_file(event_bus).parent) as index:
+        assert index.mark(sources.TURNS) == "claude/1000000000000000000"
+    keep_turns(event_bus, KAFKA, ("Which event bus?", "The topic is `orders.moved`."))
+    assert "orders.moved" in ask(event_bus, "Kafka topic").text
+    keep_turns(event_bus, KAFKA, ("Which event bus?", "The topic is `orders.again`."))
+    assert "orders.again" in ask(event_bus, "Kafka topic").text
 
 
 def test_resetting_a_branch_removes_its_records_from_the_index(ws: Workspace) -> None:
