@@ -81,8 +81,14 @@ class PackIndex:
 
     def entries(self) -> list[Indexed]:
         """Return all entries, sorted by id; only for an index of version 2."""
-        crcs = struct.unpack_from(f">{self.count}L", self._table, self._offsets - 4 * self.count)
-        return [Indexed(self._name(number), self._offset(number), crc) for number, crc in enumerate(crcs)]
+        # All at once takes a third of the time of `_name` and `_offset` for each; merges list packs of many objects.
+        width, end = self._width, self._offsets - 4 * self.count
+        names = self._table[self._names : end]
+        ids = (names[at : at + width] for at in range(0, len(names), width))
+        crcs = struct.unpack_from(f">{self.count}L", self._table, end)
+        shorts = struct.unpack_from(f">{self.count}L", self._table, self._offsets)
+        offsets = (short if not short & _LONG else self._offset(number) for number, short in enumerate(shorts))
+        return list(map(Indexed, ids, offsets, crcs))
 
     def offsets(self) -> Iterator[tuple[bytes, int]]:
         """Yield the binary id and the offset of each object."""
