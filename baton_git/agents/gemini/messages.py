@@ -173,6 +173,18 @@ def extract_typed_text(message: Record) -> str:
     return "" if text.startswith(_NOT_TYPED + _WRITTEN) else text
 
 
+def is_reason_of_hook(message: Record, prompt: str) -> bool:
+    """Whether a message is the reason for which a hook made the agent go on after a prompt.
+
+    Gemini CLI (0.61) writes that reason as the content of a user's message that shows the prompt once more. The content
+    of a prompt that the person sent again begins like the prompt, although what it refers to (`@file`) is replaced.
+    """
+    if not prompt or not message.get("displayContent") or extract_typed_text(message) != prompt:
+        return False
+    content = _remove_hook_context("\n".join(texts(message.get("content"))))
+    return not content.startswith(prompt.split(maxsplit=1)[0])
+
+
 def read_text(message: Record) -> str:
     """Return the text of a prompt or of a reply, without the model's thoughts; empty for other messages."""
     if message.get("type") != "gemini":

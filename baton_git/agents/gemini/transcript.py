@@ -39,6 +39,7 @@ from baton_git.agents.gemini.messages import (
     MessageLog,
     digest_text,
     extract_typed_text,
+    is_reason_of_hook,
     list_messages,
     merge_head,
     read_call,
@@ -144,8 +145,8 @@ def _skip_undone_events(events: Iterator[Event]) -> Iterator[Event]:
 class _Reader:
     """Turns records into events.
 
-    Keeps the session's head, digests of the yielded events, the newest message, and the ids under which a compression
-    repeated messages.
+    Keeps the session's head, digests of the yielded events, the newest message, the newest prompt, and the ids under
+    which a compression repeated messages.
 
     The newest message is held back until the next one comes, because every message with a call is written twice. When
     an older message is written again, only its new events are yielded. Only `$rewindTo` invalidates events that were
@@ -161,6 +162,7 @@ class _Reader:
         self._yielded: dict[str, str] = dict(memory.get("told", {}))
         line, offset, record = memory.get("held") or (1, 0, None)
         self._held = Message(Position(line, offset), record) if record is not None else None
+        self._prompt: str = memory.get("prompt", "")
         self._copies: dict[str, str] = dict(memory.get("copies", {}))
         self._log: MessageLog | None = None
         self._at, self._number = BEGINNING, 0
@@ -169,7 +171,7 @@ class _Reader:
         held = [*self._held.position, self._held.record] if self._held is not None else None
         return {
             "head": self._head, "model": self._model, "told": dict(self._yielded), "held": held,
-            "copies": dict(self._copies),
+            "copies": dict(self._copies), "prompt": self._prompt,
         }  # fmt: skip
 
     def flush(self) -> Iterator[Event]:
@@ -212,6 +214,10 @@ class _Reader:
             self._model = model
             events += _yield_context(message.position, self._head, None, model)
         for key, digest, event in _yield_keyed_events(message):
+            if isinstance(event, Prompt):
+                if is_reason_of_hook(message.record, self._prompt):
+                    continue
+                self._prompt = event.text
             if self._yielded.get(key, "") != digest and not (
                 of_calls and isinstance(event, Prompt | ModelReply | Compaction)
             ):
@@ -254,7 +260,7 @@ class _Reader:
         return []
 
     def _replay(self, log: MessageLog) -> Iterator[Event]:
-        self._head, self._model, self._yielded, self._held = log.head, None, {}, None
+        self._head, self._model, self._yielded, self._held, self._prompt = log.head, None, {}, None, ""
         yield from _yield_context(BEGINNING, self._head, find_session_folder(self._path), None)
         yield from _yield_title(BEGINNING, self._head)
         for message in log.messages.values():
