@@ -394,6 +394,23 @@ def test_gemini_tells_how_each_turn_ended(read: Read) -> None:
     ]  # fmt: skip
 
 
+def test_the_reason_of_a_hook_that_shows_the_prompt_once_more_is_no_prompt(read: Read) -> None:
+    def message(number: int, kind: str, content: str, **more: Any) -> dict[str, Any]:
+        return {"id": f"m{number}", "timestamp": "2026-11-20T10:00:00.000Z", "type": kind, "content": content, **more}
+
+    shown = {"displayContent": [{"text": "Explain @src"}]}
+    records = [
+        {"sessionId": "s1", "projectHash": "x", "startTime": "2026-11-20T10:00:00.000Z"},
+        message(1, "user", "Explain @src/**", **shown), message(2, "gemini", "It is a shop."),
+        message(3, "user", "Name the tests, too", **shown), message(4, "gemini", "It is a shop with tests."),
+        message(5, "user", "Explain @src/**", **shown), message(6, "gemini", "As I said."),
+    ]  # fmt: skip
+    assert tell(read(records)) == [
+        ("Explain @src", "person", "answered", "It is a shop with tests."),
+        ("Explain @src", "person", "answered", "As I said."),
+    ]
+
+
 # --- laws
 
 STEPS = st.lists(st.tuples(st.sampled_from(["ask", "ask", "call", "say", "back"]), st.integers(0, 99)), max_size=25)
@@ -459,3 +476,59 @@ def test_reading_in_pieces_gives_what_reading_at_once_gives(
     in_pieces = extract(path, "claude", memory=memory)
     assert digest(in_pieces) == digest(extract(path))
     assert in_pieces.facts == extract(path).facts
+
+
+def roll_back(steps: list[int]) -> tuple[list[Any], list[Any]]:
+    """Return a Codex session with rollbacks, and the same without the turns that were taken back. 0 is a new turn."""
+    made: list[Any] = []
+    kept: list[list[Any]] = []
+    for number, step in enumerate([0, *steps]):
+        if step and len(kept) > 1:
+            back = min(step, len(kept) - 1)
+            made.append({"type": "thread_rolled_back", "num_turns": back})
+            del kept[-back:]
+        else:
+            text = f"We decided to use {number}. Shall I go on?"
+            kept.append(task(number, asked(f"prompt {number}"), said(text), done(text)))
+            made += kept[-1]
+    return codex(*made), codex(*(record for turn in kept for record in turn))
+
+
+def rewind_gemini(steps: list[int]) -> tuple[list[Any], list[Any]]:
+    """Return a Gemini session with rewinds, and the same without what was taken back. 0 is a new turn."""
+    start = {"sessionId": "s1", "projectHash": "x", "startTime": "2026-11-20T10:00:00.000Z"}
+    made: list[Any] = [start]
+    kept: list[list[Any]] = []
+    for number, step in enumerate([0, *steps]):
+        if step and len(kept) > 1:
+            back = min(step, len(kept) - 1)
+            made.append({"$rewindTo": kept[-back][0]["id"]})
+            del kept[-back:]
+        else:
+            common = {"timestamp": f"2026-11-20T10:00:{number:02}.000Z"}
+            kept.append([
+                {"id": f"u{number}", "type": "user", "content": f"prompt {number}", **common},
+                {"id": f"g{number}", "type": "gemini", "content": f"We decided to use {number}. Shall I?", **common},
+            ])  # fmt: skip
+            made += kept[-1]
+    return made, [start, *(record for turn in kept for record in turn)]
+
+
+@pytest.mark.parametrize("write", [roll_back, rewind_gemini], ids=["codex", "gemini"])
+@given(steps=st.lists(st.sampled_from([0, 0, 1, 2, 3]), max_size=12), cuts=st.lists(st.floats(0, 1), max_size=4))
+@settings(max_examples=25, deadline=None)
+def test_the_facts_are_those_without_what_was_left_in_any_pieces(
+    tmp_path_factory: pytest.TempPathFactory, write: Callable[[list[int]], Any], steps: list[int], cuts: list[float]
+) -> None:
+    made, kept = write(steps)
+    path, other = (tmp_path_factory.mktemp("law") / "s1.jsonl" for _ in range(2))
+    other.write_bytes(lines(kept))
+    content, memory = lines(made), path.with_name("memory")
+    agent = "codex" if write is roll_back else "gemini"
+    for cut in sorted(cuts):
+        path.write_bytes(content[: max(len(lines(made[:1])), int(cut * len(content)))])
+        extract(path, agent, memory=memory)
+    path.write_bytes(content)
+    expected = digest(extract(other, agent))
+    assert digest(extract(path, agent)) == expected
+    assert digest(extract(path, agent, memory=memory)) == expected
