@@ -136,7 +136,8 @@ def test_savers_in_any_order_store_the_facts_of_the_whole_transcript(repo, baton
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @given(CONVERSATION, STEPS)
-@settings(FEW, max_examples=40)
+@settings(FEW, max_examples=20)
 def test_savers_in_many_orders_store_the_facts_of_the_whole_transcript(repo, baton, tmp_path, conversation, steps):
     check(repo, baton, tmp_path, conversation, steps)
