@@ -201,8 +201,11 @@ class BriefJudge(Protocol):
     def word(self, key: Key) -> str:
         """Return the label in one or two words: `confirmed`, `agent`, `no token`, `from REMOTE`, `by hand`."""
 
-    def claim(self, record: Record) -> str:
-        """Return the record's unconfirmed claims and how to confirm them; empty if there are none."""
+    def mark(self, record: Record) -> str:
+        """Return the mark of the record's unconfirmed claims; empty if there are none."""
+
+    def explain_marks(self) -> list[str]:
+        """Return what the marks so far mean and how to accept the claims."""
 
     def aging(self, record: Record) -> str:
         """Return how the code that the record is about has changed; empty if it has not."""
@@ -219,7 +222,7 @@ class BriefJudge(Protocol):
 
 def judged_line(record: Record, text: str, judge: BriefJudge) -> str:
     """Return the line of a record with its label, its unconfirmed claims, and a note if it may be outdated."""
-    parts = (judge.word(key_of(record)), judge.claim(record), judge.aging(record))
+    parts = (judge.word(key_of(record)), judge.mark(record), judge.aging(record))
     return tier_line(record.id, one_line(", ".join(filter(None, parts)), LINE), text)
 
 

@@ -43,6 +43,8 @@ _OTHER_CONTEXT = 1000
 """Maximum length in characters of the text of such a session; `baton show` shows all of it."""
 _WRITER = 160
 WAITS = "its check waits for a person's approval"
+MARKS = "What the marks of unconfirmed records mean"
+_MOST_MARKS = 4
 CLAIMED = "Claimed rules, not in force: no person on this machine confirmed them"
 
 
@@ -185,6 +187,13 @@ def _line_about(record: Record, info: KindInfo, judge: BriefJudge) -> str:
     return judged_line(record, text, judge) if info.labelled else tier_line(record.id, CLAIMED_TIER, text)
 
 
+def _marks_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    """Make the section that explains the marks of the sections before it: one line for all records of one source."""
+    lines = [f"- {one_line(text, LINE)}" for text in judge.explain_marks()]
+    more = max(0, len(lines) - _MOST_MARKS)
+    return Section(MARKS, tuple(lines[:_MOST_MARKS]), "marks", more, all="baton validate", rank=Rank.IN_FORCE)
+
+
 SECTIONS: tuple[SectionMaker, ...] = (
     _context_section,
     _other_contexts_section,
@@ -199,6 +208,7 @@ SECTIONS: tuple[SectionMaker, ...] = (
     _claimed_rules_section,
     *(_make_section_of(kind) for kind, info in KINDS.items() if info.in_brief),
     _verified_loops_section,
+    _marks_section,
 )
 """The functions that make the sections of a state. A section that fails does not affect the others."""
 
@@ -302,7 +312,7 @@ def proposal_line(decision: ActiveDecision, proposed: Sequence[ActiveDecision], 
     labels = f"{judge.word(key_of(decision))}; {ids}: {', '.join(sorted(words))}"
     new = " · or ".join(one_line(_describe_decision(other), LINE // 2) for other in proposed)
     held = one_line(_describe_decision(decision), LINE // 2)
-    claims = one_line(", ".join(filter(None, (labels, judge.claim(decision), judge.aging(decision)))), LINE)
+    claims = one_line(", ".join(filter(None, (labels, judge.mark(decision), judge.aging(decision)))), LINE)
     id_ = quote_id(decision.id)
     return f"- {id_} [{claims}] {held} · {ids}, proposed to replace {id_}: {one_line(new, LINE)}"
 

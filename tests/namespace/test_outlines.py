@@ -93,10 +93,16 @@ class Agent:
     def word(self, key: Key) -> str:
         return "agent"
 
-    def claim(self, record: object) -> str:
+    def mark(self, record: object) -> str:
         return ""
 
-    aging = claim
+    aging = mark
+
+    def explain_marks(self) -> list[str]:
+        return []
+
+    def waits_for_approval(self, loop: object) -> bool:
+        return False
 
     def is_confirmed(self, key: Key) -> bool:
         return False

@@ -23,6 +23,8 @@ _WORDS: dict[Kind, tuple[str, str]] = {
 }
 """The short and the full text of each kind of label."""
 
+UNCONFIRMED = "not confirmed here"
+"""The mark of a record whose commit, or whose stored tier, claims a confirmation for which nobody here vouches."""
 _WITHOUT_CLAIMS = (OpenLoop.kind, FollowUp.kind)
 """Kinds of records that need no confirmation by a person; their label is enough."""
 
@@ -48,6 +50,7 @@ class Judgement:
         waits: Callable[[OpenLoop], bool] | None = None,
     ) -> None:  # fmt: skip
         self._labels = labels
+        self._explained: dict[str, None] = {}
         self._waits = waits
         self._aging = aging
 
@@ -117,7 +120,20 @@ class Judgement:
         remedy = "baton decision confirm"
         if record.kind in (Pattern.kind, Rule.kind):
             remedy = "baton pattern graduate"
-        return self._describe_claim(label, "not confirmed", "a person confirmed it", remedy)
+        return self._describe_claim(label, UNCONFIRMED.removesuffix(" here"), "a person confirmed it", remedy)
+
+    def mark(self, record: Record) -> str:
+        """Return the claim of a record for its line in a brief: the words that explain a claimed confirmation are said
+        once, by `explain_marks`, and not in each line."""
+        text = self.claim(record)
+        if not text.startswith(UNCONFIRMED):
+            return text
+        self._explained[text] = None
+        return UNCONFIRMED
+
+    def explain_marks(self) -> list[str]:
+        """Return what the marks mean that the lines so far have, a line for each source of claims."""
+        return list(self._explained)
 
     def aging(self, record: Record) -> str:
         """Describe what changed in the source code that the record is about; empty if nothing did."""

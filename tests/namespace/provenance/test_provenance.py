@@ -116,10 +116,8 @@ def test_a_tier_written_by_hand_is_shown_as_a_claim(ada: Machine, tmp_path: Path
     ada.edit("active_decision", "DEC-1", "llm_derived", "human_confirmed")
     ada.edit("active_decision", "DEC-1", "because", "I say so")
     assert provenance_of(ada, Key("active_decision", "DEC-1")) == "hand"
-    assert (
-        "DEC-1 [by hand, not confirmed here: ada says that a person confirmed it; "
-        "to accept: baton decision confirm] use DEC-1" in brief(ada)
-    )
+    assert "DEC-1 [by hand, not confirmed here] use DEC-1" in brief(ada)
+    assert "- not confirmed here: ada says that a person confirmed it; to accept: baton decision confirm" in brief(ada)
     assert ada.get("active_decision", "DEC-1").source_tier == "human_confirmed"
 
 
@@ -184,10 +182,28 @@ def test_a_foreign_decision_does_not_supersede_a_confirmed_one(patterned: Pair, 
     )
     trust_origin(ada, tmp_path)
     assert ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-3"))
-    assert (
-        "DEC-4 [from origin, not confirmed here: origin says that a person confirmed it; to accept: baton decision"
-        in brief(ada)
-    )
+    assert "DEC-4 [from origin, not confirmed here] use DEC-4" in brief(ada)
+    assert "- not confirmed here: origin says that a person confirmed it; to accept: baton decision" in brief(ada)
+
+
+@pytest.mark.parametrize("by", ["name", "key", "trust"])
+def test_what_a_person_confirmed_on_a_second_machine_counts_by_key_or_trust_and_never_by_name(
+    patterned: Pair, tmp_path: Path, by: str
+) -> None:
+    laptop, desktop = patterned
+    desktop.ws = replace(desktop.ws, actor=replace(desktop.ws.actor, author=laptop.ws.actor.author))
+    if by == "key":
+        laptop.set_remotes(signers=signing(desktop, tmp_path))
+    elif by == "trust":
+        trust_origin(laptop, tmp_path)
+    for number in range(7, 10):
+        desktop.decision(f"DEC-{number}", tier="human_confirmed", vouched=Vouched("Ada", "terminal"))
+    sync_until_equal(desktop, laptop)
+    text = brief(laptop)
+    explanation = "- not confirmed here: origin says that a person confirmed it; to accept: baton trust --from origin"
+    assert text.count("[from origin, not confirmed here]") == (3 if by == "name" else 0)
+    assert text.count(explanation) == text.count("to accept") == (1 if by == "name" else 0)
+    assert text.count("[confirmed] use DEC-") == (0 if by == "name" else 3)
 
 
 # --- the way in which a commit arrived has no effect
