@@ -39,6 +39,7 @@ MOST_LINES = 200
 """Maximum number of conflicts and of claimed rules of which a brief makes lines; a brief of the default size has room
 for about 100."""
 OTHER_CONTEXTS = "Where the work of other sessions stands, which worked at the same time"
+OUTSIDE_CONTEXTS = "What was said about the work outside of a session"
 _OTHER_CONTEXT = 1000
 """Maximum length in characters of the text of such a session; `baton show` shows all of it."""
 _WRITER = 160
@@ -75,8 +76,20 @@ def _is_old(context: WorkContext, now: datetime) -> bool:
 
 def _other_contexts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     """Make the section with the contexts of the sessions that worked at the same time, a line for each."""
-    lines = tuple(_other_context_line(context, now) for context in list_told_contexts(state)[1:])
+    others = [context for context in list_told_contexts(state)[1:] if _is_of_session(context)]
+    lines = tuple(_other_context_line(context, now) for context in others)
     return Section(OTHER_CONTEXTS, lines, "contexts of other sessions", all="baton show SESSION", rank=Rank.STANDING)
+
+
+def _outside_contexts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    """Make the section with the older context that nobody's session set, such as `baton wrap --context` at a prompt."""
+    others = [context for context in list_told_contexts(state)[1:] if not _is_of_session(context)]
+    lines = tuple(_other_context_line(context, now) for context in others)
+    return Section(OUTSIDE_CONTEXTS, lines, "contexts from outside of sessions", all="baton read", rank=Rank.STANDING)
+
+
+def _is_of_session(context: WorkContext) -> bool:
+    return context.session not in ("", "none")
 
 
 def list_told_contexts(state: State) -> list[WorkContext]:
@@ -85,8 +98,10 @@ def list_told_contexts(state: State) -> list[WorkContext]:
 
 
 def describe_writer(context: WorkContext, now: datetime) -> str:
-    """Return who set a context and when, as the record says it: `session 3f2a91c0 (claude on desk), 2 hours ago`."""
-    name = f"session {short_session(context.session)}" if context.session not in ("", "none") else "somebody"
+    """Return who set a context and when, as the record says it: `session 3f2a91c0 of Ada (claude on desk), 2 hours
+    ago`."""
+    name = f"session {short_session(context.session)}" if _is_of_session(context) else "written outside of a session"
+    name += f" of {context.person}" if context.person else ""
     where = f"on {context.machine}" if context.machine else ""
     by = f" ({' '.join(filter(None, (context.agent, where)))})" if context.agent or where else ""
     when = f", {describe_age(context.set_at, now)}" if context.set_at else ""
@@ -197,6 +212,7 @@ def _marks_section(state: State, now: datetime, policy: Policy, judge: BriefJudg
 SECTIONS: tuple[SectionMaker, ...] = (
     _context_section,
     _other_contexts_section,
+    _outside_contexts_section,
     _failed_loops_section,
     _conflicts_section,
     _rule_candidates_section,

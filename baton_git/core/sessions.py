@@ -72,6 +72,7 @@ class WorkContext(NamedTuple):
     set_at: str = ""
     agent: str = ""
     machine: str = ""
+    person: str = ""
     is_in_head: bool = False
 
     @property
@@ -97,8 +98,9 @@ def list_contexts(state: State) -> list[WorkContext]:
 
 def _make_context(session: Session) -> WorkContext:
     return WorkContext(
-        session.context, session.id, session.context_at or "", session.agent or "", session.machine or ""
-    )
+        session.context, session.id, session.context_at or "", session.agent or "", session.machine or "",
+        session.person or "",
+    )  # fmt: skip
 
 
 def _find_archived(state: State, head: Head) -> list[WorkContext]:

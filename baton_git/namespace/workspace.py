@@ -65,6 +65,12 @@ class Actor:
     is_unauthenticated: bool = False
 
     @property
+    def person(self) -> str | None:
+        """The name of the person whose machine this is, as commits have it; None for a caller that nobody knows."""
+        name = "" if self.is_unauthenticated else self.author.partition("<")[0].strip()
+        return name or None
+
+    @property
     def named_agent(self) -> str | None:
         """The agent, if the call names it; otherwise None."""
         return self.agent if self.is_agent_named else None

@@ -62,7 +62,7 @@ def test_every_text_is_shown_before_the_first_push(baton: Baton, git: Any, fille
     assert shown["commands"] == ["make", "/opt/tools/in"]
     assert "/opt/tools/in" in shown["paths"]
     assert {"db.internal", "corp.example"} <= set(shown["host names"])
-    assert shown["people"] == ["Ada <ada@example.org>"]
+    assert shown["people"] == ["Ada <ada@example.org>", "Ada"]
     assert shown["machines"][0].startswith("machine-")
     assert "mail bob@corp.example" in shown["other texts"]
     sent = b"".join(

@@ -135,9 +135,9 @@ def test_a_wrap_by_nobody_replaces_every_context_and_names_no_session(ws):
     wrap(ws, None, "of nobody", 3)
     assert texts(ws) == ["of nobody"]
     wrap(ws, "c", "of c", 4)
-    assert "## Where the work of other sessions stands, which worked at the same time\n- somebody, " in (
-        compose_brief(ws, later(minutes=5)).text
-    )
+    text = compose_brief(ws, later(minutes=5)).text
+    assert "## What was said about the work outside of a session\n- written outside of a session, " in text
+    assert "at the same time" not in text
 
 
 # --- the brief
@@ -158,10 +158,12 @@ def test_the_brief_tells_all_sessions_that_worked_at_the_same_time_within_its_bu
         wrap(ws, f"s{number:02}", f"text {number}.\n" + "much more of it. " * 100, 1 + number)
     brief = begin_session(acting(ws, "next"), later(minutes=20), StartOptions(budget=8000)).brief
     lines = brief.text.splitlines()
-    first = lines.index("## Where the work stands, says session s11 (claude on laptop), 8 minutes ago")
+    first = lines.index("## Where the work stands, says session s11 of Ada (claude on laptop), 8 minutes ago")
     assert lines[first + 1] == "| text 11."
     told = [line for line in lines if line.startswith("- session s")]
-    assert told[0].startswith("- session s10 (claude on laptop), 9 minutes ago [llm_derived] text 10. · much more")
+    assert told[0].startswith(
+        "- session s10 of Ada (claude on laptop), 9 minutes ago [llm_derived] text 10. · much more"
+    )
     assert [line[10:13] for line in told] == sorted((line[10:13] for line in told), reverse=True)
     assert len(told) + brief.left_out.get("contexts of other sessions", 0) == 11
     assert len(brief.text.encode()) <= 8000
@@ -175,7 +177,7 @@ def test_the_dashboard_names_the_other_sessions(baton):
         baton("wrap", "--session", session, "--context", f"of {session}")
     out = baton("dashboard").out
     assert "| of b\n" in out
-    assert re.search(r"^\| session a \(on \S+\), just now: of a$", out, re.MULTILINE)
+    assert re.search(r"^\| session a of Ada \(on \S+\), just now: of a$", out, re.MULTILINE)
 
 
 def test_recall_finds_the_contexts_of_all_sessions_once(baton):

@@ -29,6 +29,9 @@ class Session(Record):
 
     agent: Text | None = Field(None, description="The agent.")
     machine: Text | None = Field(None, description="The machine that it ran on.")
+    person: Annotated[Text | None, Either()] = Field(
+        None, description="The name, without an address, of the person for whom it ran, as its commits have it."
+    )
     parent: Text | None = Field(None, description="The session that it followed.")
     started: Annotated[Text, Earliest()] = Field(description="The time of its first action, ISO 8601 in UTC.")
     ended: Annotated[Text | None, Latest()] = Field(None, description="The time of its end, ISO 8601 in UTC.")

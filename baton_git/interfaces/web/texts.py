@@ -118,6 +118,11 @@ def plain_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
+def person(author: str) -> str:
+    """Return the name of a commit's author without the address."""
+    return author.partition("<")[0].strip()
+
+
 def point(value: object) -> datetime | None:
     """Return the point in time in a record's text or of a commit; None if there is none.
 

@@ -33,7 +33,7 @@ _FIELDS: dict[str, Content] = {
     **dict.fromkeys(("command", "argv", "recent_activity", "errors"), "commands"),
     **dict.fromkeys(("path", "files_modified", "files_used", "open_files", "git_status", "worktree", "cwd"), "paths"),
     **dict.fromkeys(("host",), "host names"),
-    **dict.fromkeys(("graduated_by", "author"), "people"),
+    **dict.fromkeys(("graduated_by", "author", "person"), "people"),
     **dict.fromkeys(("machine",), "machines"),
     **dict.fromkeys(("names", "branch"), "other texts"),
 }  # fmt: skip

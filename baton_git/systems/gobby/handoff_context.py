@@ -162,13 +162,15 @@ def _to_plain(value: Any) -> Any:
 
 
 def describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
-    """Return one line about the origin of a handoff: agent, session, age, event, branch, machine and folder.
+    """Return one line about the origin of a handoff: agent, session, goal, person, age, event, branch,
+    machine and folder.
 
     The machine and work tree of the reader are not repeated.
     """
     agent, _, session = handoff.id.partition("/")
-    about = _describe_goal(handoff.facts)
-    parts = [f"{agent} session {short_session(session)}{about and f' {about}'}", _describe_day(handoff, now)]
+    about = describe_goal(handoff.facts)
+    whose = f" of {one_line(handoff.person, 40).translate(_BRACKETS)}" if handoff.person else ""
+    parts = [f"{agent} session {short_session(session)}{about and f' {about}'}{whose}", _describe_day(handoff, now)]
     parts += [_WHEN[handoff.trigger]] if handoff.trigger in _WHEN else []
     parts += [f"on branch {one_line(handoff.branch, 60)}"] if handoff.branch else []
     is_here = ws.is_own_machine(handoff.machine)
@@ -181,7 +183,14 @@ def describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
     return ", ".join(parts)
 
 
-def _describe_goal(facts: Facts) -> str:
+def describe_name(handoff: Handoff, now: datetime) -> str:
+    """Return what a session is called in a list: agent, short id, goal, person and age."""
+    whose = f" of {one_line(handoff.person, 40).translate(_BRACKETS)}" if handoff.person else ""
+    parts = (name_session(handoff), describe_goal(handoff.facts))
+    return f"{' '.join(filter(None, parts))}{whose} ({describe_age(handoff.extracted_at, now)})"
+
+
+def describe_goal(facts: Facts) -> str:
     """Return in quotation marks what a session was asked first; empty if that is unknown. Brackets in it become round,
     so that it cannot imitate a label."""
     goal = _flatten(facts.initial_goal or "", MAX_ABOUT).translate(_BRACKETS)

@@ -47,6 +47,7 @@ class HandoffSummary(BaseModel):
         description="The label of the session's work tree; older records have its path.", examples=["wt-7k3f9q"]
     )
     branch: str | None = Field(description="The checked-out branch.")
+    person: str | None = Field(None, description="The name of the person for whom the session ran.")
     goal: str = Field(description="The goal of the session.")
 
 
@@ -102,5 +103,5 @@ def show_handoff(ws: Workspace, now: datetime, verb_input: ShowHandoff) -> Shown
 def _summarise(handoff: Handoff) -> HandoffSummary:
     return HandoffSummary(
         id=handoff.id, extracted_at=handoff.extracted_at, trigger=handoff.trigger, machine=handoff.machine,
-        worktree=handoff.worktree, branch=handoff.branch, goal=handoff.facts.initial_goal or "",
+        worktree=handoff.worktree, branch=handoff.branch, person=handoff.person, goal=handoff.facts.initial_goal or "",
     )  # fmt: skip

@@ -188,6 +188,7 @@ def build_body(
     optional = {
         "started": iso(started) if started is not None else None,
         "machine": ws.actor.machine,
+        "person": ws.actor.person,
         "worktree": ws.label_work_tree(top) if top else None,
         "branch": extraction.branch,
         "notes": cut_text(notes, MAX_NOTES) if notes is not None else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
@@ -22,6 +22,7 @@ from baton_git.systems.gobby.companions import list_companions
 from baton_git.systems.gobby.handoff_context import (
     MAX_TITLE,
     collect_template_names,
+    describe_name,
     describe_origin,
     describe_work,
     mark_project_sections,
@@ -34,6 +35,7 @@ from baton_git.systems.gobby.previous_sessions import (
     group_handoffs,
     has_substance,
     list_concurrent,
+    list_recent,
     list_unfinished,
     session_of,
 )
@@ -48,6 +50,9 @@ TEMPLATES = ".baton/templates"
 """The folder of a project's own templates, relative to the top level of the work tree."""
 ACTIVE_NOW = "Other sessions that are active now [raw_source]"
 IN_SHORT = "Earlier and other sessions in short; what they say may be outdated [raw_source]"
+NAMED = "Other sessions that ended on the day before that [raw_source]"
+MAX_NAMES = 700
+"""Maximum size in bytes of the line that names these sessions."""
 MAX_TEMPLATE = 64 * 1024
 MAX_TEXT = 64 * 1024
 """Maximum size of a template, and of its rendered text, in bytes."""
@@ -82,12 +87,28 @@ def make_previous_session_sections(
     concurrent = list_concurrent(state, newest, live=live, other_than=ws.actor.session)
     concurrent = [handoff for handoff in concurrent if handoff not in shown and has_substance(handoff)]
     sections = make_handoff_sections(ws, now, [*shown, *concurrent], problems, injection_format, live)
+    named = [*shown, *concurrent]
+    recent = list_recent(state, newest, other_than=ws.actor.session)
+    others = [handoff for handoff in recent if handoff not in named and session_of(handoff) not in live]
     ended_then = (handoff for handoff in concurrent if session_of(handoff) not in live)
     return (
         *_make_damaged_section(state),
         *sections,
         *make_unfinished_section(ws, state, [*nearest, *ended_then], shown),
+        *_make_names_section(others, now),
     )
+
+
+def _make_names_section(handoffs: Sequence[Handoff], now: datetime) -> tuple[Section, ...]:
+    """Return a section with one line that names sessions which ended shortly before the last one."""
+    if not handoffs:
+        return ()
+    names = [describe_name(handoff, now) for handoff in handoffs]
+    sizes = accumulate(len(name.encode()) + 2 for name in names)
+    told = [name for name, size in zip(names, sizes, strict=True) if size <= MAX_NAMES]
+    more = f", and {len(names) - len(told)} more" if len(names) > len(told) else ""
+    line = f"- {', '.join(told)}{more}"
+    return (Section(NAMED, (line,), "lines of names", all="baton handoff list", rank=Rank.DETAILS),)
 
 
 def make_handoff_sections(

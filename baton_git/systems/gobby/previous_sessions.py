@@ -26,6 +26,7 @@ MAX_SESSIONS = 20
 """Maximum number of sessions in which unfinished items are searched."""
 MAX_HISTORY = 2000
 """Number of commits of HEAD, the newest first, in which the commits of sessions are searched."""
+RECENT = 24 * 3600
 GIT_SECONDS = 1.0
 """Time limit for reading the history of HEAD, for which a session's start waits."""
 
@@ -144,6 +145,19 @@ def list_concurrent(
         and (session_of(handoff) in live or _work_span(state, handoff)[1] > since)
     ]  # fmt: skip
     return sorted(concurrent, key=extraction_time, reverse=True)
+
+
+def list_recent(state: State, anchor: Handoff | None, *, other_than: str | None = None) -> list[Handoff]:
+    """Return the handoffs of other sessions that were last active in the `RECENT` seconds before the session of
+    `anchor`, newest first; none if `anchor` is None."""
+    if anchor is None:
+        return []
+    last = extraction_time(anchor)[0]
+    recent = [
+        handoff for handoff in state.records(Handoff)
+        if session_of(handoff) != other_than and handoff != anchor and last - RECENT <= extraction_time(handoff)[0]
+    ]  # fmt: skip
+    return sorted(recent, key=extraction_time, reverse=True)
 
 
 def _work_span(state: State, handoff: Handoff) -> tuple[float, float]:

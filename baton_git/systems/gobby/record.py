@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from baton_git.core.records.base import Flag, Part, Record, Text, Texts, Whole
-from baton_git.core.records.merge_rules import Beside, Earliest, Latest
+from baton_git.core.records.merge_rules import Beside, Earliest, Either, Latest
 
 
 class Source(Part):
@@ -269,6 +269,9 @@ class Handoff(Record):
         "(`baton handoff extract`).",
     )
     machine: Text | None = Field(None, description="The machine on which the session ran.")
+    person: Annotated[Text | None, Either()] = Field(
+        None, description="The name, without an address, of the person for whom it ran, as its commits have it."
+    )
     worktree: Text | None = Field(
         None,
         description="The label of the session's work tree, whose path only that machine knows. Older records have the "

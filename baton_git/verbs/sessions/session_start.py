@@ -434,7 +434,7 @@ def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) 
     if known is not None:
         continued = {"parent": parent} if parent and not known.parent else {}
         return record_session(state, known.replace(status="active", **continued), now, ws.policy)
-    optional = {"agent": ws.actor.agent, "machine": ws.actor.machine, "parent": parent}
+    optional = {"agent": ws.actor.agent, "machine": ws.actor.machine, "person": ws.actor.person, "parent": parent}
     data: dict[str, Any] = {"id": ws.session, "started": iso(now), "status": "active"}
     session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
     return record_session(state, session, now, ws.policy)

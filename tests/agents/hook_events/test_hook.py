@@ -570,7 +570,10 @@ def test_all_concurrent_sessions_are_mentioned(hook, session, git, repo, tmp_pat
     last.say("user", "and now?")
     last.call("Write", {"file_path": str(repo / "last.txt"), "content": "x"})
     hook("SessionEnd", third, reason="other")
-    assert "Write the login page" not in context(hook("SessionStart", "fourth", source="startup"))
+    received = context(hook("SessionStart", "fourth", source="startup"))
+    named = [line for line in received.splitlines() if "Write the login page" in line]
+    assert len(named) == 1
+    assert "claude 11111111 “Write the login page” of Ada (just now)" in named[0]
 
 
 def test_only_the_newest_session_is_told_as_the_present_state(hook, session, git, repo, tmp_path, baton):
@@ -1014,3 +1017,16 @@ def test_a_session_is_told_that_another_program_moved_the_branch_back(hook, git,
     tip = git(repo, "rev-parse", "baton/work")
     git(repo, "update-ref", "refs/heads/baton/work", "baton/work~1")
     assert tip[:10] in context(hook("UserPromptSubmit", prompt="go on"))
+
+
+def test_sessions_that_ended_one_after_another_are_named_in_one_bounded_line(hook, repo, tmp_path):
+    for number in range(14):
+        id_ = f"{number:08}-0000-4000-8000-000000000001"
+        hook("SessionStart", id_, source="startup")
+        one = Session(tmp_path, repo, id_)
+        one.say("user", f"Task {number}: " + "make the export faster " * 3)
+        one.say("assistant", [{"type": "text", "text": "Done."}])
+        hook("SessionEnd", id_, reason="other")
+    [line] = [line for line in context(hook("SessionStart", NEW, source="startup")).splitlines() if "Task 9" in line]
+    assert len(line.encode()) < 800
+    assert line.count("of Ada") + int(line.rpartition("and ")[2].split()[0]) == 13

@@ -74,6 +74,7 @@ def _render_list(app: App, result: HandoffList) -> None:
     columns = [
         Column("extracted", lambda handoff: describe_age(handoff.extracted_at, app.now), Role.DIM),
         Column("id", lambda handoff: handoff.id, Role.ID),
+        Column("person", lambda handoff: flat(handoff.person or "")),
         Column("goal", lambda handoff: flat(handoff.goal or "")),
     ]
     app.answer(result.as_data(), render_table(result.handoffs, columns))

@@ -147,7 +147,7 @@ def _format_active_sessions(status: NamespaceStatus, now: datetime) -> list[str]
 
 
 def _session_line(session: Session, now: datetime) -> str:
-    whose = ", ".join(part for part in (session.agent, session.machine) if part)
+    whose = ", ".join(part for part in (session.person, session.agent, session.machine) if part)
     name = f"{session.id}{f' ({flat(whose)})' if whose else ''}"
     return show_line(session.id, lambda: f"{name}, started {describe_age(session.started, now)}")
 

@@ -204,7 +204,8 @@ def _render_snapshots(app: App, result: SnapshotList) -> None:
 
 
 def _describe_agent(session: Session) -> str:
-    return f"{session.agent or ''}{f'@{session.machine}' if session.machine else ''}"
+    who = f"{session.agent or ''}{f'@{session.machine}' if session.machine else ''}"
+    return ", ".join(filter(None, (session.person, who)))
 
 
 def _render_lineage(app: App, result: Lineage) -> None:
