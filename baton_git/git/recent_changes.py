@@ -24,14 +24,15 @@ MAX_COMMITS, MAX_SECONDS, MAX_OUTPUT = 500, 0.5, 4 << 20
 """Maximum number of commits that are listed, of seconds that a session's start waits for git, and of bytes of git's
 output that are read. What git printed within these limits counts."""
 MAX_FILES = 30
-"""Number of files in one commit from which on it says nothing about any two of them: a rename, a reformatting."""
+"""Maximum number of files of a commit that counts. A larger one, such as a move of a folder or a reformatting, says
+nothing about any two of its files."""
 ENOUGH = 100
 """If time ran out, a list of so many commits is saved nevertheless, so that no later start waits again."""
 _BEGIN = "//"
 """What precedes the time of a commit in git's output. No path in git begins with it."""
 _LOG = (
     "log", "-z", "--name-only", "--no-merges", f"--max-count={MAX_COMMITS}", f"--format={_BEGIN}%ct",
-    # settings of the user that would run a program, read a file that may be missing, or change the names
+    # against settings of the user that run a program, read a file that may be missing, or change the names
     "--no-show-signature", "--no-ext-diff", "--no-textconv", "-O/dev/null", "--no-renames", "--no-relative",
 )  # fmt: skip
 
@@ -102,7 +103,7 @@ def _save(repository: Repository, key: str, changes: list[ChangedFiles]) -> None
     """Save the list in place of the earlier one. Errors of the disk are ignored."""
     body = json.dumps(changes, separators=(",", ":")).encode()
     path = repository.git_dir / "baton" / "recent-changes.json"
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with suppress(OSError):
         durable_files.make_folder(path.parent)
         durable_files.write_new(fresh, _make_head(key, body) + body, mode=0o600, sync=False)

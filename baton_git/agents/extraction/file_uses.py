@@ -24,9 +24,9 @@ file that was changed 14 times, the names in the last two changes do not say wha
 _HALF_LIFE = 40.0
 """Number of later uses after which a use counts half."""
 _KEPT = 200
-_KEPT_PATHS = 2000
+_KEPT_PATHS = 500
 _MOST_FAILED = 8
-"""Number of names in the output of a failed command from which on it is a list, such as one of all tests."""
+"""Maximum number of names in the output of a failed command that count; more are a list, such as one of all tests."""
 _SCANNED = 1000
 """Number of characters at each end of a text that are searched for file names."""
 
@@ -98,8 +98,10 @@ def name_printed_files(known: Findings, text: str, found: str = "transcript", *,
         path = _resolve_name(known, name)
         if counts_all or path in known.uses:
             use_file(known, path, NAMED, found=found)
-        elif len(known.paths) < _KEPT_PATHS:
+        else:
             known.paths.setdefault(path.rpartition("/")[2], path)
+            if len(known.paths) > _KEPT_PATHS:
+                del known.paths[next(iter(known.paths))]
 
 
 def find_file_names(text: str) -> list[str]:
