@@ -63,18 +63,16 @@ def diff(before: State, after: State) -> list[RecordChange]:
     keys = before.differing(after)
     live = sorted({Key(key.kind, key.id) for key in keys if not key.archived})
     closed = {key for key in keys if key.archived}
-    changes = [change for key in live for change in _live_changes(key, before, after, closed)]
+    moves = _Moves(before, after, closed)
+    changes = [change for key in live for change in _live_changes(key, before, after, moves)]
     changes += [change for key in sorted(closed) for change in _compare(key, before.entry(key), after.entry(key))]
     return changes
 
 
-def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> Iterator[RecordChange]:
+def _live_changes(key: Key, before: State, after: State, moves: _Moves) -> Iterator[RecordChange]:
     """Yield the change of a live record; a move to or from the archive is a single change."""
     ours, theirs = before.entry(key), after.entry(key)
-    if (ours is None) == (theirs is None):
-        archived = None
-    else:
-        archived = _take_archived(key, *((before, after) if theirs is None else (after, before)), closed)
+    archived = None if (ours is None) == (theirs is None) else moves.take(key, has_closed=theirs is None)
     if archived is None:
         yield from _compare(key, ours, theirs)
     elif theirs is None:
@@ -86,17 +84,40 @@ def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> It
         yield RecordChange(key.kind, key.id, "restored", title_of(key.kind, _data(theirs)), fields=fields)
 
 
-def _take_archived(key: Key, without: State, having: State, closed: set[Key]) -> Archived | None:
-    """Return the first archived copy of `key` among `closed` that only `having` contains, and remove it from `closed`.
+class _Moves:
+    """Finds the archived copies of live records, each in one step: an import or a merge can have thousands."""
 
-    Return None if there is none.
-    """
-    for candidate in sorted(candidate for candidate in closed if candidate.kind == key.kind):
-        entry = having.entry(candidate)
-        if isinstance(entry, Archived) and entry.record.get("id") == key.id and without.entry(candidate) is None:
-            closed.discard(candidate)
-            return entry
-    return None
+    def __init__(self, before: State, after: State, closed: set[Key]) -> None:
+        self._states, self._closed = (before, after), closed
+        self._found: dict[bool, dict[tuple[str, Any], Key]] = {}
+
+    def take(self, key: Key, *, has_closed: bool) -> Archived | None:
+        """Return the first archived copy of `key` that only one state has, and remove it from the archived keys.
+
+        Args:
+            has_closed: whether that is the state after the change; otherwise, it is the one before.
+
+        Returns:
+            None if there is none.
+        """
+        if has_closed not in self._found:
+            self._found[has_closed] = self._list(*(self._states if has_closed else reversed(self._states)))
+        candidate = self._found[has_closed].get((key.kind, key.id))
+        if candidate is None:
+            return None
+        self._closed.discard(candidate)
+        entry = self._states[has_closed].entry(candidate)
+        return entry if isinstance(entry, Archived) else None
+
+    def _list(self, without: State, having: State) -> dict[tuple[str, Any], Key]:
+        """Return the archived copies that only `having` has, by the kind and the id of the record."""
+        copies: dict[tuple[str, Any], Key] = {}
+        for candidate in sorted(self._closed):
+            entry = having.entry(candidate)
+            if isinstance(entry, Archived) and without.entry(candidate) is None:
+                id_ = entry.record.get("id")
+                copies.setdefault((candidate.kind, id_ if isinstance(id_, str) else None), candidate)
+        return copies
 
 
 def _compare(key: Key, ours: Entry | None, theirs: Entry | None) -> Iterator[RecordChange]:

@@ -265,3 +265,14 @@ def test_records_of_other_systems_are_described_by_kind(
 ) -> None:
     record = parse(kinds.KINDS[kind].model, {"id": id_, **data})
     assert words(State(), State().put(record)) == subject
+
+
+def test_the_archived_copies_of_many_records_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    after = State()
+    for number in range(200):
+        after = after.put(item(id=f"FU-{number}"))
+        after = after.archive(item(id=f"OLD-{number}"), at="2026-06-01T00:00:00Z", reason="done", session=None)
+    read, entry = list[Key](), State.entry
+    monkeypatch.setattr(State, "entry", lambda state, key: read.append(key) or entry(state, key))
+    assert len(diff(State(), after)) == 400
+    assert len(read) <= 10 * 200
