@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from baton_git.core.errors import Busy, SearchUnavailable
-from baton_git.recall.passages import Passage
+from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import searchable_text
 
-FORMAT = 5
+FORMAT = 6
 """Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
 FILE = "index.sqlite"
 WAIT_SECONDS = 10.0
@@ -42,6 +42,7 @@ _SCHEMA = f"""
     CREATE TABLE groups (name TEXT PRIMARY KEY, mark TEXT NOT NULL);
     CREATE TABLE sources (id INTEGER PRIMARY KEY, grp TEXT NOT NULL, key TEXT NOT NULL, mark TEXT NOT NULL,
         {", ".join(f'"{name}"' for name in _SHARED)}, record, time, UNIQUE (grp, key));
+    CREATE INDEX by_branch ON sources (branch, time) WHERE branch != '';
     CREATE TABLE passages (id INTEGER PRIMARY KEY, record, time, text);
     CREATE TABLE totals (passages INTEGER NOT NULL, sources INTEGER NOT NULL);
     INSERT INTO totals VALUES (0, 0);
@@ -310,6 +311,21 @@ class RecallIndex:
         return self._hits(
             f"SELECT p.id, {_COLUMNS} {_FROM} WHERE {condition} ORDER BY coalesce(p.time, s.time) DESC, p.id LIMIT ?",
             [*values, limit],
+        )
+
+    def newest_on_branch(self, branch: str, wanted: PassageFilter, depth: int) -> list[Hit]:
+        """Return the last passages, newest first, of the session that began last on a branch and matches the filter."""
+        condition, values = wanted.condition()
+        row = self._database.execute(
+            f"SELECT s.id {_FROM} WHERE s.branch = ? AND s.kind = ? AND {condition} ORDER BY s.time DESC LIMIT 1",
+            (branch, TURN, *values),
+        ).fetchone()
+        if row is None:
+            return []
+        between = "p.id BETWEEN ? AND ? ORDER BY p.id DESC LIMIT ?"
+        begin = row[0] << _PLACES
+        return self._hits(
+            f"SELECT p.id, {_COLUMNS} {_FROM} WHERE {between}", (begin, begin + (1 << _PLACES) - 1, depth)
         )
 
     def of_blob(self, group: str, path: str, blob: str) -> tuple[Passage, ...]:

@@ -36,6 +36,8 @@ _ANYWHERE, _NEXT_BEST = 0.3, 0.4
 and of its second and third passage."""
 _NAME, _BEGINNING = 0.3, 0.2
 """Weights of a whole compound name beside its parts, and of words that begin with a word of the question."""
+_NEWEST = 0.9
+"""Least score, relative to the best, of the session that began last on the branch that is checked out."""
 _ECHO = 8
 """Number of words around a repeated question, such as the names of fields, in a digest that says nothing else."""
 _NEARLY = 0.7
@@ -117,6 +119,24 @@ def rank_overview(index: RecallIndex, wanted: PassageFilter, depth: int) -> Rank
         Thread(1 / (1 + place), [Ranked(hit, 1 / (1 + at)) for at, hit in enumerate(hits[:depth])])
         for place, hits in enumerate(threads.values())
     ])  # fmt: skip
+
+
+def add_newest(ranking: Ranking, hits: Sequence[Hit]) -> Ranking:
+    """Return the ranking with a thread that comes at least after the best ones.
+
+    A question that says little ("fix the tests") often goes on from the last session of its branch.
+
+    Args:
+        hits: the last passages of the thread, newest first; they are quoted if it has no passages that match.
+    """
+    if not hits or not ranking.threads:
+        return ranking
+    name, least = hits[0].passage.thread, _NEWEST * ranking.threads[0].score
+    last = [Ranked(hit, least / (1 + at)) for at, hit in enumerate(hits)]
+    known = [thread for thread in ranking.threads if thread.passages[0].passage.thread == name]
+    others = [thread for thread in ranking.threads if thread.passages[0].passage.thread != name]
+    thread = known[0]._replace(score=max(known[0].score, least)) if known else Thread(least, last)
+    return ranking._replace(threads=sorted([*others, thread], key=lambda thread: -thread.score))
 
 
 def drop_echoes(ranking: Ranking, question: str) -> Ranking:

@@ -8,17 +8,20 @@ from typing import NamedTuple
 
 from baton_git.agents.turn_store import turns_folder
 from baton_git.core.errors import Busy
+from baton_git.git.source_commits import head_branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.recall.answer import DEFAULT_BUDGET, Answer, compose_answer
 from baton_git.recall.index import PassageFilter, RecallIndex
 from baton_git.recall.passages import PASSAGE
-from baton_git.recall.ranking import Ranking, drop_echoes, keep_best, rank_overview, rank_passages
+from baton_git.recall.ranking import Ranking, add_newest, drop_echoes, keep_best, rank_overview, rank_passages
 from baton_git.recall.sources import update_index
 from baton_git.recall.standing import StandingJudge
 from baton_git.recall.terms import Query, is_overview, parse_question
 
 NOTHING = Answer("", (), ())
+_TRUNKS = frozenset({"", "main", "master", "trunk", "develop"})
+"""Branches on which a session says nothing about the next one."""
 _LEAST_DEPTH = 12
 """Minimum number of passages of a session that are considered."""
 
@@ -110,7 +113,13 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     if is_overview(question.text, query):
         overview = rank_overview(index, wanted, depth)
         return overview if overview.threads else None
-    return ranking if ranking.threads else None
+    if not ranking.threads:
+        return None
+    branch = head_branch(ws.branch.store) or ""
+    if wanted.is_narrow or branch in _TRUNKS:
+        return ranking
+    others = wanted._replace(not_session=wanted.not_session or ws.actor.session)
+    return add_newest(ranking, index.newest_on_branch(branch, others, depth))
 
 
 def _workspaces(ws: Workspace, question: Question) -> list[Workspace]:

@@ -203,6 +203,7 @@ def test_an_answer_can_be_limited_to_a_kind_a_session_or_a_time(event_bus: Works
     assert {one.kind for one in ask(event_bus, "Kafka", kind="active_decision").excerpts} == {"active_decision"}
     assert {one.session for one in ask(event_bus, "Kafka", in_session=KAFKA[:6]).excerpts} == {KAFKA}
     assert KAFKA[:8] not in ask(event_bus, "Kafka", since="2026-11-05").text
+    assert {one.session for one in ask(event_bus, "Kafka", until="2026-11-01").excerpts} == {KAFKA}
 
 
 # --- records
@@ -307,6 +308,24 @@ def test_no_text_can_imitate_a_heading_or_end_the_frame(ws: Workspace) -> None:
     text = ask(ws, "Kafka").text
     assert (text.count("\n## "), text.count("\n===")) == (1, 1)
     assert not {"\x1b", "\u202e"} & set(text)
+
+
+def test_the_last_session_of_the_branch_is_quoted_too(ws: Workspace) -> None:
+    begin(ws.branch)
+    store, folder, time = TurnStore(folder_of(ws)), ws.branch.store.repository.git_dir, "2026-11-0{}T10:00:00Z"
+    for number, branch in enumerate(("exports", "exports", "other", "other"), 1):
+        turn = Turn(1, time.format(number), f"Go on with {number}", f"The frobnicator of {number} is blue.", 1, 0)
+        name = ws.branch.namespace.text
+        store.save(SessionTurns("claude", f"{number}" * 36, turn.time, None, branch, name, (turn,)))
+    keep_turns(ws, KAFKA, ("fix the tests", "I fixed the tests."), day=8)
+    (folder / "HEAD").write_text("ref: refs/heads/exports\n")
+    assert [excerpt.session for excerpt in ask(ws, "fix the tests").excerpts] == [KAFKA, "2" * 36]
+    assert ask(ws, "fix the tests", since="2026-11-05").excerpts[0].session == KAFKA
+    assert ask(ws, "holography").text == ""
+    own = replace(ws, actor=replace(ws.actor, session="2" * 36))
+    assert [excerpt.session for excerpt in ask(own, "fix the tests").excerpts] == [KAFKA, "1" * 36]
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    assert [excerpt.session for excerpt in ask(ws, "fix the tests").excerpts] == [KAFKA]
 
 
 # --- the index

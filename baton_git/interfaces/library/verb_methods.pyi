@@ -516,6 +516,7 @@ class VerbMethods:
         *,
         budget: int = 4000,
         since: str | None = None,
+        until: str | None = None,
         kind: str | None = None,
         in_session: str | None = None,
         all_projects: bool = False,

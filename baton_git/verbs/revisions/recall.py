@@ -30,6 +30,7 @@ class RecallQuestion(Input):
     )  # fmt: skip
     budget: int = Field(DEFAULT_BUDGET, ge=MIN_BUDGET, le=200_000, description="Maximum size of the answer in bytes.")
     since: TimeField = Field(None, description="Search only from this date or time on.", examples=["2 days ago"])
+    until: TimeField = Field(None, description="Search only up to this date or time.", examples=["yesterday"])
     kind: str | None = Field(
         None, description="Search only records of this kind, or `turn` for the turns of sessions.",
         examples=["active_decision"],
@@ -83,11 +84,12 @@ class RecallResult(AtNamespace):
     positional=("question",),
     options={
         "question": Option(is_joined=True), "budget": Option(metavar="BYTES"), "since": Option(metavar="TIME"),
+        "until": Option(metavar="TIME"),
         "kind": Option(metavar="KIND"), "in_session": Option(names=("--in-session",), metavar="ID"),
     },
     tool=Tool(
         "Search earlier sessions.",
-        hidden=("budget", "since", "kind", "in_session", "all_projects"),
+        hidden=("budget", "since", "until", "kind", "in_session", "all_projects"),
     ),
     examples=(
         "baton recall why did we drop Kafka",
@@ -102,12 +104,15 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
     say what is not indexed yet.
 
     Raises:
-        InvalidArgument: the time or the kind is invalid.
+        InvalidArgument: a time or the kind is invalid.
         NotFound: the namespace does not exist.
         StoreError: the sqlite library of this Python has no full-text search.
     """
-    since, kind = parse_optional_moment(verb_input.since), _parse_kind(verb_input.kind)
-    wanted = PassageFilter(since=iso(since) if since is not None else None, kind=kind, session=verb_input.in_session)
+    since, until = parse_optional_moment(verb_input.since), parse_optional_moment(verb_input.until, end=True)
+    wanted = PassageFilter(
+        since=iso(since) if since is not None else None, until=iso(until) if until is not None else None,
+        kind=_parse_kind(verb_input.kind), session=verb_input.in_session,
+    )  # fmt: skip
     answer = find_answer(ws, Question(verb_input.question, verb_input.budget, wanted, verb_input.all_projects))
     if not answer.text and not verb_input.all_projects:
         ws.branch.check_exists()
