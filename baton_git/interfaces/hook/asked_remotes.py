@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-from hashlib import sha256
 
 from baton_git.agents.hook_events.payloads import START, Payload
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, may_hold_state
@@ -66,5 +65,7 @@ def note_asked(common_dir: str, *, is_answered: bool) -> None:
 def _find_file(common_dir: str) -> str:
     home = os.environ.get("XDG_DATA_HOME", "")
     home = home if home.startswith("/") else os.path.join(os.path.expanduser("~"), ".local", "share")
+    from hashlib import sha256  # costs 5 of 40 ms, and most hooks have a namespace, or are no start
+
     name = sha256(os.fsencode(os.path.realpath(common_dir))).hexdigest()[:24]
     return os.path.join(home, "baton", "asked", name)
