@@ -14,7 +14,7 @@ from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.local_names import NOTHING, LocalNames
-from baton_git.core.names import Oid, mint_id
+from baton_git.core.names import Namespace, Oid, mint_id
 from baton_git.core.policy import Policy
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.core.proposals import Proposals, find_proposals
@@ -82,10 +82,17 @@ class Background(NamedTuple):
     Attributes:
         request: requests a task; returns whether it goes on.
         resume: goes on with what a killed process left, of all namespaces; returns whether there was anything.
+        of: requests a task for another namespace; None if nothing can go on.
     """
 
     request: Callable[[str], bool] = lambda _: False
     resume: Callable[[], bool] = lambda: False
+    of: Callable[[str, Namespace], bool] | None = None
+
+    def move_to(self, namespace: Namespace) -> Background:
+        """Return the same for another namespace."""
+        of = self.of
+        return self if of is None else self._replace(request=lambda task: of(task, namespace))
 
 
 NO_BACKGROUND = Background()

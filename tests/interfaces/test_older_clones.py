@@ -16,10 +16,13 @@ import pytest
 from mcp_client import talk
 
 import baton_git
+from baton_git.core.names import Namespace
+from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.hook.command import main
 from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.site import Site
+from baton_git.verbs.sharing.sync import Synced
 
 ITEM = "Ask Bo"
 AWAY = "http://127.0.0.1:1/shared.git"
@@ -72,6 +75,18 @@ def test_it_says_which_namespace_is_used_and_how_to_begin_another(baton, git, cl
 def test_the_session_that_a_start_begins_is_the_current_one_of_that_namespace(baton, clone):
     session = baton("boot", "--json", cwd=clone).json["session"]
     assert session in baton("wrap", "--json", cwd=clone).out
+
+
+def test_background_work_is_requested_for_the_namespace_that_was_found(baton, clone, monkeypatch):
+    requested = []
+    monkeypatch.setattr(Call, "_start_work", lambda _, *task: bool(requested.append(task)))
+    monkeypatch.setattr("baton_git.verbs.sharing.sync.sync", sync_late)
+    baton("boot", cwd=clone)
+    assert ("receive", Namespace("work")) in requested
+
+
+def sync_late(*_):
+    return Synced("origin", (), "it did not answer in time", is_slow=True)
 
 
 def test_without_automatic_sync_only_a_sync_asks(baton, git, clone):

@@ -98,7 +98,7 @@ class Call:
             settings.remote_settings,
             problems=settings.problems,
             shares_turns=settings.shares_turns,
-            background=Background(lambda task: self._start_work(task, namespace), self._start_work),
+            background=Background(lambda task: self._start_work(task, namespace), self._start_work, self._start_work),
             folds_archive=settings.folds_archive,
             sandbox_hint=find_sandbox_hint(),
         )
