@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -207,15 +208,25 @@ def _call_with_each(work: Callable[[int], None], fds: Sequence[int]) -> None:
             break
     waiting = [*rest]
     parts = [waiting[number::_THREADS] for number in range(min(_THREADS, len(waiting)))]
-    threads = [Thread(target=deque, args=(work_on(part), 0)) for part in parts[1:]]
-    for thread in threads:
-        thread.start()
+    threads = [_start_or_run(partial(deque, work_on(part), 0)) for part in parts[1:]]
     for part in parts[:1]:
         deque(work_on(part), 0)
     for thread in threads:
-        thread.join()
+        if thread is not None:
+            thread.join()
     if errors:
         raise errors[0]
+
+
+def _start_or_run(work: Callable[[], object]) -> Thread | None:
+    """Start a thread for `work`; do it at once, and return None, if the system allows no more threads."""
+    thread = Thread(target=work)
+    try:
+        thread.start()
+    except RuntimeError:
+        work()
+        return None
+    return thread
 
 
 def content(path: str | Path) -> bytes:

@@ -53,6 +53,22 @@ def test_a_failed_sync_is_reported_after_the_others(files, monkeypatch, seconds,
     assert sorted(tried) == sorted(files)
 
 
+def test_every_file_is_synced_if_no_thread_can_be_started(files, monkeypatch):
+    synced = []
+
+    def sync(fd):
+        time.sleep(0.002)
+        synced.append(fd)
+
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    durable_files.sync_files(files)
+    assert sorted(synced) == sorted(files)
+
+
 def test_files_that_are_held_open_are_freed_after_the_block(tmp_path):
     old, new, missing = (tmp_path / name for name in ("old", "new", "missing"))
     old.write_bytes(b"1")
