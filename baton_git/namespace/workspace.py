@@ -66,9 +66,10 @@ class Actor:
 
     @property
     def person(self) -> str | None:
-        """The name of the person whose machine this is, as commits have it; None for a caller that nobody knows."""
+        """The name of the person whose machine this is, as commits have it; None if nobody knows it: git has no name
+        (the author is then `unknown`), or the caller has no token."""
         name = "" if self.is_unauthenticated else self.author.partition("<")[0].strip()
-        return name or None
+        return name if name not in ("", "unknown") else None
 
     @property
     def named_agent(self) -> str | None:

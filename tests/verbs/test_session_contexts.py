@@ -451,3 +451,11 @@ def test_the_document_that_is_merged_has_the_context_of_its_writer(ws):
     as_meant = ws.branch.store.commit(written.revision.commit).parents[1]
     assert [context.text for context in list_contexts(ws.branch.revision_at(as_meant).state)] == ["the last of b"]
     assert texts(ws) == ["the last of b"]
+
+
+def test_a_session_whose_person_nobody_knows_is_named_without_one(ws):
+    nameless = replace(ws, actor=replace(ws.actor, author="unknown <unknown@localhost>"))
+    boot(nameless, "a")
+    assert stored(ws, "session", "a").person is None
+    boot(ws, "b")
+    assert stored(ws, "session", "b").person == "Ada"
