@@ -384,8 +384,9 @@ def _read_record(
     agent = session = ""
     if entry is not None:
         agent, session = entry.agent or "", entry.session or ""
-    if ALL_KINDS[key.kind].parts == 2 and not key.archived:  # `<agent>/<session>`
-        agent, _, session = key.id.partition("/")
+    if ALL_KINDS[key.kind].parts == 2:  # `<agent>/<session>`
+        id_ = record.record.get("id") if isinstance(record, Archived) else key.id
+        agent, _, session = str(id_ or key.id).partition("/")
     yield from split_record(
         key, record, namespace=branch.namespace.text, session=session, agent=agent, path=path, blob=blob,
         time=_time_of(record, entry), commit=entry.commit if entry is not None else "",
@@ -400,7 +401,8 @@ def find_context_time(record: Part) -> datetime | None:
 
 def _time_of(record: Part, entry: LogEntry | None) -> str:
     """Return the time of a context, the start of the session that another record is about, or the record's commit."""
-    started = find_context_time(record) or parse_time_or_none(getattr(record, "started", None))
+    began = record.record.get("started") if isinstance(record, Archived) else getattr(record, "started", None)
+    started = find_context_time(record) or (parse_time_or_none(began) if isinstance(began, str) else None)
     if started is None and entry is None and isinstance(record, Record):
         started = parse_time_or_none(getattr(record, record.dated, None)) if record.dated else None
     time = started or (entry.time if entry is not None else None)

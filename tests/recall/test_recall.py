@@ -251,6 +251,19 @@ def test_archived_and_removed_records_are_found(ws: Workspace) -> None:
     assert marks == [(done, "archived"), (forgotten, "forgotten")]
 
 
+def test_an_archived_digest_has_the_day_and_the_session_that_it_is_about(ws: Workspace) -> None:
+    began, id_ = "2026-01-04T10:00:00Z", f"claude/{KAFKA}"
+    goal = "Repair the turbine"
+    data = {"id": id_, "extracted_at": "2026-11-01T10:00:00Z", "started": began, "facts": {"initial_goal": goal}}
+    begin(ws.branch)
+    ws.update("handoff", NOW, lambda tip: tip.state.put(parse(KINDS["handoff"].model, data)))
+    for mark in ("", "forgotten"):
+        (excerpt,) = ask(ws, "turbine").excerpts
+        assert (excerpt.session, excerpt.agent, excerpt.time, excerpt.mark) == (KAFKA, "claude", began, mark)
+        if not mark:
+            forget_record(ws, later(minutes=1), id_, reason="old")
+
+
 def _loop(action: str) -> bytes:
     return f'id = "OL-1"\naction = "{action}"\nexpected_outcome = "it holds"\ncreated_at = "2026-11-01"\n'.encode()
 
