@@ -54,7 +54,9 @@ class ToolUse(NamedTuple):
         folder: the working directory of the command, if the call names one.
         reads: the files that it reads.
         written: the text that it writes into files.
+        sections: the part of that text for each of `files`, if there are several.
         searches: whether its result names files.
+        removes: those of `files` that it removes or renames.
         todos: the new todo list as a whole.
         change: a change of one todo item.
         task: a task of gobby-tasks.
@@ -67,7 +69,9 @@ class ToolUse(NamedTuple):
     folder: str | None = None
     reads: tuple[str, ...] = ()
     written: str = ""
+    sections: tuple[str, ...] = ()
     searches: bool = False
+    removes: tuple[str, ...] = ()
     todos: tuple[ToolTodo, ...] | None = None
     change: TodoChange | None = None
     task: Task | None = None

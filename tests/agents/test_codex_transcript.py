@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from transcript_files import only, write
 
-from baton_git.agents.codex.messages import find_patch_code
+from baton_git.agents.codex.messages import find_patch_code, list_patched_files, list_removed_files, split_patch_code
 from baton_git.agents.codex.transcript import events, recognises
 from baton_git.agents.events import (
     Compaction,
@@ -178,6 +178,16 @@ def test_the_code_of_a_patch_has_its_context_and_added_lines() -> None:
     lines = ("*** Update File: /repo/old_name.py", "@@ class Shop:", " def sell():", "-    old_price", "+    new_price")
     patch = "\n".join(["apply_patch <<'EOF'", "*** Begin Patch", *lines, "*** End Patch", "EOF"])
     assert find_patch_code(patch) == "class Shop:\ndef sell():\n    new_price"
+
+
+def test_each_file_of_a_patch_has_its_own_code_and_removed_files_have_none():
+    patch = (
+        "*** Begin Patch\n*** Delete File: t.txt\n*** Update File: a.py\n*** Move to: b.py\n-def old():\n+def new():\n"
+        "*** Add File: c.py\n+def other():\n*** Update File: d.py\n+x\n*** End Patch\n"
+    )
+    assert list_patched_files(patch) == ("t.txt", "a.py", "b.py", "c.py", "d.py")
+    assert split_patch_code(patch) == ("", "", "def new():", "def other():", "x")
+    assert list_removed_files(patch) == ("t.txt", "a.py")
 
 
 def test_a_call_made_by_code_is_a_separate_call(read):

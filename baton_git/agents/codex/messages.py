@@ -56,6 +56,7 @@ def is_marked_typed(payload: Record) -> bool | None:
 # --- patches: `*** Begin Patch`, then a section for each file
 
 _FILE_LINES = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S)", re.MULTILINE)
+_REMOVED = re.compile(r"^\*\*\* (?:Delete File: (.*\S)|Update File: (.*\S)[ \t]*\n\*\*\* Move to: )", re.MULTILINE)
 _KEPT = ("+", " ", "@")
 """First characters of lines that are in the file after the patch (`+`, blank) or name a position in it (`@`)."""
 WORKED = "Success. Updated the following files:"
@@ -66,9 +67,26 @@ def list_patched_files(patch: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_FILE_LINES.findall(patch)))
 
 
+def list_removed_files(patch: str) -> tuple[str, ...]:
+    """Return the files that a patch deletes, and the old names of those that it moves."""
+    return tuple(dict.fromkeys(deleted or moved for deleted, moved in _REMOVED.findall(patch)))
+
+
 def find_patch_code(patch: str) -> str:
     """Return the code in a patch as it is after the change: the added lines, and the lines around them."""
-    body = patch.partition("*** Begin Patch")[2].partition("*** End Patch")[0]
+    return _keep_code(patch.partition("*** Begin Patch")[2].partition("*** End Patch")[0])
+
+
+def split_patch_code(patch: str) -> tuple[str, ...]:
+    """Return that code for each file of `list_patched_files`; that of a moved file belongs to its new name."""
+    sections = _FILE_LINES.split(patch.partition("*** End Patch")[0])[1:]
+    codes = dict.fromkeys(list_patched_files(patch), "")
+    for name, body in zip(sections[::2], sections[1::2], strict=True):
+        codes[name] += _keep_code(body)
+    return tuple(codes.values())
+
+
+def _keep_code(body: str) -> str:
     kept = (line for line in body.splitlines() if line[:1] in _KEPT)
     return "\n".join(line.removeprefix("@@ ") if line[0] == "@" else line[1:] for line in kept)
 
@@ -256,7 +274,8 @@ def _read_shell_call(name: str, arguments: Mapping[str, Any]) -> ToolUse:
         files = list_patched_files(command)
         return ToolUse(
             f"apply_patch: {shorten_line(', '.join(files), 200)}", files=files, command=command, folder=folder or None,
-            written=find_patch_code(command),
+            written=find_patch_code(command), removes=list_removed_files(command),
+            sections=split_patch_code(command),
         )  # fmt: skip
     return ToolUse(describe_command(command), command=command, folder=folder or None)
 
@@ -284,5 +303,6 @@ def _read_patch_call(arguments: Mapping[str, Any]) -> ToolUse:
     files = list_patched_files(text) or tuple(table_at(arguments, "changes"))
     return ToolUse(
         f"apply_patch: {shorten_line(', '.join(files), 200)}" if files else "Called apply_patch",
-        files=list_patched_files(text), written=find_patch_code(text),
+        files=list_patched_files(text), written=find_patch_code(text), removes=list_removed_files(text),
+        sections=split_patch_code(text),
     )  # fmt: skip

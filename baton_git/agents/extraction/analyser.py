@@ -29,7 +29,16 @@ from baton_git.agents.events import (
 )
 from baton_git.agents.extraction import conversation, wording
 from baton_git.agents.extraction.commits import add_git_work, add_reported_commit, find_git_work
-from baton_git.agents.extraction.file_uses import CHANGED, READ, find_names, name_files, name_printed_files, use_file
+from baton_git.agents.extraction.file_uses import (
+    CHANGED,
+    READ,
+    find_names,
+    name_files,
+    name_printed_files,
+    note_removals,
+    note_restoring,
+    use_file,
+)
 from baton_git.agents.extraction.findings import (
     KEPT_ACTIVITY,
     KEPT_DECISIONS,
@@ -40,6 +49,7 @@ from baton_git.agents.extraction.findings import (
     name_command,
     note_outcome,
 )
+from baton_git.agents.extraction.shell import Removals, find_removals
 from baton_git.agents.extraction.todo_lists import update_lists
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import ToolOutcome, ToolUse
@@ -166,12 +176,16 @@ class Analyser:
         if use.files:
             waiting["files"] = [self._make_absolute(path, use.folder) for path in use.files]
             waiting["names"] = find_names(use.written)
+            if len(waiting["files"]) == len(use.sections) > 1:
+                waiting["names_of"] = dict(zip(waiting["files"], map(find_names, use.sections), strict=True))
         if use.reads:
             waiting["reads"] = [self._make_absolute(path, use.folder) for path in use.reads]
         if use.searches:
             waiting["searches"] = True
         if use.command is not None:
             waiting |= self._describe_shell_call(use)
+        if use.removes:
+            waiting["removed"] = [self._make_absolute(path, use.folder) for path in use.removes]
         known.open[event.id] = waiting
         if len(known.open) > KEPT_OPEN:
             del known.open[next(iter(known.open))]
@@ -203,6 +217,9 @@ class Analyser:
         folder = self._make_absolute(use.folder, None) if use.folder else known.cwd
         command = use.command or ""
         waiting: Table = {"command": keep_ends(command, _MAX_COMMAND), "searches": True}
+        removals = find_removals(command, folder)
+        if removals != Removals():
+            waiting |= {"removed": list(removals.paths), "restores": removals.restores}
         work = find_git_work(command, folder)
         if not work.commit_commands and not work.repositories:
             return waiting
@@ -234,11 +251,14 @@ class Analyser:
         if "command" in waiting and not outcome.refused:
             self._note_outcome(waiting, event, outcome)
         self._note_uses(waiting, event, outcome)
+        if waiting.get("restores"):
+            note_restoring(self.known)
         if outcome.failed:
             return
         files = waiting.get("files", []) if outcome.files is None else outcome.files
         if files and not waiting.get("changed"):
             self._add_changed_files([self._make_absolute(path, None) for path in files], waiting)
+        note_removals(self.known, waiting.get("removed", ()))
         if not waiting["side"] and (outcome != _PLAIN_SUCCESS or not waiting.keys() <= _USUAL_KEYS):
             update_lists(self.known, waiting, outcome)
             self._add_answers(waiting, outcome, event)
@@ -259,15 +279,19 @@ class Analyser:
         if event.id in self.known.open:
             self.known.open[event.id]["changed"] = True
         change = {"side": event.side, "mark": self._make_mark(event)}
-        names = self.known.open.get(event.id, {}).get("names", [])
+        call = self.known.open.get(event.id, {})
+        change |= {name: call[name] for name in ("names", "names_of") if name in call}
         for file in event.files:
             paths = [file.path] if file.moved_to is None else [file.path, file.moved_to]
-            self._add_changed_files([self._make_absolute(path, None) for path in paths], {**change, "names": names})
+            self._add_changed_files([self._make_absolute(path, None) for path in paths], change)
+            if file.kind == "delete" or file.moved_to is not None:
+                note_removals(self.known, [self._make_absolute(file.path, None)])
 
     def _add_changed_files(self, paths: list[str], waiting: Table) -> None:
         for path in paths:
             self.known.files[path] = list(waiting["mark"])
-            use_file(self.known, path, CHANGED, found=_describe_origin(waiting), names=waiting.get("names", ()))
+            names = waiting.get("names_of", {}).get(path, waiting.get("names", ()))
+            use_file(self.known, path, CHANGED, found=_describe_origin(waiting), names=names)
 
     # --- files read, and failures
 
@@ -328,7 +352,7 @@ def _is_own(name: str, use: ToolUse) -> bool:
 
 _USUAL_KEYS = frozenset(
     ("name", "side", "mark", "files", "names", "reads", "searches", "command", "makings", "repositories", "changed",
-     "later")
+     "later", "removed", "restores", "names_of")
 )  # fmt: skip
 """The keys that are kept of a call without a todo list, task or plan."""
 _FIRST_LATE_FIELD = ToolUse._fields.index("todos")

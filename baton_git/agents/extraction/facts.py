@@ -78,6 +78,7 @@ def _make_digest_facts(known: Findings, turns: Sequence[Turn], wanted: Extract) 
 def _make_file_use(path: str, use: Table) -> Table:
     counts = {name: use[name] for name in ("changes", "reads") if use[name]}
     names = {"names": use["names"]} if use["names"] else {}
+    counts |= {"gone": True} if use.get("gone") else {}
     return {"path": path, **counts, **({"found": use["found"]} if use["found"] != "transcript" else {}), **names}
 
 

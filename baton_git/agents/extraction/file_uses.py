@@ -47,6 +47,10 @@ _DEFINED = re.compile(
     re.MULTILINE,
 )
 
+_ABSENT = re.compile(
+    r"^.*(?:\b(?:Path|File|Directory) does not exist\b|\bNo such file or directory\b).*$", re.MULTILINE
+)
+"""A line of a failed call that names a file because there is none: a wrong guess is no file of the session."""
 _NAME = re.compile(r"\b(?:[A-Za-z][a-z0-9]*(?:[A-Z]+[a-z0-9]+)+|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)\b")
 
 
@@ -68,6 +72,7 @@ def use_file(
     use.setdefault("found", found)
     if found == "transcript" and weight > NAMED:
         use["found"] = found
+    use["gone"] = bool(use.get("gone")) and weight <= NAMED
     most = min(_NAMES + _NAMES_PER_CHANGE * use["changes"], _MOST_NAMES)
     use["names"] = list(dict.fromkeys([*names, *use["names"]]))[:most]
     known.uses[path] = use
@@ -77,6 +82,19 @@ def use_file(
         kept = set(ranked[:_KEPT])
         known.uses = {path: use for path, use in known.uses.items() if path in kept}
         known.paths = {name: path for name, path in known.paths.items() if path in kept}
+
+
+def note_removals(known: Findings, removed: Iterable[str]) -> None:
+    """Remember that files are gone, until a later change or reading of them; other paths than used ones are ignored."""
+    for path in removed:
+        if path in known.uses:
+            known.uses[path]["gone"] = True
+
+
+def note_restoring(known: Findings) -> None:
+    """Forget which files are gone, because git may have brought any of them back."""
+    for use in known.uses.values():
+        use["gone"] = False
 
 
 def name_files(known: Findings, text: str, found: str = "transcript") -> None:
@@ -92,7 +110,7 @@ def name_printed_files(known: Findings, text: str, found: str = "transcript", *,
     Other files were not worked with: of 206 files that only outputs named in 24 real sessions, the next session used
     two. Their paths are remembered, in case that a later text names them.
     """
-    names = find_file_names(text)
+    names = find_file_names(_ABSENT.sub("", text) if failed else text)
     counts_all = failed and len(names) <= _MOST_FAILED
     for name in names:
         path = _resolve_name(known, name)

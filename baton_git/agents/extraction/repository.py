@@ -132,6 +132,16 @@ def add_found_files(facts: dict[str, Any], paths: Sequence[str]) -> None:
         facts["files_used"] = [*changed, *new, *(use for use in rest if not use.get("changes"))][:MAX_FILES]
 
 
+def check_removed_files(facts: dict[str, Any]) -> None:
+    """Drop the mark of a removed file in `files_used` if the file exists: something that was not seen restored it."""
+    uses: list[dict[str, Any]] = list(facts.get("files_used", ()))
+    for at, use in enumerate(uses):
+        if use.get("gone") and use["path"].startswith("/") and Path(use["path"]).exists():
+            uses[at] = {name: value for name, value in use.items() if name != "gone"}
+    if uses:
+        facts["files_used"] = uses
+
+
 # --- the facts of a session
 
 MAX_STATUS = 8192
@@ -153,6 +163,7 @@ def add_git_facts(
         common_dir: the git directory of its repository, which still has its commits if the folder was removed.
     """
     options, facts = extraction.options, {**extraction.facts, "unknown": dict(extraction.facts.get("unknown", {}))}
+    check_removed_files(facts)
     wanted = [name for name in ("git_status", "git_commits") if getattr(options.extract, name)]
     for name in wanted:
         try:

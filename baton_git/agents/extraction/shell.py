@@ -21,6 +21,10 @@ _BODY = re.compile("\0([0-9]+)\0")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PREFIXES = ("sudo", "command", "env", "time", "nohup", "exec", "then", "do", "else", "!", "if", "while", "{")
 _SHELLS = ("sh", "bash", "zsh", "dash")
+_MAY_REMOVE = re.compile(r"\b(?:rm|mv|unlink|git)\b")
+_RESTORING = frozenset(("checkout", "restore", "reset", "stash", "switch", "revert", "pull", "merge", "rebase", "am"))
+_CONDITION = re.compile(r"\|\||\b(?:if|for|while|until|case)\b")
+_UNCERTAIN = re.compile(r"[?\[\]{}<>\0]")
 _SHOW_TOPLEVEL = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
 
 
@@ -29,6 +33,13 @@ class SimpleCommand(NamedTuple):
 
     words: tuple[str, ...]
     folder: str | None
+
+
+class Removals(NamedTuple):
+    """The absolute paths of the files that a script removes or renames, and whether git may bring files back in it."""
+
+    paths: tuple[str, ...] = ()
+    restores: bool = False
 
 
 class ParsedScript(NamedTuple):
@@ -47,6 +58,38 @@ def parse_script(line: str, folder: str | None) -> ParsedScript:
     """Return the commands of `line` when it runs in `folder`."""
     text, bodies = _replace_heredocs(line[:MAX_LENGTH].replace("\0", ""))
     return ParsedScript(tuple(_parse_commands(text, folder, _DEPTH)), tuple(bodies))
+
+
+def find_removals(line: str, folder: str | None) -> Removals:
+    """Return the files that are gone after `line` has succeeded in `folder`.
+
+    A command whose words decide whether it runs (`||`, `if`), and a path that the shell completes, tell nothing. Nor
+    does a path that a later command names, which may write it anew.
+    """
+    if not _MAY_REMOVE.search(line):
+        return Removals()
+    commands = parse_script(line, folder).commands
+    restores = any(command.words[:1] == ("git",) and not _RESTORING.isdisjoint(command.words) for command in commands)
+    if restores or _CONDITION.search(line):
+        return Removals((), restores)
+    removed: list[str] = []
+    for at, command in enumerate(commands):
+        later = [word for other in commands[at + 1 :] if other.words[:1] != ("git",) for word in other.words]
+        names = [name for name in _list_removed(command.words) if not any(name in word for word in later)]
+        paths = (None if _UNCERTAIN.search(name) else join_folder(command.folder, name) for name in names)
+        removed += [path for path in paths if path is not None]
+    return Removals(tuple(removed))
+
+
+def _list_removed(words: tuple[str, ...]) -> list[str]:
+    """Return the paths that a command removes; of `mv`, only with one source and no option."""
+    own = words[1:] if words[:1] == ("git",) else words
+    if not own or own[0] not in ("rm", "mv", "unlink") or "--cached" in own:
+        return []
+    names = [word for word in own[1:] if not word.startswith("-")]
+    if own[0] == "mv":
+        return names[:1] if len(own) == 3 else []
+    return names
 
 
 def join_folder(folder: str | None, path: str) -> str | None:

@@ -82,6 +82,7 @@ def list_uses(known: Findings) -> dict[str, Table]:
 def _add_use(own: Table, other: Table) -> Table:
     counts = {name: own[name] + other[name] for name in ("score", "changes", "reads")}
     found = own["found"] if own["changes"] or not other["changes"] else other["found"]
+    counts["gone"] = bool(own.get("gone") and other.get("gone"))
     return {**own, **counts, "found": found, "names": list(dict.fromkeys([*own["names"], *other["names"]]))}
 
 

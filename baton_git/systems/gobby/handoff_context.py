@@ -125,15 +125,21 @@ def _describe_files(facts: Facts, worktree: str | None, modified: Sequence[str])
     used = [path for path, use in uses if use.changes or use.reads]
     return {
         "files_told": [one_line(line, MAX_FILE) for line in lines],
-        "files_named": ", ".join(name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in used)),
+        "files_named": ", ".join(name for name in named if name not in used and not _is_end(name, named + used)),
         "files_changed": [path for path, use in uses if use.changes] or list(reversed(modified)),
     }
+
+
+def _is_end(name: str, paths: Sequence[str]) -> bool:
+    """Whether a name is the end of one of the paths, which probably mean the same file."""
+    return any(path.endswith(f"/{name}") for path in paths)
 
 
 def _describe_use(path: str, use: FileUse) -> str:
     counts = [f"changed {use.changes}×"] if use.changes > 1 else ["changed"] if use.changes else []
     counts += ["read"] if use.reads and not use.changes else []
     counts += ["by a subagent"] if use.found == "subagent" else ["seen by git only"] if use.found == "git" else []
+    counts += ["then removed"] if use.gone else []
     return f"{path} ({', '.join(counts)}){': ' if use.names else ''}{', '.join(use.names)}"
 
 

@@ -141,6 +141,7 @@ class FileUse(Part):
     )
     changes: Whole = Field(0, description="How often the session changed the file.")
     reads: Whole = Field(0, description="How often the session read the file.")
+    gone: Flag = Field(False, description="Whether the session removed or renamed the file and did not write it again.")
     found: Text = Field(
         "transcript",
         description="Where the use was found: in the session's `transcript`, in the transcript of a `subagent`, or "

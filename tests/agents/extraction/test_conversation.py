@@ -13,6 +13,7 @@ from baton_git.agents.extraction import Extraction, extract
 from baton_git.agents.extraction.extracting import add_final_answer
 from baton_git.agents.extraction.file_uses import find_file_names, find_names
 from baton_git.agents.extraction.findings import name_command
+from baton_git.agents.extraction.shell import find_removals
 from baton_git.agents.registry import AGENTS
 
 
@@ -223,6 +224,53 @@ def test_a_listing_of_any_tool_names_no_file_of_the_session(read: Any) -> None:
         session.user("Look at is.py")
         session.run(name, given, listed)
         assert [use["path"] for use in read(session).facts["files_used"]] == ["is.py"]
+
+
+def test_a_file_that_the_session_removed_is_marked_until_it_is_written_again(read: Any) -> None:
+    session = Claude("2.1")
+    session.user("Tidy up")
+    for name in ("a.py", "b.py", "c.py", "d.py"):
+        session.run("Read", {"file_path": f"{HERE}/{name}"}, "x")
+    session.run("Bash", {"command": "rm a.py && git mv b.py e.py; git rm --cached c.py"}, "")
+    session.run("Bash", {"command": "rm d.py"}, "no", failed=True)
+    assert list_gone(read(session)) == ["a.py", "b.py"]
+    session.run("Write", {"file_path": f"{HERE}/a.py", "content": "x"}, "ok")
+    assert list_gone(read(session)) == ["b.py"]
+    session.run("Bash", {"command": "git checkout b.py"}, "")
+    assert list_gone(read(session)) == []
+
+
+def list_gone(found: Extraction) -> list[str]:
+    return sorted(use["path"].removeprefix(f"{HERE}/") for use in found.facts["files_used"] if use.get("gone"))
+
+
+@pytest.mark.parametrize(
+    ("line", "paths"),
+    [
+        ("rm -f x y/z", ("/r/x", "/r/y/z")),
+        ("cd a && unlink x", ("/r/a/x",)),
+        ("mv x y", ("/r/x",)),
+        ("mv x z y", ()),
+        ("rm $X *.py a?", ()),
+        ("rm x || true", ()),
+        ("if ok; then rm x; fi", ()),
+        ("rm x; make > x", ()),
+        ("git rm x && git commit -m 'Remove x'", ("/r/x",)),
+        ("echo 'rm x'", ()),
+    ],
+)
+def test_only_what_a_command_certainly_removed_is_gone(line: str, paths: tuple[str, ...]) -> None:
+    assert find_removals(line, "/r").paths == paths
+
+
+def test_a_file_that_a_search_did_not_find_is_no_file_of_the_session(read: Any) -> None:
+    session = Claude("2.1")
+    session.user("Look at the linter")
+    session.run(
+        "Grep", {"pattern": "x", "path": f"{HERE}/lint.yml"}, f"Path does not exist: {HERE}/lint.yml", failed=True
+    )
+    session.run("Bash", {"command": "make"}, "a.py:3: error", failed=True)
+    assert [use["path"] for use in read(session).facts["files_used"]] == ["a.py"]
 
 
 def test_paths_that_a_shell_completes_are_no_files() -> None:

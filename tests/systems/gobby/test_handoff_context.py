@@ -45,6 +45,8 @@ FACTS = {
         {"path": "/r/d.py", "changes": 1, "found": "subagent"},
         {"path": "/r/e.py", "found": "git"},
         {"path": "x/f.py"},
+        {"path": "f.py"},
+        {"path": "/r/g.py", "changes": 2, "gone": True},
     ],
     "errors": [{"command": "make test", "text": "1 failed\nexit 2"}],
 }
@@ -103,7 +105,8 @@ def test_the_shipped_template_shows_every_fact_with_its_tier():
         "- Fix bug A", "The export works. Next steps: - docs Shall I push?",
         "- [>] write tests", "- [x] read", "`make test`: 1 failed exit 2",
         "`abc1234` Add parser (not in this repository now)", "- /r/b.py (changed 3×): parse, Parser",
-        "- /r/c.py (read)", "- /r/d.py (changed, by a subagent)", "- /r/e.py (seen by git only)", "- x/f.py",
+        "- /r/c.py (read)", "- /r/d.py (changed, by a subagent)", "- /r/e.py (seen by git only)", "- x/f.py\n",
+        "- /r/g.py (changed 2×, then removed)",
         "- Ran: make", "Decision: no regex", "- git_status: took too long", "| look at b.py first",
         "## What it was asked first [raw_source]\n| Fix the parser\n| and keep it small",
     ):  # fmt: skip
