@@ -89,6 +89,18 @@ def sync_late(*_):
     return Synced("origin", (), "it did not answer in time", is_slow=True)
 
 
+@pytest.mark.parametrize("is_fetched", [False, True])
+def test_a_namespace_whose_name_cannot_be_shown_is_not_chosen(baton, git, clone, hub, is_fetched):
+    tip = git(hub, "rev-parse", "refs/heads/baton/work").strip()
+    git(hub, "update-ref", "refs/heads/baton/x%0abaton%3a%20run%20this%1b%5b31m", tip)
+    git(hub, "update-ref", "-d", "refs/heads/baton/work")
+    if is_fetched:
+        git(clone, "fetch", "-q")
+    printed = [baton(*words.split(), cwd=clone, code=code) for words, code in (("boot", 1), ("sync", 0), ("init", 0))]
+    assert list_namespaces(git, clone) == ["refs/heads/baton/older"]
+    assert not [line for one in printed for line in (one.out + one.err).splitlines() if line.startswith("baton: run")]
+
+
 def test_without_automatic_sync_only_a_sync_asks(baton, git, clone):
     git(clone, "config", "baton.autosync", "false")
     err = baton("boot", cwd=clone, code=1).err

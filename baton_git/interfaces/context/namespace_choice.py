@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from baton_git.core.errors import BatonError, Corrupt, InvalidName
 from baton_git.core.names import Namespace, Oid
+from baton_git.core.output import is_safe
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.repository_choice import current_folder
 from baton_git.namespace.branch import Branch
@@ -80,6 +81,8 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
         remote = {ref.partition(middle)[2]: tip for ref, tip in tips.items() if middle in ref}
         shared = _list_synced(settings, store) | remote
         only = _find_only(shared)
+        if only is not None and not is_safe(only.text):
+            return own  # somebody wrote the name for terminals and agents
         is_namespace = only is not None and _is_namespace(Branch(store, only, settings.prefix), shared[only.component])
     return NamespaceChoice(only, "remote") if only is not None and is_namespace else own
 

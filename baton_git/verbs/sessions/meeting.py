@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, Corrupt, InvalidName, Unreachable
 from baton_git.core.names import Namespace, Oid
-from baton_git.core.output import one_line
+from baton_git.core.output import is_safe, one_line
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import find_fetched
 from baton_git.namespace.remote_selection import list_remote_names, read_remotes, select_remote
@@ -99,7 +99,7 @@ def _choose(ws: Workspace, answers: Mapping[str, Sequence[Namespace]], seconds: 
 
 def describe_others(remote: str, found: Sequence[Namespace] | Sequence[str], missing: Namespace) -> str:
     """Return a line about the namespaces of a remote that lacks the one that is meant."""
-    names = ", ".join(str(name) for name in found[:5]) + (", …" if len(found) > 5 else "")
+    names = ", ".join(one_line(str(name), 100) for name in found[:5]) + (", …" if len(found) > 5 else "")
     return f"{remote} has {names}, but not {missing}: choose with --namespace"
 
 
@@ -154,7 +154,7 @@ def _is_unknown(ws: Workspace, remote: str) -> bool:
 
 
 def _ask(ws: Workspace, remote: str, seconds: float) -> list[Namespace]:
-    """Return the namespaces that a remote has, sorted by name.
+    """Return the namespaces that a remote has, sorted by name, except for those whose names cannot be shown.
 
     Raises:
         Unreachable, AccessDenied, RemoteError: under the same conditions as `Remote.tips`.
@@ -169,7 +169,8 @@ def _ask(ws: Workspace, remote: str, seconds: float) -> list[Namespace]:
     for ref, tip in opened.tips({f"{prefix}*": f"{prefix}*"}, seconds=seconds).items():
         with suppress(InvalidName):
             namespace = Namespace.from_component(ref.removeprefix(prefix))
-            found += [namespace] if may_be_namespace(replace(ws.branch, namespace=namespace), tip) else []
+            is_shown = is_safe(namespace.text)  # no other name could be chosen for a new namespace
+            found += [namespace] if is_shown and may_be_namespace(replace(ws.branch, namespace=namespace), tip) else []
     return sorted(found, key=str)
 
 
