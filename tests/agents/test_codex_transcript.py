@@ -339,6 +339,14 @@ def test_a_fork_is_the_session_of_its_first_record(read):
     assert [(one.session, one.parent) for one in only(SessionContext, found)] == [(SESSION, "p")]
 
 
+def test_a_file_that_goes_on_from_itself_is_read_once(tmp_path):
+    base = {"thread_id": SESSION, "end_ordinal_exclusive": 9}
+    first = line("session_meta", **META, history_base=base) | {"ordinal": 1}
+    said = line("event_msg", type="user_message", message="one") | {"ordinal": 2}
+    path = write(tmp_path / f"rollout-2026-11-28T08-43-02-{SESSION}.jsonl", first, said)
+    assert [prompt.text for prompt in only(Prompt, [*events(path)])] == ["one"]
+
+
 def test_reading_continues_where_it_ended(tmp_path):
     path = write(tmp_path / "a", line("session_meta", **META), line("event_msg", type="user_message", message="one"))
     *_, end = events(path)

@@ -134,14 +134,15 @@ def find_base(path: Path, start: Record) -> list[EarlierPart]:
     """Return the transcripts that the first record of a transcript says come before it, oldest first.
 
     Since 0.171, a rewind or a fork begins a new file, whose `history_base` names the file that it goes on from (by the
-    id at the end of the name), and the first record that is left. A file that no longer exists is left out.
+    id at the end of the name), and the first record that is left. A file that does not exist, or that comes twice, ends
+    the list.
     """
     parts: list[EarlierPart] = []
     base = table_at(table_at(start, "payload"), "history_base")
     while base and len(parts) < _MAX_BASES:
         file = _find_by_id(path, text_at(base, "thread_id") or "")
         first = next(read_first_records(file), None) if file else None
-        if file is None or first is None:
+        if file is None or first is None or file in (path, *(part.path for part in parts)):
             break
         session = read_session_start(BEGINNING, first)
         end = base.get("end_ordinal_exclusive")
