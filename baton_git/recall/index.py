@@ -11,8 +11,9 @@ sessions (prompts with their answers) form another.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +21,7 @@ from baton_git.core.errors import Busy, SearchUnavailable
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import searchable_text
 
-FORMAT = 6
+FORMAT = 7
 """Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
 FILE = "index.sqlite"
 WAIT_SECONDS = 10.0
@@ -38,6 +39,8 @@ _COLUMNS = ", ".join(
     for name in Passage._fields
 )
 _FROM = "FROM passages p JOIN sources s ON s.id = p.id >> 16"
+_ACCENTS = 2 if sqlite3.sqlite_version_info >= (3, 27) else 1
+"""Which accents are removed: 1 leaves a few on letters with several, and is all that the library of RHEL 8 knows."""
 _SCHEMA = f"""
     CREATE TABLE groups (name TEXT PRIMARY KEY, mark TEXT NOT NULL);
     CREATE TABLE sources (id INTEGER PRIMARY KEY, grp TEXT NOT NULL, key TEXT NOT NULL, mark TEXT NOT NULL,
@@ -46,7 +49,7 @@ _SCHEMA = f"""
     CREATE TABLE passages (id INTEGER PRIMARY KEY, record, time, text);
     CREATE TABLE totals (passages INTEGER NOT NULL, sources INTEGER NOT NULL);
     INSERT INTO totals VALUES (0, 0);
-    CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="porter unicode61 remove_diacritics 2");
+    CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="porter unicode61 remove_diacritics {_ACCENTS}");
     PRAGMA user_version = {FORMAT};
 """  # noqa: S608  the names are constants
 
@@ -146,10 +149,8 @@ class RecallIndex:
             except sqlite3.DatabaseError as error:
                 if _is_busy(error):
                     raise Busy("another process is building the recall index", hint="try again in a moment") from None
-                if isinstance(error, sqlite3.OperationalError) and not _is_damaged(error):
+                if not remove_damaged(folder, error):
                     break
-                for name in (FILE, f"{FILE}-wal", f"{FILE}-shm"):
-                    (folder / name).unlink(missing_ok=True)
         return cls.in_memory()
 
     @classmethod
@@ -266,19 +267,28 @@ class RecallIndex:
         """The numbers of passages and of sources."""
         return Totals(*self._database.execute("SELECT passages, sources FROM totals").fetchone())
 
-    def match(self, phrase: str) -> list[int]:
+    def match(self, phrase: str, allowed: Set[int] | None = None) -> list[int]:
         """Return the numbers of at most `MOST_ROWS` passages that have a phrase, the last ones.
 
         Args:
             phrase: an expression of FTS5, such as `"max connections"` or `"auth" *`.
+            allowed: the numbers among which to search; None: all.
         """
-        query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
-        return [number for (number,) in self._database.execute(query, (phrase, MOST_ROWS))]
+        query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC"
+        if allowed is None:
+            return [number for (number,) in self._database.execute(f"{query} LIMIT ?", (phrase, MOST_ROWS))]
+        found = self._database.execute(query, (phrase,))
+        return list(islice((number for (number,) in found if number in allowed), MOST_ROWS))
 
     def count_matches(self, phrase: str) -> int:
         """Return the number of passages that have a phrase."""
         query = "SELECT count(*) FROM words WHERE words MATCH ?"
         return int(self._database.execute(query, (phrase,)).fetchone()[0])
+
+    def has_other_namespaces(self, namespace: str) -> bool:
+        """Return whether there are passages of another namespace."""
+        query = "SELECT 1 FROM sources WHERE namespace != ? LIMIT 1"
+        return self._database.execute(query, (namespace,)).fetchone() is not None
 
     def list_matching(self, wanted: PassageFilter) -> set[int]:
         """Return the numbers of all passages that match a filter."""
@@ -342,6 +352,17 @@ class RecallIndex:
 
     def _hits(self, query: str, values: Sequence[Any]) -> list[Hit]:
         return [Hit(number, Passage(*fields)) for number, *fields in self._database.execute(query, values)]
+
+
+def remove_damaged(folder: Path, error: sqlite3.DatabaseError) -> bool:
+    """Remove the index in a folder if an error says that it is damaged. Return whether it did."""
+    if isinstance(error, sqlite3.OperationalError) and not _is_damaged(error):
+        return False
+    with suppress(OSError):
+        for name in (FILE, f"{FILE}-wal", f"{FILE}-shm"):
+            (folder / name).unlink(missing_ok=True)
+        return True
+    return False
 
 
 def source_of(number: int) -> int:

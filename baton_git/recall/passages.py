@@ -26,14 +26,14 @@ SHARED_TURNS = "turns"
 """The kind of records that contain the turns of a session, to share them with other machines."""
 _SKIPPED = frozenset(
     """
-    id created_at first_seen last_deferred source_tier sources source extracted_at started ended machine worktree branch
-    trigger last_check verify offset line time priority defer_count count unknown left_out recent_activity schema
+    id created_at first_seen last_deferred source_tier sources source extracted_at started ended machine person worktree
+    branch trigger last_check verify offset line time priority defer_count count unknown left_out recent_activity schema
     schema_version version checksum digest session_id parent_session updated_at
     """.split()  # noqa: SIM905  a list would take a line for each word
 )
 """Fields of records that are not indexed: metadata, such as when and how a record was stored."""
-
-
+_SKIPPED_WITHIN = frozenset({("anchors", "commit"), ("anchors", "session")})
+"""Such fields that have the same name as others with text: each with the field that contains it."""
 _UNNAMED = frozenset({"text", "content", "message"})
 """Fields that are indexed without their name, because it says nothing about the text."""
 
@@ -135,7 +135,7 @@ def _lines_of(data: Any, name: str = "") -> Iterator[str]:
     """Yield the texts in plain data, each after the name of its field unless the name is in `_UNNAMED`."""
     if isinstance(data, dict):
         for field, value in data.items():
-            if field not in _SKIPPED and (name, field) != ("anchors", "commit"):
+            if field not in _SKIPPED and (name, field) not in _SKIPPED_WITHIN:
                 yield from _lines_of(value, field)
     elif isinstance(data, list | tuple):
         for item in data:

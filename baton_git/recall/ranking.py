@@ -88,26 +88,38 @@ class _Matches(NamedTuple):
     Attributes:
         weight: the weight of the expression; the rarer it is, the higher.
         numbers: the numbers of the passages.
-        sources: the number of their sources.
+        sources: the numbers of their sources.
+        phrase: the expression.
     """
 
     weight: float
     numbers: list[int]
     sources: set[int]
+    phrase: str
 
 
 def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
     """Rank the threads that match a question, with at most `depth` passages of each of their sources."""
     matches = _find_matches(index, query)
     missing = tuple(word for word in query.words if not matches[word].numbers)
-    if wanted.is_narrow:
+    if _is_narrow(index, wanted):
         allowed = index.list_matching(wanted)
-        matches = {
-            phrase: found._replace(numbers=[number for number in found.numbers if number in allowed])
-            for phrase, found in matches.items()
-        }
+        matches = {name: _restrict(index, found, allowed) for name, found in matches.items()}
     threads = _rank_threads(index, _score_sources(matches, depth), _stem_weights(query, matches), wanted)
     return Ranking(threads, _measure_evidence(threads, query, matches, index.totals), missing)
+
+
+def _is_narrow(index: RecallIndex, wanted: PassageFilter) -> bool:
+    """Whether the best passages of the whole index may all be such that do not match."""
+    return wanted.is_narrow or (wanted.namespace is not None and index.has_other_namespaces(wanted.namespace))
+
+
+def _restrict(index: RecallIndex, found: _Matches, allowed: set[int]) -> _Matches:
+    """Return the matches among the allowed passages, with the same weight."""
+    if len(found.numbers) < MOST_ROWS:
+        return found._replace(numbers=[number for number in found.numbers if number in allowed])
+    numbers = index.match(found.phrase, allowed)  # the last ones of all may not be allowed
+    return found._replace(numbers=numbers, sources=found.sources | sources_of(numbers))
 
 
 def rank_overview(index: RecallIndex, wanted: PassageFilter, depth: int) -> Ranking:
@@ -192,7 +204,7 @@ def _match(index: RecallIndex, phrase: str, weight: float, totals: Totals) -> _M
     count = len(sources)
     if len(numbers) == MOST_ROWS:
         count = min(totals.sources, count * index.count_matches(phrase) // MOST_ROWS)
-    return _Matches(weight * _idf(totals.sources, count), numbers, sources)
+    return _Matches(weight * _idf(totals.sources, count), numbers, sources, phrase)
 
 
 class _Source(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from baton_git.git.source_commits import head_branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.recall.answer import DEFAULT_BUDGET, Answer, compose_answer
-from baton_git.recall.index import PassageFilter, RecallIndex
+from baton_git.recall.index import PassageFilter, RecallIndex, remove_damaged
 from baton_git.recall.passages import PASSAGE
 from baton_git.recall.ranking import Ranking, add_newest, drop_echoes, keep_best, rank_overview, rank_passages
 from baton_git.recall.sources import update_index
@@ -54,7 +55,8 @@ class Question(NamedTuple):
 def find_answer(ws: Workspace, question: Question) -> Answer:
     """Update the index and return the answer to a question; the answer is empty if nothing matches.
 
-    If another process updates the index for longer than `index.WAIT_SECONDS`, an index in memory is used instead.
+    A damaged index is rebuilt. If another process updates it for longer than `index.WAIT_SECONDS`, or the disk is full,
+    an index in memory is used instead.
 
     Raises:
         StoreError: the branch cannot be read, or Python's sqlite was built without full-text search.
@@ -63,12 +65,17 @@ def find_answer(ws: Workspace, question: Question) -> Answer:
     if not list_namespaces(ws.branch.store, ws.branch.prefix) and not turns_folder(common_dir).exists():
         return NOTHING  # without creating an index
     folder = common_dir / "baton" / "recall"
-    try:
-        with RecallIndex.open(folder) as index:
-            return answer_from(index, ws, question)
-    except Busy:
-        with RecallIndex.in_memory() as index:
-            return answer_from(index, ws, question)
+    for _ in range(2):
+        try:
+            with RecallIndex.open(folder) as index:
+                return answer_from(index, ws, question)
+        except Busy:
+            break
+        except sqlite3.DatabaseError as error:  # opening reads few pages
+            if not remove_damaged(folder, error):
+                break
+    with RecallIndex.in_memory() as index:
+        return answer_from(index, ws, question)
 
 
 def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer:

@@ -120,7 +120,10 @@ def _mark_folders(folder: Path, now: int) -> str:
     Args:
         now: the time in nanoseconds, as the file system counts it; 0 if unknown.
     """
-    times = [(agent.name, agent.stat().st_mtime_ns) for agent in _scan(folder)]
+    try:
+        times = [(agent.name, agent.stat().st_mtime_ns) for agent in _scan(folder)]
+    except OSError:  # removed meanwhile
+        return ""
     return " ".join(f"{name}/{at}" for name, at in sorted(times)) if all(at < now - SETTLED for _, at in times) else ""
 
 

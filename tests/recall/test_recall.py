@@ -29,10 +29,11 @@ from baton_git.git.store import Repository, Store
 from baton_git.namespace.caller import Vouched
 from baton_git.namespace.last_tip import accept_tip
 from baton_git.namespace.workspace import Workspace
-from baton_git.recall import sources
+from baton_git.recall import index, ranking, sources
 from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
-from baton_git.recall.index import FILE, RecallIndex
+from baton_git.recall.index import FILE, PassageFilter, RecallIndex
 from baton_git.recall.passages import Passage, split_record
+from baton_git.recall.ranking import rank_passages
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import parse_question
 from baton_git.verbs.records.closing import forget_record
@@ -231,12 +232,13 @@ def test_an_earlier_value_is_found_and_comes_after_the_current_one(ws: Workspace
     assert [excerpt.label for excerpt in answer.excerpts] == ["by hand", "by hand"]
 
 
-def test_the_commit_of_an_anchor_is_not_quoted() -> None:
-    anchors = [{"path": "src/export.py", "commit": "6f8d9e43"}]
+def test_the_commit_and_the_session_of_an_anchor_are_not_quoted() -> None:
+    anchors = [{"path": "src/export.py", "commit": "6f8d9e43", "session": "2c9f4c2e"}]
     fields = {"id": "DEC-1", "what": "Use semicolons", "why": "Excel", "created_at": "2026-11-01", "anchors": anchors}
     (passage,) = split_record(Key("active_decision", "DEC-1"), parse(ActiveDecision, fields), namespace="x")
     assert "path: src/export.py" in passage.text
     assert "6f8d9e43" not in passage.text
+    assert "2c9f4c2e" not in passage.text
 
 
 def test_archived_and_removed_records_are_found(ws: Workspace) -> None:
@@ -292,6 +294,22 @@ def test_other_namespaces_are_searched_only_with_all_projects(event_bus: Workspa
     add_decision(event_bus, NOW, what="Nothing", why="here")
     assert "billing" not in ask(event_bus, "Kafka").text
     assert "billing" in ask(event_bus, "Kafka", all_projects=True).text
+
+
+@pytest.mark.parametrize(("rows", "candidates"), [(10_000, 20), (20, 400)])
+def test_a_question_is_answered_beside_a_larger_namespace(
+    monkeypatch: pytest.MonkeyPatch, rows: int, candidates: int
+) -> None:
+    monkeypatch.setattr(ranking, "CANDIDATES", candidates)
+    for module in (index, ranking):
+        monkeypatch.setattr(module, "MOST_ROWS", rows)
+    with RecallIndex.in_memory() as made:
+        made.put_source("a", "own", "1", [Passage("Kafka was dropped: nobody runs brokers.", "turn", "project:own")])
+        for number in range(60):
+            text = "Kafka, Kafka: brokers dropped."
+            made.put_source("b", str(number), "1", [Passage(text, "turn", "project:other", session=str(number))])
+        ranked = rank_passages(made, parse_question("was Kafka dropped"), PassageFilter(namespace="project:own"), 12)
+    assert [thread.passages[0].passage.namespace for thread in ranked.threads] == ["project:own"]
 
 
 # --- the text
@@ -401,7 +419,7 @@ def _act(ws: Workspace, index: RecallIndex, action: str, number: int, step: int)
             update_index(index, ws.branch)
 
 
-@pytest.mark.parametrize("damage", ["delete", "cut", "other format", "no file system"])
+@pytest.mark.parametrize("damage", ["delete", "cut", "page", "other format", "no file system"])
 def test_a_missing_or_damaged_index_is_rebuilt(event_bus: Workspace, damage: str) -> None:
     before = [excerpt.lines for excerpt in ask(event_bus, "Kafka").excerpts]
     file = index_file(event_bus)
@@ -410,6 +428,15 @@ def test_a_missing_or_damaged_index_is_rebuilt(event_bus: Workspace, damage: str
             path.unlink()
     elif damage == "cut":
         file.write_bytes(b"no database" + file.read_bytes()[100:2_000])
+    elif damage == "page":  # one that opening the index does not read
+        with sqlite3.connect(file) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            root = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'passages'").fetchone()[0]
+            size = database.execute("PRAGMA page_size").fetchone()[0]
+        database.close()
+        with file.open("r+b") as stream:
+            stream.seek((root - 1) * size)
+            stream.write(b"\xff" * size)
     elif damage == "other format":
         with sqlite3.connect(file) as database:
             database.executescript("DELETE FROM passages; PRAGMA user_version = 999")
