@@ -342,9 +342,9 @@ def test_a_fork_is_the_session_of_its_first_record(read):
 def test_a_file_that_goes_on_from_itself_is_read_once(tmp_path):
     base = {"thread_id": SESSION, "end_ordinal_exclusive": 9}
     first = line("session_meta", **META, history_base=base) | {"ordinal": 1}
-    said = line("event_msg", type="user_message", message="one") | {"ordinal": 2}
-    path = write(tmp_path / f"rollout-2026-11-28T08-43-02-{SESSION}.jsonl", first, said)
-    assert [prompt.text for prompt in only(Prompt, [*events(path)])] == ["one"]
+    said = [line("event_msg", type="user_message", message=text) | {"ordinal": at} for at, text in enumerate("ab", 2)]
+    path = write(tmp_path / f"rollout-2026-11-28T08-43-02-{SESSION}.jsonl", first, *said)
+    assert [prompt.text for prompt in only(Prompt, [*events(path)])] == ["a", "b"]
 
 
 def test_reading_continues_where_it_ended(tmp_path):
