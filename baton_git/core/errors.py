@@ -232,6 +232,10 @@ class NewerLayout(Corrupt):
     """Nothing is damaged: another program wrote a layout that this one does not know."""
 
 
+class BrokenFormat(Corrupt):
+    """All objects are there, but a commit's `format.toml` cannot be read, as after an edit by hand."""
+
+
 class SearchUnavailable(StoreError):
     """Python's sqlite was built without full-text search."""
 

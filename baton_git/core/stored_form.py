@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from baton_git.core.codecs import toml
-from baton_git.core.errors import Corrupt, InvalidDocument, InvalidName, NewerLayout
+from baton_git.core.errors import BrokenFormat, InvalidDocument, InvalidName, NewerLayout, shorten
 from baton_git.core.kinds import ARCHIVE, CLOSED, KIND_OF_FOLDER, KINDS, KindInfo
 from baton_git.core.names import FORMAT_FILE, RecordId
 
@@ -58,15 +58,18 @@ def check_format(text: bytes | None) -> None:
 
     Raises:
         NewerLayout: it names no version that this program knows.
-        Corrupt: it cannot be read.
+        BrokenFormat: it cannot be read, or its version is not a number.
     """
     if text is None:
         return
     try:
         version = toml.loads(text).get("version")
     except InvalidDocument as error:
-        raise Corrupt(FORMAT_FILE, str(error)) from error
-    if not isinstance(version, int) or isinstance(version, bool) or not FORMAT <= version <= NEWEST_FORMAT:
+        raise BrokenFormat(FORMAT_FILE, str(error)) from error
+    if not isinstance(version, int) or isinstance(version, bool) or version < FORMAT:
+        found = "it names no version" if version is None else f"its version is {shorten(str(version))}, no layout"
+        raise BrokenFormat(FORMAT_FILE, found)
+    if version > NEWEST_FORMAT:
         raise NewerLayout(
             FORMAT_FILE,
             f"the branch has layout version {version!r}, this program knows {NEWEST_FORMAT}",

@@ -8,6 +8,7 @@ durably and moves the ref with a compare-and-swap. If another writer moved the r
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from baton_git.core.errors import (
     Ambiguous,
     BatonError,
     BranchMoved,
+    BrokenFormat,
     Corrupt,
     InvalidArgument,
     InvalidName,
@@ -47,7 +49,7 @@ from baton_git.namespace.commit_log import (
     load_entry,
     read_revision_number,
 )
-from baton_git.namespace.last_tip import is_revision, read_tip
+from baton_git.namespace.last_tip import find_moved, is_revision, read_tip
 from baton_git.namespace.local_places import LocalPlaces
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.namespaces import find_fetched, make_missing_error
@@ -271,15 +273,34 @@ class Branch:
                 f"{self.ref} has no {layout.FORMAT_FILE}: it is not a branch of baton-git",
                 hint="choose another namespace (--namespace), or another prefix (git config baton.refPrefix)",
             )
+        try:
+            state = layout.state_of(
+                root, self.store.memory, OutlineFiles(self.store.repository.common_dir, self.namespace)
+            )
+        except BrokenFormat as error:
+            raise BrokenFormat(error.data["what"], error.data["why"], hint=self._describe_way_back(commit)) from None
         return Revision(
             self.namespace,
-            layout.state_of(root, self.store.memory, OutlineFiles(self.store.repository.common_dir, self.namespace)),
+            state,
             commit,
             info.tree,
             read_revision_number(self.store, info),
             entry.time,
             entry.op,
         )
+
+    def _describe_way_back(self, commit: Oid) -> str:
+        """Return what to do about a revision whose `format.toml` cannot be read."""
+        if self.store.tip(self.ref) != commit:
+            ref = shlex.quote(self.ref)
+            return (
+                f"that is in commit {commit[:10]}: name another revision, or, if a remote's branch ends there, put it "
+                f"back to yours with git push --force REMOTE {ref}"
+            )
+        name = shlex.quote(one_line(self.namespace.text, 200))
+        if find_moved(self.store, self.prefix, self.namespace) is None:
+            return "no earlier revision can be read; with git, commit one whose only line is: version = 1"
+        return f"to bring the last readable revision back: baton namespace restore {name}"
 
     def log(self, tip: Oid | None = None) -> Iterator[LogEntry]:
         """Yield the history for display: merges are described, and shared revision numbers are None."""

@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from baton_git.core import layout
-from baton_git.core.errors import BatonError, BranchMoved, Busy, Corrupt, InvalidName, StoreError
+from baton_git.core.errors import (
+    BatonError,
+    BranchMoved,
+    BrokenFormat,
+    Busy,
+    Corrupt,
+    InvalidName,
+    NewerLayout,
+    StoreError,
+)
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import one_line
+from baton_git.core.stored_form import check_format
 from baton_git.git.store import Store
 from baton_git.namespace.commit_log import read_revision_number
 from baton_git.namespace.machine_state import GoneNamespaces
@@ -23,6 +34,8 @@ from baton_git.namespace.purges import follow_purge, is_removed_by_filter
 
 BACKUP = "refs/baton-backup/"
 """The backups of branches that baton reset or deleted, one folder for each namespace."""
+_MOST_BEHIND = 1000
+"""Maximum number of commits behind a tip among which a revision of baton is searched for."""
 
 
 Change = Literal["deleted", "older", "different", "unclear", "foreign"]
@@ -34,8 +47,8 @@ class MovedBranch(NamedTuple):
     Attributes:
         change: `deleted`; `older`: it was moved back; `different`: it does not have the known tip in its history;
             `unclear`: its history is cut off, as in a shallow clone; `foreign`: its tip is no revision of baton, such
-            as a commit of the project, or one that removed `format.toml`.
-        known: the last known tip.
+            as a commit of the project, or one that removed or broke `format.toml`.
+        known: the last known tip, or the newest revision behind it if that is itself no revision of baton.
         now: the present tip; None if the branch is gone.
     """
 
@@ -85,7 +98,9 @@ def find_moved(store: Store, prefix: str, namespace: Namespace) -> MovedBranch |
         StoreError: a ref cannot be read.
     """
     follow_purge(store)
-    return _examine(store, prefix + namespace.component, namespace)[2]
+    ref = prefix + namespace.component
+    _, tip, moved = _examine(store, ref, namespace)
+    return moved if moved is not None or tip is None else _find_known_break(store, namespace, ref, tip)
 
 
 def list_moved(store: Store, prefix: str) -> list[MovedBranch]:
@@ -146,6 +161,16 @@ def _compare(store: Store, namespace: Namespace, ref: str, kept: Oid | None, tip
     return None if change is None else MovedBranch(namespace, ref, change, known, tip)
 
 
+def _find_known_break(store: Store, namespace: Namespace, ref: str, tip: Oid) -> MovedBranch | None:
+    """Return the branch as a moved one if the tip, although a known one, is no revision of baton, but has some behind
+    it: a clone can begin with a commit that broke `format.toml`, and older versions of baton accepted one."""
+    with suppress(Corrupt):
+        commits = (info.oid for info in islice(store.log(tip, first_parent=True), _MOST_BEHIND))
+        known = next((commit for commit in commits if is_revision(store, commit)), tip)
+        return None if known == tip else MovedBranch(namespace, ref, "foreign", known, tip)
+    return None
+
+
 def _choose_newest(store: Store, kept: Oid | None, noted: Oid | None) -> Oid | None:
     """Return the newer of two known tips. If neither contains the other, the kept ref's, which gc does not remove."""
     if kept is None or noted is None or kept == noted:
@@ -174,12 +199,22 @@ def _relate(store: Store, known: Oid, tip: Oid) -> Change | None:
 
 
 def is_revision(store: Store, commit: Oid) -> bool:
-    """Return whether a commit is a revision of baton, whoever made it.
+    """Return whether a commit is a revision of baton, whoever made it: its `format.toml` can be read, or is newer.
 
     Raises:
         Corrupt: the commit or its tree cannot be read.
     """
-    return layout.FORMAT_FILE in store.folder(store.commit(commit).tree).entries()
+    root = store.folder(store.commit(commit).tree)
+    if layout.FORMAT_FILE not in root.entries():
+        return False
+    text = root.read(layout.FORMAT_FILE)
+    try:
+        check_format(text)
+    except NewerLayout:
+        return True
+    except BrokenFormat:
+        return False
+    return True
 
 
 def _follows(store: Store, tip: Oid, commit: Oid) -> bool:
@@ -211,7 +246,7 @@ def describe_move(store: Store, moved: MovedBranch) -> str:
         "different": f"another program than baton moved its branch {branch} to {now}, which does not contain "
         f"the last known {known}",
         "foreign": f"another program than baton moved its branch {branch} to {(moved.now or '')[:10]}, which is no "
-        f"revision of baton; last known: {known}",
+        f"revision of baton ({layout.FORMAT_FILE} is missing or cannot be read); last known: {known}",
         "unclear": f"another program than baton moved its branch {branch} to {now}, and its history is cut off, so it "
         f"may not contain the last known {known}",
     }[moved.change]

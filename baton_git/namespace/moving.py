@@ -260,8 +260,8 @@ def refuse_foreign(branch: Branch, moved: MovedBranch) -> None:
     if moved.now is not None and moved.change == "foreign":
         name = shlex.quote(branch.namespace.text)
         raise NotAllowed(
-            f"{branch.namespace} cannot go on at {moved.now[:10]}: it has no {layout.FORMAT_FILE}, so it is no "
-            "revision of baton",
+            f"{branch.namespace} cannot go on at {moved.now[:10]}: its {layout.FORMAT_FILE} is missing or cannot "
+            "be read, so it is no revision of baton",
             hint=f"to bring the last known revision back: baton namespace restore {name}; to give the namespace up: "
             f"baton namespace delete {name}",
         )

@@ -6,16 +6,15 @@ import os
 import re
 import shutil
 import sqlite3
-import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
 from baton_git.core import layout
-from baton_git.core.errors import BatonError, BranchMoved, Corrupt, NotFound
+from baton_git.core.errors import BatonError, BranchMoved, BrokenFormat, Corrupt, NewerLayout, NotFound
 from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER
-from baton_git.core.stored_form import NEWEST_FORMAT
+from baton_git.core.stored_form import NEWEST_FORMAT, read_version
 from baton_git.git.hooks.script import VERSION, read_marker
 from baton_git.git.remotes import child_process
 from baton_git.namespace.commit_log import VERSION as VERSION_TRAILER
@@ -34,8 +33,14 @@ LOOKED_BACK = 2000
 _VERSION = re.compile(r"\d+\.\d+[\w.]*")
 
 
-DAMAGE_ADVICE = "to see what is damaged, and what to do: baton doctor refs objects"
-"""The advice of every other check that fails because of a damaged ref or object."""
+_DAMAGE_ADVICE = "to see what is damaged, and what to do: baton doctor refs objects"
+
+
+def advise(error: BatonError) -> str:
+    """Return what to do about an error for which a check could not be made: that of a damaged ref or object is to see
+    the checks of these, which say more."""
+    is_damage = isinstance(error, Corrupt) and not isinstance(error, BrokenFormat | NewerLayout)
+    return _DAMAGE_ADVICE if is_damage else error.hint
 
 
 def check_repository(examination: Examination) -> Iterator[Diagnostic]:
@@ -76,8 +81,7 @@ def _open_namespace(ws: Workspace) -> Diagnostic:
     try:
         ws.branch.read()
     except BatonError as error:
-        advice = DAMAGE_ADVICE if isinstance(error, Corrupt) else error.hint
-        return Diagnostic("error", f"{ws.branch.namespace} cannot be opened: {error}", advice=advice)
+        return Diagnostic("error", f"{ws.branch.namespace} cannot be opened: {error}", advice=advise(error))
     return ok(f"{ws.branch.namespace} in {ws.branch.store.repository.common_dir}")
 
 
@@ -161,7 +165,7 @@ def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnosti
     if tip is None:
         return
     root = ws.branch.store.folder(ws.branch.store.commit(tip).tree)
-    written = tomllib.loads((root.read(layout.FORMAT_FILE) or b"").decode()).get("version")
+    written = read_version(root.read(layout.FORMAT_FILE) or b"")
     machine = ws.branch.load_entry(tip).machine
     by = f"the last to write was {machine}" if machine else ""
     if isinstance(written, int) and written > NEWEST_FORMAT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from baton_git.core.errors import BatonError, Corrupt, NotFound
+from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.isolation import describe_bug
 from baton_git.git.files.durable_files import explain_obstacle
 from baton_git.namespace.workspace import Workspace
@@ -16,7 +16,7 @@ from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.git_hooks import check_git_hooks
 from baton_git.verbs.doctor.imports import check_imports
 from baton_git.verbs.doctor.installation import (
-    DAMAGE_ADVICE,
+    advise,
     check_index,
     check_repository,
     check_settings,
@@ -195,7 +195,7 @@ def _explain(error: BatonError | OSError) -> tuple[str, str]:
     """Return why a check could not be made, and the next step."""
     if isinstance(error, OSError):
         return explain_obstacle(error) or (str(error), "")
-    return str(error), DAMAGE_ADVICE if isinstance(error, Corrupt) else error.hint
+    return str(error), advise(error)
 
 
 def _complete_advice(check: Check, finding: Diagnostic) -> Diagnostic:

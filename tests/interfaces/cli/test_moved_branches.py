@@ -350,7 +350,18 @@ def _remove_the_format(git, top):
     git(top, "update-ref", REF, git(top, "commit-tree", tree, "-p", REF, "-m", "by hand"))
 
 
-FOREIGN = {"project": _point_at_the_project, "orphan": _point_at_an_empty_commit, "forward": _remove_the_format}
+def _break_the_format(git, top, text="version = 1\n<<<<<<< HEAD\n"):
+    """Commit a `format.toml` that cannot be read on the branch, as a merge with markers left in it does."""
+    blob = git(top, "hash-object", "-w", "--stdin", text=text)
+    rest = [line for line in git(top, "ls-tree", REF).splitlines() if not line.endswith("\tformat.toml")]
+    tree = git(top, "mktree", text="\n".join([*rest, f"100644 blob {blob}\tformat.toml"]) + "\n")
+    git(top, "update-ref", REF, git(top, "commit-tree", tree, "-p", REF, "-m", "by hand"))
+
+
+FOREIGN = {
+    "project": _point_at_the_project, "orphan": _point_at_an_empty_commit, "forward": _remove_the_format,
+    "broken": _break_the_format,
+}  # fmt: skip
 
 
 @pytest.fixture(params=FOREIGN)
@@ -370,6 +381,20 @@ def test_a_branch_at_a_commit_that_is_not_batons_is_restored(baton, git, top, ti
     assert git(top, "rev-parse", backup) == foreign
     assert git(top, "rev-parse", REF) == git(top, "rev-parse", KEPT_REF) == tip
     baton("followup", "add", "C")
+
+
+@pytest.mark.parametrize("text", ["<<<<<<< HEAD\n", "", "version = 'one'\n"])
+def test_a_known_tip_whose_format_cannot_be_read_has_a_way_back(baton, git, top, tip, text):
+    _break_the_format(git, top, text)
+    broken = git(top, "rev-parse", REF)
+    git(top, "update-ref", KEPT_REF, broken)  # as after a clone, or as an older baton left it
+    for words in (("list",), ("boot",), ("undo",), ("rollback", "1"), ("doctor", "repository", "versions")):
+        done = baton(*words, code=None)
+        assert "baton namespace restore work" in done.out + done.err, words
+        assert "bug in baton" not in done.out, words
+    baton("namespace", "restore", "work")
+    assert git(top, "rev-parse", REF) == tip
+    assert broken in git(top, "for-each-ref", "refs/baton-backup/")
 
 
 def test_doctor_repairs_a_branch_at_a_commit_that_is_not_batons(baton, git, top, tip, foreign):
