@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from baton_git.checks.approvals.remotes import without_login
-from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.natural_times import relative_time
 from baton_git.core.output import count_noun
 from baton_git.core.times import from_seconds, iso
@@ -21,13 +22,39 @@ if TYPE_CHECKING:
 
 
 def select_remote(ws: Workspace) -> str | None:
-    """Return the remote to sync with: the one in baton.remote, else `origin`, else the only remote; or None."""
+    """Return the remote to sync with: the one in baton.remote, else `origin`, else the only remote, else the only one
+    of several that the namespace was synced with, or that git has fetched it from; or None.
+    """
     if ws.remote_settings.remote:
         return ws.remote_settings.remote
     names = list_remote_names(ws)
     if "origin" in names:
         return "origin"
-    return names[0] if len(names) == 1 else None
+    if len(names) < 2:
+        return names[0] if names else None
+    synced = [name for name in names if ws.branch.store.tip(tracking_refs_of(ws.branch, name).seen) is not None]
+    known = synced or [name for name in names if find_seen(ws.branch, name)]
+    return known[0] if len(known) == 1 else None
+
+
+def require_remote(ws: Workspace) -> str:
+    """Return the remote to sync with, as `select_remote` does.
+
+    Raises:
+        NotFound: there is no remote.
+        InvalidArgument: there are several, and it is not clear which one is meant.
+    """
+    name = select_remote(ws)
+    if name is not None:
+        return name
+    names = list_remote_names(ws)
+    if not names:
+        raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync URL")
+    shown, first = ", ".join(names[:5]) + (", …" if len(names) > 5 else ""), shlex.quote(names[0])
+    raise InvalidArgument(
+        f"there are several remotes, and it is not clear which one to use: {shown}",
+        hint=f"name one with --remote {first}, or once for all: git config baton.remote {first}",
+    )
 
 
 def check_configured(ws: Workspace, name: str | None) -> str | None:

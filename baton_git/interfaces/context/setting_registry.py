@@ -174,7 +174,7 @@ _SETTINGS = (
         TEXT,
         "",
         "the remote that `sync`, `boot` and `wrap` use",
-        default_note="`origin`, or the only one",
+        default_note="`origin`, or the only one, or the only one that it was synced with",
     ),
     Setting(
         "baton.recallAtPrompt",

@@ -16,7 +16,7 @@ from baton_git.core.state import Key
 from baton_git.core.verb import READS, REPLACES, Input, Result, verb
 from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.provenance.labels import Labels
-from baton_git.namespace.remote_selection import check_configured, find_remote_url, select_remote
+from baton_git.namespace.remote_selection import check_configured, find_remote_url, require_remote
 from baton_git.namespace.results import COMMIT, ChangedRecord
 from baton_git.namespace.review.queue import (
     ReviewChoice,
@@ -167,7 +167,7 @@ def load_review(ws: Workspace, remote: str | None = None) -> tuple[str, ReviewQu
         NotFound: the remote does not exist, and none of its changes wait.
         Corrupt: a commit, a tree or the file with earlier decisions cannot be read.
     """
-    name = _choose_remote(ws, remote)
+    name = remote or require_remote(ws)
     queue = load_review_queue(ws.branch, name)
     if queue is None and remote:
         find_remote_url(ws, remote)  # raises for an unknown name; changes of a removed remote may still wait
@@ -213,10 +213,3 @@ def needs_person(ws: Workspace, remote: str, item: WaitingRecord) -> bool:
         return False
     labels = Labels(ws.branch, ws.branch.store.tip(tracking_refs_of(ws.branch, remote).incoming), ws.vouching)
     return labels.of(Key(Rule.kind, item.id)).kind != "confirmed"
-
-
-def _choose_remote(ws: Workspace, remote: str | None) -> str:
-    name = remote or select_remote(ws)
-    if name is None:
-        raise NotFound("remote to review", hint="to choose one: baton review --remote NAME")
-    return name

@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr
 
 from baton_git.checks.approvals.remotes import without_login
-from baton_git.core.errors import BatonError, NotFound, Unreachable
+from baton_git.core.errors import BatonError, Unreachable
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
@@ -26,6 +26,7 @@ from baton_git.namespace.remote_selection import (
     list_remote_names,
     read_remotes,
     receive_in_background,
+    require_remote,
     select_receiving_remote,
     select_remote,
 )
@@ -173,14 +174,13 @@ def sync(
 
     Raises:
         NotFound: there is no remote, or none of that name; or the branch is below another prefix.
-        InvalidArgument: the policy of the remote or another setting is invalid.
+        InvalidArgument: it is not clear which of several remotes is meant, or the policy of the remote or another
+            setting is invalid.
         AccessDenied, Rejected, RemoteError: under the same conditions as `synchronise`.
     """
     ws.branch.check_settings()
     ws.branch.check_prefix()
-    name = (check_configured(ws, remote) if named_only else remote) or select_remote(ws)
-    if name is None:
-        raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync URL")
+    name = (check_configured(ws, remote) if named_only else remote) or require_remote(ws)
     if not branches:
         branches = _list_branches(ws) if options.everything else [ws.branch]
     terms = _make_terms(ws, name, settle)

@@ -371,3 +371,21 @@ def test_a_record_that_one_side_made_unreadable_is_not_told_as_removed(
     baton("sync", cwd=here, code=3)
     assert "open loop OL-1, made unreadable on one side" in baton("boot", cwd=here).out
     assert "made unreadable on one side, changed on the other" in baton("ready", cwd=here).out
+
+
+def test_several_remotes_without_an_origin_are_named_and_the_synced_one_is_used(
+    baton: Baton, git: Git, top: Path, bare: Path
+) -> None:
+    git(top, "remote", "add", "fork", str(top.parent / "nowhere"))
+    git(top, "remote", "add", "up", str(bare))
+    add(baton, top, "OL-1")
+    for words in (("sync",), ("review",)):
+        said = baton(*words, code=2).err
+        assert "several remotes" in said
+        assert "fork, up" in said
+        assert "--remote fork" in said
+        assert "git config baton.remote fork" in said
+    baton("sync", "--remote", "up")
+    add(baton, top, "OL-2")
+    assert "sent to up" in baton("sync").out
+    assert [row["is_default"] for row in baton("remote", "list", "--json").json["remotes"]] == [False, True]
