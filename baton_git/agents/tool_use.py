@@ -54,6 +54,7 @@ class ToolUse(NamedTuple):
         folder: the working directory of the command, if the call names one.
         reads: the files that it reads.
         written: the text that it writes into files.
+        replaced: the text that it removes from files.
         sections: the part of that text for each of `files`, if there are several.
         searches: whether its result names files.
         removes: those of `files` that it removes or renames.
@@ -69,6 +70,7 @@ class ToolUse(NamedTuple):
     folder: str | None = None
     reads: tuple[str, ...] = ()
     written: str = ""
+    replaced: str = ""
     sections: tuple[str, ...] = ()
     searches: bool = False
     removes: tuple[str, ...] = ()

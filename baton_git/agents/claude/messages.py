@@ -194,7 +194,8 @@ def _read_file_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
         return ToolUse(describe_file_use(name, path), reads=paths)
     pieces = [arguments, *tables(arguments.get("edits"))]
     written = "\n".join(text for piece in pieces for key in _WRITTEN if (text := text_at(piece, key)))
-    return ToolUse(describe_file_use(name, path), files=paths, written=written)
+    replaced = "\n".join(text for piece in pieces if (text := text_at(piece, "old_string")))
+    return ToolUse(describe_file_use(name, path), files=paths, written=written, replaced=replaced)
 
 
 def _read_search(name: str, arguments: Mapping[str, Any]) -> ToolUse:

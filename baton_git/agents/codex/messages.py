@@ -77,6 +77,12 @@ def find_patch_code(patch: str) -> str:
     return _keep_code(patch.partition("*** Begin Patch")[2].partition("*** End Patch")[0])
 
 
+def find_replaced_code(patch: str) -> str:
+    """Return the lines that a patch removes."""
+    body = patch.partition("*** Begin Patch")[2].partition("*** End Patch")[0]
+    return "\n".join(line[1:] for line in body.splitlines() if line[:1] == "-")
+
+
 def split_patch_code(patch: str) -> tuple[str, ...]:
     """Return that code for each file of `list_patched_files`; that of a moved file belongs to its new name."""
     sections = _FILE_LINES.split(patch.partition("*** End Patch")[0])[1:]
@@ -276,6 +282,7 @@ def _read_shell_call(name: str, arguments: Mapping[str, Any]) -> ToolUse:
             f"apply_patch: {shorten_line(', '.join(files), 200)}", files=files, command=command, folder=folder or None,
             written=find_patch_code(command), removes=list_removed_files(command),
             sections=split_patch_code(command),
+            replaced=find_replaced_code(command),
         )  # fmt: skip
     return ToolUse(describe_command(command), command=command, folder=folder or None)
 
@@ -305,4 +312,5 @@ def _read_patch_call(arguments: Mapping[str, Any]) -> ToolUse:
         f"apply_patch: {shorten_line(', '.join(files), 200)}" if files else "Called apply_patch",
         files=list_patched_files(text), written=find_patch_code(text), removes=list_removed_files(text),
         sections=split_patch_code(text),
+        replaced=find_replaced_code(text),
     )  # fmt: skip

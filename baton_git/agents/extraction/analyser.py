@@ -32,7 +32,9 @@ from baton_git.agents.extraction.commits import add_git_work, add_reported_commi
 from baton_git.agents.extraction.file_uses import (
     CHANGED,
     READ,
+    find_dropped_names,
     find_names,
+    forget_names,
     name_files,
     name_printed_files,
     note_removals,
@@ -174,18 +176,13 @@ class Analyser:
         if use[_FIRST_LATE_FIELD:] != _NO_LATE_FIELDS:
             waiting |= _keep_for_result(use)
         if use.files:
-            waiting["files"] = [self._make_absolute(path, use.folder) for path in use.files]
-            waiting["names"] = find_names(use.written)
-            if len(waiting["files"]) == len(use.sections) > 1:
-                waiting["names_of"] = dict(zip(waiting["files"], map(find_names, use.sections), strict=True))
+            waiting |= self._describe_changes(use)
         if use.reads:
             waiting["reads"] = [self._make_absolute(path, use.folder) for path in use.reads]
         if use.searches:
             waiting["searches"] = True
         if use.command is not None:
-            waiting |= self._describe_shell_call(use)
-        if use.removes:
-            waiting["removed"] = [self._make_absolute(path, use.folder) for path in use.removes]
+            waiting = self._describe_shell_call(use) | waiting
         known.open[event.id] = waiting
         if len(known.open) > KEPT_OPEN:
             del known.open[next(iter(known.open))]
@@ -210,6 +207,18 @@ class Analyser:
         if entry is not None:
             name, _, what = entry["text"].partition(": ")
             entry["text"] = f"Refused: {'run' if name == 'Ran' else name} {what}".rstrip()
+
+    def _describe_changes(self, use: ToolUse) -> Table:
+        """Return the data about the files that a call changes that is kept until its result comes."""
+        files = [self._make_absolute(path, use.folder) for path in use.files]
+        changes: Table = {"files": files, "names": find_names(use.written)}
+        if dropped := find_dropped_names(use.replaced, use.written):
+            changes["dropped"] = dropped
+        if len(files) == len(use.sections) > 1:
+            changes["names_of"] = dict(zip(files, map(find_names, use.sections), strict=True))
+        if use.removes:
+            changes["removed"] = [self._make_absolute(path, use.folder) for path in use.removes]
+        return changes
 
     def _describe_shell_call(self, use: ToolUse) -> Table:
         """Return the data about a shell command that is kept until its result comes, such as its commits."""
@@ -280,7 +289,7 @@ class Analyser:
             self.known.open[event.id]["changed"] = True
         change = {"side": event.side, "mark": self._make_mark(event)}
         call = self.known.open.get(event.id, {})
-        change |= {name: call[name] for name in ("names", "names_of") if name in call}
+        change |= {name: call[name] for name in ("names", "names_of", "dropped") if name in call}
         for file in event.files:
             paths = [file.path] if file.moved_to is None else [file.path, file.moved_to]
             self._add_changed_files([self._make_absolute(path, None) for path in paths], change)
@@ -291,6 +300,7 @@ class Analyser:
         for path in paths:
             self.known.files[path] = list(waiting["mark"])
             names = waiting.get("names_of", {}).get(path, waiting.get("names", ()))
+            forget_names(self.known, path, waiting.get("dropped", ()))
             use_file(self.known, path, CHANGED, found=_describe_origin(waiting), names=names)
 
     # --- files read, and failures
@@ -352,7 +362,7 @@ def _is_own(name: str, use: ToolUse) -> bool:
 
 _USUAL_KEYS = frozenset(
     ("name", "side", "mark", "files", "names", "reads", "searches", "command", "makings", "repositories", "changed",
-     "later", "removed", "restores", "names_of")
+     "later", "removed", "restores", "names_of", "dropped")
 )  # fmt: skip
 """The keys that are kept of a call without a todo list, task or plan."""
 _FIRST_LATE_FIELD = ToolUse._fields.index("todos")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from baton_git.agents.extraction.findings import Findings, Table
 
@@ -21,6 +21,7 @@ MAX_NAMES = 16
 _NAMES, _NAMES_PER_CHANGE, _MOST_NAMES = 8, 2, 32
 """Maximum number of identifiers listed with one file: this many, as many more for each change, at most so many. Of a
 file that was changed 14 times, the names in the last two changes do not say what was done."""
+_MOST_DROPPED = 64
 _HALF_LIFE = 40.0
 """Number of later uses after which a use counts half."""
 _KEPT = 200
@@ -146,6 +147,22 @@ def find_names(text: str) -> list[str]:
     text = text[: 16 * _SCANNED]
     most_often = [name for name, _ in Counter(_NAME.findall(text)).most_common(MAX_NAMES)]
     return list(dict.fromkeys([*_DEFINED.findall(text), *most_often]))[:MAX_NAMES]
+
+
+def find_dropped_names(replaced: str, written: str) -> list[str]:
+    """Return the identifiers in the replaced text that are not in the text written instead, at most `_MOST_DROPPED`."""
+    if not replaced:
+        return []
+    before = [*_DEFINED.findall(replaced[: 16 * _SCANNED]), *_NAME.findall(replaced[: 16 * _SCANNED])]
+    after = {*_DEFINED.findall(written), *_NAME.findall(written)}
+    return [name for name in dict.fromkeys(before) if name not in after][:_MOST_DROPPED]
+
+
+def forget_names(known: Findings, path: str, dropped: Collection[str]) -> None:
+    """Do not list with a file the identifiers that a later change took out again, such as those of debug output."""
+    use = known.uses.get(path)
+    if use is not None and dropped:
+        use["names"] = [name for name in use["names"] if name not in dropped]
 
 
 def rank_uses(known: Findings, uses: Mapping[str, Table] | None = None) -> list[tuple[str, Table]]:

@@ -230,7 +230,8 @@ def read_call(call: ToolCall) -> ToolUse:
     paths = (path,) if path else ()
     if call.name in _WRITING_TOOLS:
         written = text_at(arguments, "content") or text_at(arguments, "new_string") or ""
-        return ToolUse(describe_file_use(call.name, path), files=paths, written=written)
+        replaced = text_at(arguments, "old_string") or ""
+        return ToolUse(describe_file_use(call.name, path), files=paths, written=written, replaced=replaced)
     if path:
         return ToolUse(describe_file_use(call.name, path), reads=paths)
     if call.name in _SEARCHING_TOOLS:

@@ -240,6 +240,19 @@ def test_a_file_that_the_session_removed_is_marked_until_it_is_written_again(rea
     assert list_gone(read(session)) == []
 
 
+def test_names_that_a_later_change_took_out_again_are_not_listed_with_the_file(read: Any) -> None:
+    session = Claude("2.1")
+    session.user("Find out why it is slow")
+    edit = {"file_path": f"{HERE}/a.py", "old_string": "start_it()", "new_string": "print_debug()\nstart_it()"}
+    session.run("Edit", edit, "ok")
+    session.run(
+        "Edit", {**edit, "old_string": "print_debug()\nstart_it()", "new_string": "start_fast()"}, "no", failed=True
+    )
+    assert read(session).facts["files_used"][0]["names"] == ["print_debug", "start_it"]
+    session.run("Edit", {**edit, "old_string": "print_debug()\nstart_it()", "new_string": "start_it()"}, "ok")
+    assert read(session).facts["files_used"][0]["names"] == ["start_it"]
+
+
 def list_gone(found: Extraction) -> list[str]:
     return sorted(use["path"].removeprefix(f"{HERE}/") for use in found.facts["files_used"] if use.get("gone"))
 
