@@ -62,3 +62,27 @@ def test_no_record_is_about_a_file_of_a_git_folder_with_another_name(baton: Any,
     for path in ("gitdata/config", ".git"):
         done = baton("decision", "add", "x", "--why", "y", "--about", path, code=2)
         assert "names no file of the work tree" in done.err
+
+
+def test_a_path_from_the_top_is_found_in_a_subfolder_and_folders_and_empty_texts_are_named(
+    baton: Any, top: Path
+) -> None:
+    for path in ("sub/q.py", "sub/sub/r.py", "r.py", "sub/r.py"):
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_text("def f(): pass\n")
+    for given, meant in (
+        ("q.py", "sub/q.py"), ("sub/q.py", "sub/q.py"), ("sub/q.py:f", "sub/q.py:f"), ("r.py", "sub/r.py"),
+        ("sub/r.py", "sub/sub/r.py"), ("../r.py:f", "r.py:f"),
+    ):  # fmt: skip
+        id_ = baton("decision", "add", f"x {given}", "--why", "y", "--about", given, cwd=top / "sub").id
+        [anchor] = baton("show", id_, "--json").json["anchors"]
+        assert ":".join(filter(None, (anchor["path"], anchor.get("symbol")))) == meant, given
+    for given, said in (
+        ("sub", "it is a folder"),
+        (".", "it is a folder"),
+        ("", "an empty text"),
+        (" ", "an empty text"),
+    ):
+        for folder in (top, top / "sub"):
+            done = baton("decision", "add", "x", "--why", "y", "--about", given, code=2, cwd=folder)
+            assert said in done.err, (given, done.err)

@@ -399,4 +399,13 @@ def path_from_top(app: App, path: str | None) -> str | None:
 def fill_about(app: App, values: dict[str, Any]) -> dict[str, Any]:
     """Return the values with the paths of `--about` made relative to the top of the work tree."""
     about = values.get("about")
-    return values | ({"about": [path_from_top(app, text) for text in about]} if about else {})
+    return values | ({"about": [_anchor_from_top(app, text) for text in about]} if about else {})
+
+
+def _anchor_from_top(app: App, text: str) -> str | None:
+    """Return PATH or PATH:SYMBOL with the path relative to the top; unchanged if it is that already, because only the
+    top has such a file, or if it is empty."""
+    top, paths = app.settings.folder, {text, text.partition(":")[0]}
+    is_here = any(os.path.lexists(path) for path in paths)
+    is_of_top = not is_here and top is not None and any(path and os.path.lexists(Path(top, path)) for path in paths)
+    return text if is_of_top or not text.strip() else path_from_top(app, text)

@@ -80,14 +80,24 @@ def _make_anchor(files: SourceFiles, text: str) -> Anchor:
         content = files.read_file(path)
     path = os.path.relpath(files.top / path, files.top).replace(os.sep, "/")
     if content is None or path.startswith("../"):
-        raise InvalidArgument(
-            f"{text!r} names no file of the work tree", hint=f"give a path from its top, {files.top}, or PATH:SYMBOL"
-        )
+        raise _make_no_file_error(files, text, path)
     digest = digest_content(files, path, symbol, content)
     if not digest:
         why = "does not define" if digest == "" else "cannot be searched for"
         raise InvalidArgument(f"{path} {why} {symbol!r}", hint="name the whole file")
     return _describe_anchor(files, path, digest, symbol)
+
+
+def _make_no_file_error(files: SourceFiles, text: str, path: str) -> InvalidArgument:
+    if not text.strip():
+        return InvalidArgument("an empty text names no file of the work tree", hint="give PATH or PATH:SYMBOL")
+    if not path.startswith("../") and (files.top / path).is_dir():
+        return InvalidArgument(
+            f"{text!r} names no file of the work tree: it is a folder", hint="name the files in it that matter"
+        )
+    return InvalidArgument(
+        f"{text!r} names no file of the work tree", hint=f"give a path from its top, {files.top}, or PATH:SYMBOL"
+    )
 
 
 def _describe_anchor(files: SourceFiles, path: str, digest: str, symbol: str | None = None, **more: Any) -> Anchor:

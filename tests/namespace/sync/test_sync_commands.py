@@ -387,5 +387,5 @@ def test_several_remotes_without_an_origin_are_named_and_the_synced_one_is_used(
         assert "git config baton.remote fork" in said
     baton("sync", "--remote", "up")
     add(baton, top, "OL-2")
-    assert "sent to up" in baton("sync").out
+    assert "sent to up" in baton("sync").err
     assert [row["is_default"] for row in baton("remote", "list", "--json").json["remotes"]] == [False, True]
