@@ -67,11 +67,23 @@ class AnchorState(NamedTuple):
         """The path of the file, followed by `:` and the symbol if the anchor names one."""
         return f"{self.path}:{self.anchor.symbol}" if self.anchor.symbol else self.path
 
+    def describe(self) -> str:
+        """Return the state in a few words; empty if nothing changed."""
+        if self.state == "same":
+            return ""
+        if self.state == "unknown":
+            return "unknown whether it changed"
+        if self.state == "elsewhere":
+            return f"on branch {self.branch}"
+        if self.since is None:
+            return self.state
+        return f"{self.state} since {self.since[:_SHORT]}" if self.since else f"{self.state}, not committed"
+
     def as_data(self) -> dict[str, object]:
         """Return the state as plain data."""
         optional = {
             "symbol": self.anchor.symbol, "since": self.since, "branch": self.branch,
-            "by_default": self.anchor.by_default,
+            "by_default": self.anchor.by_default, "text": self.describe(),
         }  # fmt: skip
         return {"path": self.path, "state": self.state} | {name: value for name, value in optional.items() if value}
 
@@ -370,20 +382,9 @@ def describe_aging(states: Sequence[AnchorState]) -> str:
     named = [state for state in states if not state.anchor.by_default]
     if not named:
         return _describe_default(states)
-    lines = [f"{_describe_state(state)}: {state.name}" for state in named if state.state != "same"]
+    lines = [f"{text}: {state.name}" for state in named if (text := state.describe())]
     more = [f"and {len(lines) - _MOST_SHOWN} more"] if len(lines) > _MOST_SHOWN else []
     return ", ".join(lines[:_MOST_SHOWN] + more)
-
-
-def _describe_state(state: AnchorState) -> str:
-    if state.state == "unknown":
-        return "unknown whether it changed"
-    if state.state == "elsewhere":
-        return f"on branch {state.branch}"
-    word = "gone" if state.state == "gone" else "changed"
-    if state.since is None:
-        return word
-    return f"{word} since {state.since[:_SHORT]}" if state.since else f"{word}, not committed"
 
 
 def _describe_default(states: Sequence[AnchorState]) -> str:

@@ -66,6 +66,9 @@ def test_a_moved_file_is_followed_and_a_missing_one_is_reported(baton, code, git
     git(top, "rm", "-q", "z.py")
     gone = code()
     assert label_in_brief(baton, "on x") == f"agent, gone since {gone}: z.py:f"
+    assert baton("list", "decisions").out.rstrip().endswith(f" · gone since {gone}: z.py:f")
+    [record] = baton("list", "decisions", "--json").json["records"]
+    assert f"z.py:f, gone since {gone}\n" in baton("show", record["id"]).out
 
 
 def test_uncommitted_files_are_anchored_with_their_current_content(baton, code, top):
@@ -286,6 +289,7 @@ def test_a_file_that_another_branch_keeps_is_not_gone(baton, code, git, top):
     git(top, "branch", "behind")
     removed = commit_as(top, git, "less", y=None)
     assert label_in_brief(baton, "on y") == "agent, on branch keeps: y.py"
+    assert " · on branch keeps: y.py" in baton("list", "decisions").out
     git(top, "branch", "-q", "-D", "keeps")
     assert label_in_brief(baton, "on y") == f"agent, gone since {removed}: y.py"
 

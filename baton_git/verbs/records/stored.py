@@ -74,6 +74,9 @@ class AnchorNow(ResultPart):
         None, description="The first commit that changed it since then; absent if there is none or it is unknown."
     )
     by_default: bool = Field(False, description="Whether it was chosen because the session had changed it.")
+    text: str = Field(
+        "", description="The state in a few words; absent if nothing changed.", examples=["gone since d26b5b4"]
+    )
 
 
 class StoredRecord(ResultPart):
@@ -110,6 +113,10 @@ class StoredRecord(ResultPart):
     anchors: list[AnchorNow] | None = Field(
         None, description="The code that it is about, compared with its current state."
     )
+    aging: str = Field(
+        "", description="What changed in the code that it is about, as the brief says it; absent if nothing did.",
+        examples=["changed since d26b5b4: src/export.py:write_row"],
+    )  # fmt: skip
     closed: ClosedRecord | None = Field(
         None, description="When, why and by whom it was archived; absent for a live record."
     )
@@ -175,9 +182,14 @@ def describe_provenance(ws: Workspace, revision: Revision, key: Key) -> dict[str
 
 
 def _describe_anchors(aging: RecordAging, entry: Entry) -> dict[str, Any]:
-    """Return the `anchors` field of one record; empty for a record without anchors."""
+    """Return the fields `anchors` and `aging` of one record; empty for a record without anchors."""
     states = aging.judge(entry) if isinstance(entry, Record) else []
-    return {"anchors": [state.as_data() for state in states]} if states else {}
+    if not states:
+        return {}
+    from baton_git.namespace.aging import describe_aging  # few records have anchors
+
+    text = describe_aging(states)
+    return {"anchors": [state.as_data() for state in states], **({"aging": text} if text else {})}
 
 
 def _describe_entry(key: Key, entry: Entry) -> dict[str, Any]:

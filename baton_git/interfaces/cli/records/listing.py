@@ -54,9 +54,8 @@ def describe_source(record: StoredRecord) -> str:
 def _describe_about(record: StoredRecord) -> str:
     if record.unreadable is not None:
         return record.unreadable.why
-    moved = [anchor.path for anchor in record.anchors or () if anchor.state in ("changed", "gone")]
     closed = f" ({record.closed.reason})" if record.closed is not None else ""
-    changed = f" · changed since: {moved[0]}" if moved else ""
+    changed = f" · {record.aging}" if record.aging else ""
     waits = f" · {WAITS}" if record.waits else ""
     return f"{record.title}{closed}{waits}{changed}{describe_proposal(record, ' · ')}"
 

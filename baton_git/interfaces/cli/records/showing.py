@@ -158,8 +158,7 @@ def _is_nested(value: Any) -> bool:
 
 def _source_lines(app: App, result: ShownRecord) -> Iterator[str]:
     for anchor in result.anchors or ():
-        since = f" since {anchor.since[:10]}" if anchor.since else ""
-        state = "" if anchor.state == "same" else f", {anchor.state}{since}"
+        state = f", {anchor.text}" if anchor.text else ""
         yield _field("about", f"{anchor.path}{f':{anchor.symbol}' if anchor.symbol else ''}{state}")
     if result.proposal is not None:
         yield _field(
