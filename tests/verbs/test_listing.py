@@ -120,3 +120,11 @@ def test_a_record_that_cannot_be_read_is_listed_and_shown_with_the_reason(work):
     assert listed["OL-1"].unreadable.path == "open_loops/OL-1.toml"
     shown = show_record(work, NOW, "OL-1")
     assert (shown.record, shown.history[0].op, shown.began.op) == (None, "", "loop-add")
+
+
+@pytest.mark.parametrize("about", ["", " "])
+def test_an_empty_text_to_search_for_is_refused(baton, top, about):
+    baton("followup", "add", "x.y")
+    (top / "sub").mkdir()
+    for folder in (top, top / "sub"):
+        assert "is empty" in baton("list", "--about", about, code=2, cwd=folder).err

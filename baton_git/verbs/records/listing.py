@@ -91,7 +91,7 @@ def list_records(ws: Workspace, now: datetime, verb_input: RecordFilter) -> List
     """List the records of a namespace, including unreadable ones.
 
     Raises:
-        InvalidArgument: the kind or the status does not exist, or a time cannot be parsed.
+        InvalidArgument: the kind or the status does not exist, `about` is empty, or a time cannot be parsed.
         NotFound: the record to continue from does not exist.
     """
     revision = ws.branch.read()
@@ -154,6 +154,10 @@ def _make_filter(
 ) -> Callable[[Key], bool]:
     if verb_input.status is not None:
         _check_status(kinds, verb_input.status)
+    if verb_input.about is not None and not verb_input.about.strip():
+        raise InvalidArgument(
+            "the text that records are to be about is empty", hint="give a text or path, or no filter"
+        )
     touched = _find_touched(ws, revision, verb_input)
     about = verb_input.about.casefold() if verb_input.about is not None else ""
 
