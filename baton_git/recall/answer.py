@@ -73,6 +73,7 @@ class Answer(NamedTuple):
     Attributes:
         unread: why older revisions could not be searched; empty if all were.
         pending: what is not indexed yet, and was not searched for that reason; empty if everything is.
+        missing: the words of the question that occur nowhere.
     """
 
     text: str
@@ -80,13 +81,22 @@ class Answer(NamedTuple):
     also: tuple[Passage, ...]
     unread: str = ""
     pending: str = ""
+    missing: tuple[str, ...] = ()
 
 
 class _Quote(NamedTuple):
-    """The sentences of one passage, in order. `number`: that of the passage, or 0 if it was not found by the search."""
+    """The sentences of one passage, in order.
+
+    Attributes:
+        number: that of the passage, or 0 if it was not found by the search.
+        record: the record or the number of the turn.
+        starts: those of the sentences that begin a line of a record.
+    """
 
     number: int
+    record: str
     sentences: tuple[str, ...]
+    starts: frozenset[str] = frozenset()
 
 
 class _Block:
@@ -142,18 +152,19 @@ def compose_answer(
     chooser.fill()
     shown = _order([block for block in blocks if block.quotes])
     if not shown:
-        return Answer("", (), ())
+        return Answer("", (), (), missing=ranking.missing)
     excerpts = tuple(block.excerpt for block in shown)
     lines = [line for excerpt in excerpts for line in (heading_of(excerpt.passage, excerpt.standing), *excerpt.lines)]
     also = _list_unquoted(ranking, shown)
     more = _more_line(also, chooser.left + reserved) if reserved else []
-    return Answer("\n".join([*top, *lines, *more, bottom]) + "\n", excerpts, tuple(also))
+    return Answer("\n".join([*top, *lines, *more, bottom]) + "\n", excerpts, tuple(also), missing=ranking.missing)
 
 
 def _missing_line(ranking: Ranking) -> list[str]:
-    """Return the line that names words of the question that occur nowhere; none if all occur."""
+    """Return the lines that name words of the question that occur nowhere, and days of which there is nothing."""
     named = [one_line(word, 40) for word in ranking.missing[:_MOST_MISSING]]
-    return [f"No text has: {', '.join(named)}"] if named else []
+    words = [f"No text has: {', '.join(named)}"] if named else []
+    return [*words, f"No text is of {ranking.empty_days}: these are of other days"] if ranking.empty_days else words
 
 
 def heading_of(passage: Passage, standing: Standing) -> str:
@@ -289,12 +300,14 @@ class _Chooser:
         needed = shortest if heading and _is_of_session(passage) else 1
         if self.left - heading < _TINY or sum(map(len, new)) < needed:
             return False
-        if _size(_list_lines([_Quote(number, new)])) > self.left - heading:
+        quote = _Quote(number, passage.record, new, _find_starts(passage))
+        if _size(_list_lines([quote])) > self.left - heading:
             new = self._trim(new, self.left - heading)
+            quote = quote._replace(sentences=new)
         if not new:
             return False
-        block.quotes.append(_Quote(number, new))
-        size = _size(_list_lines([_Quote(number, new)]))
+        block.quotes.append(quote)
+        size = _size(_list_lines([quote]))
         block.size += size
         self.left -= heading + size
         self._seen.update(_FIELD.sub("", text) for text in new)
@@ -318,20 +331,33 @@ class _Chooser:
         return tuple(texts[at] if at - 1 in chosen or at == 0 else f"… {texts[at]}" for at in sorted(chosen))
 
 
+def _find_starts(passage: Passage) -> frozenset[str]:
+    """Return the sentences that begin a line of a record: another field, or another prompt. Turns are prose."""
+    if passage.kind == TURN:
+        return frozenset()
+    lines = [sentences[0] for line in passage.text.splitlines() if (sentences := split_sentences(line))]
+    starts = lines if lines and _FIELD.match(lines[0]) else lines[1:]
+    return frozenset(one_line(text, _SENTENCE) for text in starts)
+
+
 def _list_lines(quotes: Sequence[_Quote]) -> Iterator[str]:
-    """Yield the lines of quotes: one for each speaker, and for each passage that does not continue the one before."""
-    line, before, speaker = "", -1, ""
+    """Yield the lines of quotes: one for each prompt or answer, and for each passage that does not continue one.
+
+    Lines of a record, which are its fields, are separated by a bar.
+    """
+    line, before, speaker = "", _Quote(-1, "", ()), ""
     for quote in quotes:
         for at, sentence in enumerate(quote.sentences):
             says = next((name for name in (USER_SAID, AGENT_SAID) if sentence.startswith(name)), "")
-            continues = at > 0 or quote.number == before + 1
+            continues = at > 0 or (quote.number == before.number + 1 and quote.record == before.record)
             if line and continues and says in ("", speaker):
-                line += f" {sentence.removeprefix(says) if at == 0 else sentence}"
+                line += " | " if sentence in quote.starts else " "
+                line += sentence.removeprefix(says) if at == 0 else sentence
                 continue
             if line:
                 yield line
             line, speaker = f"> {sentence}", says or speaker
-        before = quote.number
+        before = quote
     if line:
         yield line
 

@@ -36,6 +36,10 @@ _ANYWHERE, _NEXT_BEST = 0.3, 0.4
 and of its second and third passage."""
 _NAME, _BEGINNING = 0.3, 0.2
 """Weights of a whole compound name beside its parts, and of words that begin with a word of the question."""
+_OTHERS = 0.5
+"""Most score, relative to the best, of threads that come after others whatever they score."""
+_MOST_ADDED = 3
+"""Maximum number of threads that are added to better ones."""
 _NEWEST = 0.9
 """Least score, relative to the best, of the session that began last on the branch that is checked out."""
 _ECHO = 8
@@ -75,11 +79,13 @@ class Ranking(NamedTuple):
         threads: the matching threads, best first.
         evidence: the share of the question's strong words that the best thread contains, from 0 to 1.
         missing: the words of the question that occur nowhere.
+        empty_days: the days that the question names if nothing is of them; empty otherwise.
     """
 
     threads: list[Thread]
     evidence: float = 1.0
     missing: tuple[str, ...] = ()
+    empty_days: str = ""
 
 
 class _Matches(NamedTuple):
@@ -149,6 +155,27 @@ def add_newest(ranking: Ranking, hits: Sequence[Hit]) -> Ranking:
     others = [thread for thread in ranking.threads if thread.passages[0].passage.thread != name]
     thread = known[0]._replace(score=max(known[0].score, least)) if known else Thread(least, last)
     return ranking._replace(threads=sorted([*others, thread], key=lambda thread: -thread.score))
+
+
+def put_first(first: Ranking, others: Ranking) -> Ranking:
+    """Return the threads of one ranking before those of another that it does not have."""
+    if not first.threads or not others.threads:
+        return first if first.threads else others
+    known = {thread.passages[0].passage.thread for thread in first.threads}
+    factor = _OTHERS * first.threads[-1].score / others.threads[0].score
+    rest = [
+        thread._replace(score=factor * thread.score)
+        for thread in others.threads
+        if thread.passages[0].passage.thread not in known
+    ]
+    return first._replace(threads=[*first.threads, *rest])
+
+
+def add_threads(ranking: Ranking, others: Ranking) -> Ranking:
+    """Return a ranking with the first threads of another one, which come at least after its best."""
+    for thread in reversed(others.threads[:_MOST_ADDED]):
+        ranking = add_newest(ranking, [ranked.hit for ranked in thread.passages])
+    return ranking if ranking.threads else others._replace(missing=ranking.missing)
 
 
 def drop_echoes(ranking: Ranking, question: str) -> Ranking:

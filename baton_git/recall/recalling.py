@@ -13,12 +13,23 @@ from baton_git.git.source_commits import head_branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.recall.answer import DEFAULT_BUDGET, Answer, compose_answer
+from baton_git.recall.common_words import STOP_WORDS
+from baton_git.recall.dates import Period
 from baton_git.recall.index import PassageFilter, RecallIndex, remove_damaged
 from baton_git.recall.passages import PASSAGE
-from baton_git.recall.ranking import Ranking, add_newest, drop_echoes, keep_best, rank_overview, rank_passages
+from baton_git.recall.ranking import (
+    Ranking,
+    add_newest,
+    add_threads,
+    drop_echoes,
+    keep_best,
+    put_first,
+    rank_overview,
+    rank_passages,
+)
 from baton_git.recall.sources import update_index
 from baton_git.recall.standing import StandingJudge
-from baton_git.recall.terms import Query, is_overview, parse_question
+from baton_git.recall.terms import Query, find_kinds, is_overview, parse_question
 
 NOTHING = Answer("", (), ())
 _TRUNKS = frozenset({"", "main", "master", "trunk", "develop"})
@@ -34,6 +45,7 @@ class Question(NamedTuple):
         text: the question.
         budget: the maximum size of the answer in bytes.
         filter: a filter for passages. Its namespace is ignored, because `all_namespaces` decides it.
+        period: the days that the text names, if they matter: their passages come first.
         all_namespaces: search all namespaces of the repository instead of that of the workspace.
         is_strict: quote only threads nearly as good as the best.
         least: the minimum evidence for a strict answer, from 0 to 1.
@@ -45,6 +57,7 @@ class Question(NamedTuple):
     text: str
     budget: int = DEFAULT_BUDGET
     filter: PassageFilter = PassageFilter()
+    period: Period | None = None
     all_namespaces: bool = False
     least: float = 0.0
     is_strict: bool = False
@@ -91,8 +104,9 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
             return NOTHING
     query = parse_question(question.text)
     ranking = _rank(index, ws, question, query)
-    if ranking is None:
-        return NOTHING._replace(unread=index.unread, pending=index.pending)
+    if ranking is None or not ranking.threads:
+        missing = ranking.missing if ranking is not None else ()
+        return NOTHING._replace(missing=missing, unread=index.unread, pending=index.pending)
     judges = {workspace.branch.namespace.text: StandingJudge(workspace, index) for workspace in workspaces}
     own = judges[ws.branch.namespace.text]
     answer = compose_answer(
@@ -107,10 +121,14 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
 
 
 def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -> Ranking | None:
-    """Return the passages to answer from, or None if there is too little evidence."""
+    """Return the passages to answer from; None if there is too little evidence for a strict answer."""
     namespace = None if question.all_namespaces else ws.branch.namespace.text
     wanted = question.filter._replace(namespace=namespace)
     depth = max(_LEAST_DEPTH, question.budget // PASSAGE)
+    if question.period is not None:
+        dated = _rank_days(index, question.period, wanted, depth)
+        if dated is not None:
+            return dated
     ranking = rank_passages(index, query, wanted, depth)
     if question.is_strict:
         ranking = drop_echoes(ranking, question.text)
@@ -118,15 +136,45 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
             return None
         return keep_best(ranking)._replace(missing=())
     if is_overview(question.text, query):
-        overview = rank_overview(index, wanted, depth)
-        return overview if overview.threads else None
+        return rank_overview(index, wanted, depth)
     if not ranking.threads:
-        return None
+        return _rank_kinds(index, query, wanted, depth)._replace(missing=ranking.missing)
+    days = question.period.days if question.period is not None else ""
     branch = head_branch(ws.branch.store) or ""
     if wanted.is_narrow or branch in _TRUNKS:
-        return ranking
+        return ranking._replace(empty_days=days)
     others = wanted._replace(not_session=wanted.not_session or ws.actor.session)
-    return add_newest(ranking, index.newest_on_branch(branch, others, depth))
+    return add_newest(ranking, index.newest_on_branch(branch, others, depth))._replace(empty_days=days)
+
+
+def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth: int) -> Ranking | None:
+    """Return what matches on the days that a question names, before what matches on others; None if nothing is of them.
+
+    If nothing of these days has a word of the question, what was done and recorded then is told nevertheless ("what did
+    we ship on Friday"): first, if the question says nothing else, and otherwise after the best matches.
+    """
+    since, until = max(period.since, wanted.since or ""), min(period.until, wanted.until or period.until)
+    inside = wanted._replace(since=since, until=until)
+    overview = rank_overview(index, inside, depth)
+    if not overview.threads:
+        return None
+    query = parse_question(period.rest)
+    kinds = _rank_kinds(index, query, inside, depth)
+    if not query.strong - STOP_WORDS:
+        first = put_first(kinds, overview)
+        is_searched = bool(query.words.keys() - STOP_WORDS)
+        return put_first(first, rank_passages(index, query, wanted, depth)) if is_searched else first
+    matching, others = rank_passages(index, query, inside, depth), rank_passages(index, query, wanted, depth)
+    if kinds.threads or matching.threads:
+        return put_first(put_first(matching, kinds), others)._replace(missing=others.missing)
+    return add_threads(others, overview)
+
+
+def _rank_kinds(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
+    """Return the newest records of the kinds that a question names ("which decisions"), if it says nothing else."""
+    kinds = find_kinds(query) if wanted.kind is None else ()
+    found = [rank_overview(index, wanted._replace(kind=kind), depth) for kind in kinds]
+    return Ranking([thread for ranking in found for thread in ranking.threads])
 
 
 def _workspaces(ws: Workspace, question: Question) -> list[Workspace]:

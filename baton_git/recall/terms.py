@@ -15,12 +15,15 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
+from baton_git.core.kinds import find_kind
+from baton_git.core.records.work_items import ActiveDecision
 from baton_git.recall.common_words import OVERVIEW_WORDS, STOP_WORDS, WEAK_WORDS
 
 MAX_QUESTION = 8_192
 """Maximum length of a question in characters; the rest is ignored."""
 MAX_WORDS = 48
 """Maximum number of words of a question that are searched, the first ones."""
+_DECIDING = frozenset({"decide", "decided", "decides"})
 _MAX_NAME = 80
 _TOKEN = re.compile(r"[^\W_]+(?:[._/:@-]+[^\W_]+)*|[\u2190-\u2bff\U0001f000-\U0001faff]")
 _PART = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
@@ -110,6 +113,13 @@ def is_overview(question: str, query: Query) -> bool:
     """
     words = {word for token in _TOKEN.findall(_fold(question[:MAX_QUESTION])) for word in _words_of(token)}
     return len(words & OVERVIEW_WORDS) >= 2 and not query.strong - OVERVIEW_WORDS
+
+
+def find_kinds(query: Query) -> list[str]:
+    """Return the kinds of records that a question names (`decisions`), if it has no other strong words."""
+    named = {word: ActiveDecision.kind if word in _DECIDING else find_kind(word) for word in query.words}
+    kinds = [kind for kind in dict.fromkeys(named.values()) if kind is not None]
+    return kinds if all(named[word] is not None for word in query.strong) else []
 
 
 def _searched_words(token: str) -> list[str]:

@@ -79,7 +79,7 @@ def test_the_session_that_a_start_begins_is_the_current_one_of_that_namespace(ba
 
 def test_background_work_is_requested_for_the_namespace_that_was_found(baton, clone, monkeypatch):
     requested = []
-    monkeypatch.setattr(Call, "_start_work", lambda _, *task: bool(requested.append(task)))
+    monkeypatch.setattr(Call, "start_work", lambda _, *task: bool(requested.append(task)))
     monkeypatch.setattr("baton_git.verbs.sharing.sync.sync", sync_late)
     baton("boot", cwd=clone)
     assert ("receive", Namespace("work")) in requested

@@ -210,6 +210,50 @@ def test_an_answer_can_be_limited_to_a_kind_a_session_or_a_time(event_bus: Works
 # --- records
 
 
+@pytest.fixture
+def dated(ws: Workspace) -> Workspace:
+    """Sessions of three days, of which none has the words of a question about its day."""
+    keep_turns(ws, "wednesday", ("The importer", "Shipped release 1.4 of the importer."), day=18)
+    keep_turns(ws, "thursday", ("The cron job", "It is gone, a timer runs the export."), day=19)
+    keep_turns(ws, "friday", ("Write the release notes", "They are in NOTES.md."), day=20)
+    return ws
+
+
+@pytest.mark.parametrize(
+    "question", ["what was done on November 19?", "what did we do on Thursday", "what did we ship 2026-11-19"]
+)
+def test_what_is_of_the_day_of_a_question_comes_first(dated: Workspace, question: str) -> None:
+    answer = ask(dated, question)
+    assert answer.excerpts[0].session == "thursday"
+    assert ("wednesday" in {excerpt.session for excerpt in answer.excerpts}) == ("ship" in question)
+    assert "No text" not in answer.text
+
+
+def test_of_several_matches_those_of_the_day_come_first(dated: Workspace) -> None:
+    assert ask(dated, "the release on Wednesday").excerpts[0].session == "wednesday"
+    assert ask(dated, "the release on Friday").excerpts[0].session == "friday"
+
+
+def test_an_answer_says_that_nothing_is_of_the_day_of_a_question(dated: Workspace) -> None:
+    answer = ask(dated, "the release on November 3")
+    assert "No text is of 2026-11-03: these are of other days\n" in answer.text
+    assert {excerpt.session for excerpt in answer.excerpts} >= {"wednesday", "friday"}
+
+
+@pytest.mark.parametrize("question", ["decisions", "what was decided", "what was decided today?"])
+def test_a_question_for_a_kind_of_record_gets_its_newest(dated: Workspace, question: str) -> None:
+    add_decision(dated, NOW, what="Build settings live in pyproject.toml", why="one place")
+    assert ask(dated, question).excerpts[0].kind == ActiveDecision.kind
+
+
+def test_the_prompts_of_two_turns_and_the_fields_of_a_record_are_not_joined(ws: Workspace) -> None:
+    keep_turns(ws, "one", ("Fine, keep it", ""), ("Rename a to b instead", ""), ("Say it", "Renamed a to b."))
+    add_decision(ws, NOW, what="Rename a to b", why="shorter:\n```\nb\n```")
+    lines = [line for excerpt in ask(ws, "rename a to b").excerpts for line in excerpt.lines]
+    assert "> user: Rename a to b instead" in lines
+    assert any(line.startswith("> what: Rename a to b | why: shorter: | b | ") for line in lines)
+
+
 def test_a_superseded_decision_comes_after_its_replacement(ws: Workspace) -> None:
     old = add_decision(ws, NOW, what="Events go over Kafka", why="it is fast")
     person = replace(ws, confirmed=Vouched("Ada", "terminal"))
@@ -603,7 +647,7 @@ def test_the_command_says_that_it_does_not_know_if_not_everything_was_searched(
     assert "nothing matches the question so far: the commits until" in silent.err
     for _ in range(5):
         silent = baton("recall", "what is the weather", code=None)
-    assert silent.err == "nothing matches the question\n"
+    assert silent.err == "nothing matches the question; no text has: weather\n"
 
 
 def test_a_repository_without_a_namespace_gets_no_index(ws: Workspace) -> None:

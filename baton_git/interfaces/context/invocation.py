@@ -98,12 +98,12 @@ class Call:
             settings.remote_settings,
             problems=settings.problems,
             shares_turns=settings.shares_turns,
-            background=Background(lambda task: self._start_work(task, namespace), self._start_work, self._start_work),
+            background=Background(lambda task: self.start_work(task, namespace), self.start_work, self.start_work),
             folds_archive=settings.folds_archive,
             sandbox_hint=find_sandbox_hint(),
         )
 
-    def _start_work(self, task: str | None = None, namespace: Namespace | None = None) -> bool:
+    def start_work(self, task: str | None = None, namespace: Namespace | None = None) -> bool:
         """Request background work of a namespace, or resume what was requested; return whether it goes on."""
         from baton_git.interfaces.background.requests import request_work, resume_work  # few calls request anything
 

@@ -14,6 +14,7 @@ from baton_git.core.verb import READS, Input, Option, Tool, verb
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.answer import DEFAULT_BUDGET, MIN_BUDGET, Excerpt
+from baton_git.recall.dates import find_period
 from baton_git.recall.index import PassageFilter
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.recalling import Question, find_answer
@@ -66,6 +67,7 @@ class RecallResult(AtNamespace):
     text: str = Field(description="The answer within the budget; empty if nothing was found.")
     excerpts: list[RecalledExcerpt] = Field(description="The excerpts in the answer, in order.")
     more: list[RecalledPassage] = Field(description="Further turns and records that may be relevant.")
+    missing: list[str] = Field([], description="Words of the question that occur nowhere.", examples=[["cassandra"]])
     unread: str = Field("", description="Why older revisions could not be searched; empty if all were.")
     pending: str = Field(
         "", description="What was not searched because it is not indexed yet; empty if everything is. Each further "
@@ -99,9 +101,10 @@ class RecallResult(AtNamespace):
 def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallResult:
     """Answer a question from records, their history, and the turns of all sessions.
 
-    The answer quotes the relevant sentences, with their session, their time and who vouches for them. It is empty if
-    nothing was found. In a long history, the first questions search the newest commits and the live records only, and
-    say what is not indexed yet.
+    The answer quotes the relevant sentences, with their session, their time and who vouches for them. What is of the
+    days that the question names ("on Friday", "November 27") comes first. The answer is empty if nothing was found. In
+    a long history, the first questions search the newest commits and the live records only, and say what is not indexed
+    yet.
 
     Raises:
         InvalidArgument: a time or the kind is invalid.
@@ -113,7 +116,8 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
         since=iso(since) if since is not None else None, until=iso(until) if until is not None else None,
         kind=_parse_kind(verb_input.kind), session=verb_input.in_session,
     )  # fmt: skip
-    answer = find_answer(ws, Question(verb_input.question, verb_input.budget, wanted, verb_input.all_projects))
+    period = find_period(verb_input.question, now)
+    answer = find_answer(ws, Question(verb_input.question, verb_input.budget, wanted, period, verb_input.all_projects))
     if not answer.text and not verb_input.all_projects:
         ws.branch.check_exists()
     return RecallResult(
@@ -121,6 +125,7 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
         text=answer.text,
         excerpts=[_describe_excerpt(excerpt) for excerpt in answer.excerpts],
         more=[RecalledPassage(**_describe(passage)) for passage in answer.also],
+        missing=[*answer.missing],
         unread=answer.unread,
         pending=answer.pending,
     )

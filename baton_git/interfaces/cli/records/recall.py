@@ -19,7 +19,8 @@ def render_answer(app: App, result: RecallResult) -> int | None:
         found = "" if result.text else "nothing matches the question so far: "
         app.say(f"{found}{flat(result.pending)} (each further question indexes more)")
     elif not result.text:
-        app.say("nothing matches the question")
+        named = f"; no text has: {flat(', '.join(result.missing))}" if result.missing else ""
+        app.say(f"nothing matches the question{named}")
     if result.unread:
         app.say(f"older revisions were not searched: {flat(result.unread)} (baton doctor --fix)")
     return UNKNOWN if result.pending and not result.text else None
