@@ -70,8 +70,8 @@ def find_period(question: str, now: datetime) -> Period | None:
     if first > last:
         return None
     days = f"{first}" if first == last else f"{first} to {last}"
-    until = iso(parse_local_time(last.isoformat(), end_of_day=True))
-    return Period(iso(parse_local_time(first.isoformat())), until, days, " ".join(rest.split()))
+    begin, end = parse_local_time(first.isoformat()), parse_local_time(last.isoformat(), end_of_day=True)
+    return Period(iso(begin), iso(end), days, " ".join(rest.split()))
 
 
 def _read(parts: dict[str, str | None], today: date) -> tuple[date, date]:
