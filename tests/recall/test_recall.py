@@ -736,3 +736,17 @@ def test_words_of_a_text_can_be_searched(text: str) -> None:
         index.put_source("group", "key", "mark", [Passage(text, "turn", "x")])
         for phrase in (*query.words.values(), *query.names):
             assert index.match(phrase), phrase
+
+
+def test_a_record_is_found_by_its_id_live_or_archived(baton: Any) -> None:
+    baton("decision", "add", "Use semicolons as separators", "--why", "Excel", "--id", "DEC-sepsep")
+    baton("decision", "add", "Ship on Friday", "--why", "customers wait", "--id", "DEC-frifri")
+    baton("followup", "add", "Ask the vendor", "--id", "FU-askask")
+    baton("followup", "done", "FU-askask")
+    for question, text in (
+        ("DEC-sepsep", "semicolons"), ("what about DEC-frifri?", "Ship on Friday"), ("FU-askask", "Ask the vendor"),
+    ):  # fmt: skip
+        said = baton("recall", question).out
+        assert text in said
+        assert "No text has" not in said
+    assert baton("recall", "DEC-nobody").out == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from pydantic import Field
@@ -19,7 +20,12 @@ from baton_git.recall.index import PassageFilter
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.recalling import Question, find_answer
 from baton_git.recall.terms import MAX_QUESTION
+from baton_git.verbs.records.details import find_exact
+from baton_git.verbs.records.stored import describe_title, read_fields
 from baton_git.verbs.revisions.history import parse_optional_moment
+
+_ID = re.compile(r"[A-Za-z]+(?:-\w+)+")
+"""A word that may be the id of a record."""
 
 
 class RecallQuestion(Input):
@@ -117,7 +123,11 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
         kind=_parse_kind(verb_input.kind), session=verb_input.in_session,
     )  # fmt: skip
     period = find_period(verb_input.question, now)
-    answer = find_answer(ws, Question(verb_input.question, verb_input.budget, wanted, period, verb_input.all_projects))
+    question = Question(verb_input.question, verb_input.budget, wanted, period, verb_input.all_projects)
+    answer, named = find_answer(ws, question), _put_titles(ws, question.text)
+    if named != question.text:  # what mentions the id is an answer, too
+        both = f"{question.text} {named}"[:MAX_QUESTION]
+        answer = find_answer(ws, question._replace(text=both if answer.text else named))
     if not answer.text and not verb_input.all_projects:
         ws.branch.check_exists()
     return RecallResult(
@@ -129,6 +139,19 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
         unread=answer.unread,
         pending=answer.pending,
     )
+
+
+def _put_titles(ws: Workspace, question: str) -> str:
+    """Return a question with the titles of records in place of their ids, which are not indexed as part of them."""
+    if _ID.search(question) is None or ws.branch.tip() is None:
+        return question
+    state = ws.branch.read().state
+
+    def put_title(match: re.Match[str]) -> str:
+        keys = find_exact(state, match[0])
+        return " ".join(sorted({describe_title(key.kind, read_fields(state.entry(key))) for key in keys})) or match[0]
+
+    return _ID.sub(put_title, question)[:MAX_QUESTION]
 
 
 def _describe(passage: Passage) -> dict[str, str]:
