@@ -123,6 +123,8 @@ class Workspace:
         sandbox_hint: what to do if the sandbox of an agent CLI makes the repository read-only; empty elsewhere.
         send_cached: sends what waits in the cache of this machine's clients, within some seconds, and returns lines for
             a person; does nothing for callers that act for others, such as a server.
+        catch_up: saves the facts of sessions that were killed on this machine, and returns lines about those that it
+            could not save; does nothing for such callers either, nor in a hook, which has done it before.
     """
 
     branch: Branch
@@ -142,6 +144,7 @@ class Workspace:
     folds_archive: bool = True
     sandbox_hint: str = ""
     send_cached: Callable[[float], Sequence[str]] = lambda seconds: ()
+    catch_up: Callable[[Workspace, datetime], Sequence[str]] = lambda ws, now: ()
 
     @property
     def session(self) -> str:

@@ -119,14 +119,13 @@ def needs_arrival(event: Payload, known: HookSession) -> bool:
 
 def _plan_start(event: Payload, known: HookSession, circumstances: Circumstances) -> list[Decision]:
     sources = _list_start_sources(event, known, circumstances)
-    plan: list[Decision] = []
-    if not known.parent and sources[0] not in ("resume", "compact"):
-        plan.append(FindParent(sources[0]))
     begins_here = event.kind == START and event.detail in _BEGINNINGS and not known.doubt
     weighed = {"is_weighed": True} if begins_here else {}  # then nothing has to show where it worked
-    plan.append(Remember({"ended": "", "pid": circumstances.pid, "owed_sources": "", **weighed}))
+    plan: list[Decision] = [Remember({"ended": "", "pid": circumstances.pid, "owed_sources": "", **weighed})]
     if circumstances.saves_facts:
         plan.append(PlanStep.CATCH_UP)
+    if not known.parent and sources[0] not in ("resume", "compact"):
+        plan.append(FindParent(sources[0]))  # after the catch-up: the parent may be a session that was killed
     if event.kind == START and AGENTS[event.agent].loses_start_context:
         return [*plan, Remember({"owed_sources": "+".join(sources), "has_context": False})]
     if "compact" in sources:

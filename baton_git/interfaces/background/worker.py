@@ -44,6 +44,7 @@ _NICE = 5
 
 TASKS: Mapping[str, str] = {
     "receive": "baton_git.interfaces.background.missing_history",
+    "catch_up": "baton_git.interfaces.background.catching_up",
     "fold": "baton_git.interfaces.background.folding",
     "send": "baton_git.interfaces.background.sending",
 }

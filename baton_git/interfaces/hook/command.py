@@ -173,7 +173,7 @@ def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | 
     log = os.path.join(repository.common_dir, "baton", LOG) if repository is not None else os.devnull
 
     def give_up(*_: Any) -> None:
-        _log_problems(log, payload, [f"the hook was stopped after {seconds:g} s; the next one saves the rest"])
+        log_problems(log, payload, [f"the hook was stopped after {seconds:g} s; the next one saves the rest"])
         os.write(1, _reply_to_failure(payload, seconds=seconds).encode("utf-8", "replace"))
         os._exit(0)
 
@@ -201,7 +201,7 @@ def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | 
     gc.set_threshold(*thresholds)
     signal.setitimer(signal.ITIMER_REAL, *timer)
     signal.signal(signal.SIGALRM, handler)
-    _log_problems(log, payload, problems)
+    log_problems(log, payload, problems)
     return 0 if tops else _print(output)
 
 
@@ -237,8 +237,8 @@ def _print(text: str) -> int:
     return 0
 
 
-def _log_problems(log: str, payload: Payload, problems: Sequence[str]) -> None:
-    """Append problems to the log; a log that is too long is renamed first."""
+def log_problems(log: str, payload: Payload, problems: Sequence[str]) -> None:
+    """Append problems of a hook to its log; a log that is too long is renamed first."""
     if not problems:
         return
     from datetime import datetime  # only after an error

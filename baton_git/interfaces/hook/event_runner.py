@@ -98,6 +98,7 @@ class EventRunner:
         self._block: str | None = None
         self._recalled = ""
         self._boot: BegunSession | None = None
+        self._late: list[str] = []
         self._facts = SessionFacts(
             ws, now, settings, self.session, self.problems, is_starting=event.kind == START,
             response=event.response, response_size=event.size,
@@ -178,10 +179,13 @@ class EventRunner:
             self._remember(size=session.size, transcript=session.transcript, saved_turn=session.saved_turn)
             self.session = note_compactions(self.event, self.session, extraction.compactions)
 
+    def catch_up(self) -> None:
+        self._late = catch_up(self.ws, self.now, self.settings, self.session, self.problems)
+
     def begin_session(self) -> None:
         parent = self.session.parent or None
         self.ws.remember_work_tree(self.ws.folder)  # its facts may be saved when it has been removed
-        self._boot = start_session(self.ws, self.now, self.settings, parent, self.attempt)
+        self._boot = start_session(self.ws, self.now, self.settings, parent, self.attempt, self._late)
         if not self._boot.is_readable:
             self.ws.branch.read()  # raises the error again: the agent gets one line instead of a brief without records
 
@@ -274,7 +278,7 @@ class EventRunner:
 
 
 _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
-    PlanStep.CATCH_UP: lambda run: catch_up(run.ws, run.now, run.settings, run.session, run.problems),
+    PlanStep.CATCH_UP: EventRunner.catch_up,
     PlanStep.BEGIN_SESSION: EventRunner.begin_session,
     PlanStep.LIST_WANTED_EVENTS: EventRunner.list_wanted_events,
     PlanStep.REMEMBER_TIP: EventRunner.remember_tip,

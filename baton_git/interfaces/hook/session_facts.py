@@ -19,6 +19,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.isolation import describe_bug
 from baton_git.core.output import one_line
+from baton_git.core.times import from_seconds, parse_time_or_none, to_local
 from baton_git.git.files.atomic_files import reading
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.source_commits import head_branch
@@ -168,12 +169,21 @@ class SessionFacts:
         if extraction.misread:
             self._problems.append(f"{one_line(str(path), 300)}: {extraction.misread}")
         if any(extraction.facts.get(name) for name in LASTING_FACTS):
-            store_handoff(self._ws, self._now, extraction, trigger=trigger, worktree=self._work_tree, force=force)
+            worked_until = self._find_last_work(path) if trigger == "catch_up" else None
+            store_handoff(
+                self._ws, self._now, extraction, trigger=trigger, worktree=self._work_tree, force=force,
+                worked_until=worked_until,
+            )  # fmt: skip
         if extraction.turns:
             folder = str(self._work_tree) if self._work_tree is not None else None
             attempt(lambda: store_turns(self._ws, extraction, folder), "turns", self._problems)
         session = self._session._replace(size=size, transcript=str(self.transcript or ""))
         return extraction, session._replace(saved_turn=self._turn.id) if self._turn is not None else session
+
+    def _find_last_work(self, path: Path) -> datetime:
+        """Return when the session was last at work: its last event, or the last change of the file that was read."""
+        changed = to_local(from_seconds(path.stat().st_mtime))
+        return min(self._now, max(changed, parse_time_or_none(self._session.last_seen) or changed))
 
     @property
     def _heard(self) -> Path:

@@ -5,7 +5,7 @@ Few work trees have them, so PAIF's modules are imported only if needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,16 @@ Attempt = Callable[[Callable[[], Any]], Any]
 
 
 def start_session(
-    ws: Workspace, now: datetime, settings: HookInputs, parent: str | None, attempt: Attempt
+    ws: Workspace, now: datetime, settings: HookInputs, parent: str | None, attempt: Attempt, problems: Sequence[str]
 ) -> BegunSession:
-    """Start the session, and restore the checkpoint of PAIF's agent."""
+    """Start the session, and restore the checkpoint of PAIF's agent.
+
+    Args:
+        problems: lines for the brief about what the caller could not do.
+    """
     paif = settings.paif
     options = StartOptions(check_seconds=CHECK_SECONDS, sync_seconds=SYNC_SECONDS, parent=parent, handoff=False)
-    options = options._replace(meeting=settings.meeting)
+    options = options._replace(meeting=settings.meeting, problems=problems)
     if paif is not None:
         from baton_git.systems.paif.checkpoints import choose_agent, restore_at_start
 

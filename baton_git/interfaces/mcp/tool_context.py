@@ -15,6 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from baton_git.agents.registry import find_agent_of_client, session_variables
 from baton_git.core.names import Namespace, SessionId
+from baton_git.interfaces.background.catching_up import with_catch_up
 from baton_git.interfaces.context.client_cache import with_client_cache
 from baton_git.interfaces.context.invocation import Call
 from baton_git.namespace.workspace import Workspace, fresh_id
@@ -88,7 +89,7 @@ class ToolContext:
             actor = replace(actor, session=acting_session, agent=agent, ended=ended)
             ws = replace(ws, actor=actor, calls_tools=True)
             if not self.over_http:
-                ws = with_client_cache(ws)
+                ws = with_catch_up(with_client_cache(ws))
             yield ws.unauthenticated if self.is_open else ws
 
     def remember(self, ctx: Ctx, begun: BootResult) -> None:

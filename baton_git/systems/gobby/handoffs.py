@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ def _find_active_task(todos: list[dict[str, Any]]) -> dict[str, Any]:
 
 def store_handoff(
     ws: Workspace, now: datetime, extraction: Extraction, *, trigger: str, notes: str | None = None,
-    worktree: Path | None = None, force: bool = False,
+    worktree: Path | None = None, force: bool = False, worked_until: datetime | None = None,
 ) -> WriteResult | None:  # fmt: skip
     """Store the facts as the session's handoff; write nothing and return None if nothing that lasts has changed.
 
@@ -138,6 +138,8 @@ def store_handoff(
         notes: notes for the next session; None keeps the stored notes.
         worktree: where the session worked; None means the folder named in its transcript.
         force: write even if only passing facts have changed.
+        worked_until: when a session that was killed was last at work; the facts then have this time instead of `now`,
+            so that they do not hide those of a session that worked later.
 
     Raises:
         InvalidName: the session id cannot be used as a file name.
@@ -159,7 +161,8 @@ def store_handoff(
         if changed is None:
             return tip.state
         new, before = changed
-        record = parse(Handoff, {**new, "extracted_at": _choose_extraction_time(now, before), "trigger": trigger})
+        time = _choose_extraction_time(_come_after(tip.state, worked_until) if worked_until else now, before)
+        record = parse(Handoff, {**new, "extracted_at": time, "trigger": trigger})
         state = tip.state.remove(key._replace(archived=True)).put(record)
         state = put_turns(ws, archive_oldest(ws, state, now, key.id), extraction.turns, record)
         return ProposedState(state, redactions=redactions)
@@ -232,6 +235,13 @@ def _remove_passing(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _remove_passing(item) for name, item in value.items() if name not in (*_PASSING, "source")}
     return [_remove_passing(item) for item in value] if isinstance(value, list) else value
+
+
+def _come_after(state: State, worked_until: datetime) -> datetime:
+    """Return the time, or the next second if another session ended within the same second: records have times in
+    seconds, and the session that was killed is the one that a start shall tell first."""
+    saved = {handoff.extracted_at for handoff in state.records(Handoff) if handoff.trigger != "catch_up"}
+    return worked_until + timedelta(seconds=1) if iso(worked_until) in saved else worked_until
 
 
 def _choose_extraction_time(now: datetime, earlier: Handoff | None) -> str:

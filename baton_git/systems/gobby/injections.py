@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -60,7 +61,8 @@ MAX_TEXT = 64 * 1024
 
 def make_last_handoff_sections(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
     """Return the sections about earlier sessions of the repository, for a session without a known parent."""
-    live = list_running(HookSessionStore(str(ws.branch.store.repository.common_dir)))
+    memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
+    live = list_running(memory, os.getppid())  # as in a hook: the process that starts a session works in no other one
     return make_previous_session_sections(ws, now, state, None, problems, live=live)
 
 

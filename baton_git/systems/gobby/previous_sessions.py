@@ -179,10 +179,11 @@ def session_of(handoff: Handoff) -> str:
     return handoff.id.partition("/")[2]
 
 
-def extraction_time(handoff: Handoff) -> tuple[float, str]:
-    """Return the sort key of handoffs: their time of extraction."""
-    extracted = parse_time_or_none(handoff.extracted_at)
-    return (extracted.timestamp() if extracted is not None else 0.0, handoff.id)
+def extraction_time(handoff: Handoff) -> tuple[float, float, str]:
+    """Return the sort key of handoffs: their time of extraction, and within the same second the session's start."""
+    extracted, started = parse_time_or_none(handoff.extracted_at), parse_time_or_none(handoff.started)
+    seconds = [time.timestamp() if time is not None else 0.0 for time in (extracted, started)]
+    return seconds[0], seconds[1], handoff.id
 
 
 def has_substance(handoff: Handoff) -> bool:

@@ -261,7 +261,9 @@ class Handoff(Record):
     kind: ClassVar[str] = "handoff"
     dated: ClassVar[str] = "extracted_at"
 
-    extracted_at: Annotated[Text, Latest()] = Field(description="When the facts were extracted: ISO 8601, UTC.")
+    extracted_at: Annotated[Text, Latest()] = Field(
+        description="When the facts were extracted, or, after a kill, when the session last worked: ISO 8601, UTC."
+    )
     started: Annotated[Text | None, Earliest()] = Field(None, description="When the session began: ISO 8601.")
     trigger: Text | None = Field(
         None,

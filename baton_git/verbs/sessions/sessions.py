@@ -173,8 +173,9 @@ def boot(ws: Workspace, now: datetime, verb_input: SessionStart) -> BootResult:
     session = ws.actor.session or make_session_id(now).text
     ws = replace(ws, actor=replace(ws.actor, session=session))
     meeting = meet_at_start(ws, now, verb_input.sync_seconds)
+    problems = [*ws.problems, *meeting.ws.catch_up(meeting.ws, now)]
     options = StartOptions(
         verb_input.budget, verb_input.check_seconds, verb_input.sync_seconds, partial(run_start_hooks, now=now),
-        problems=ws.problems, ends_abandoned=True, meeting=meeting,
+        problems=problems, ends_abandoned=True, meeting=meeting,
     )  # fmt: skip
     return BootResult.of(begin_session(meeting.ws, now, options))

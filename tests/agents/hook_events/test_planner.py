@@ -63,11 +63,11 @@ BEGIN = [Step.CATCH_UP, Step.BEGIN_SESSION]
 PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     "a start": (
         event(START, "startup"), NEW, {},
-        [FindParent("startup"), BEGUN, *BEGIN, at_start("startup"), DONE, *CLOSING],
+        [BEGUN, Step.CATCH_UP, FindParent("startup"), Step.BEGIN_SESSION, at_start("startup"), DONE, *CLOSING],
     ),
     "a start without a source": (
         event(START), NEW, {},
-        [FindParent("startup"), RESET, *BEGIN, at_start("startup"), DONE, *CLOSING],
+        [RESET, Step.CATCH_UP, FindParent("startup"), Step.BEGIN_SESSION, at_start("startup"), DONE, *CLOSING],
     ),
     "a resume has no other parent": (
         event(START, "resume"), NEW, {},
@@ -93,7 +93,7 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "Gemini CLI gets its context with the first prompt, not at its start": (
         event(START, "startup", "gemini"), NEW, {},
-        [FindParent("startup"), BEGUN, Step.CATCH_UP, Remember({"owed_sources": "startup", "has_context": False})],
+        [BEGUN, Step.CATCH_UP, FindParent("startup"), Remember({"owed_sources": "startup", "has_context": False})],
     ),
     "the first prompt of Gemini CLI": (
         event(PROMPT, "", "gemini", prompt="go"), NEW._replace(parent="p", owed_sources="resume+compact"), {},
@@ -102,7 +102,8 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "a prompt of a session without a start event": (
         event(PROMPT), NEW, {},
-        [FindParent("startup"), RESET, *BEGIN, at_start("startup"), DONE, *CLOSING, at_prompt()],
+        [RESET, Step.CATCH_UP, FindParent("startup"), Step.BEGIN_SESSION, at_start("startup"), DONE, *CLOSING,
+         at_prompt()],
     ),
     "a prompt while nothing is owed": (
         event(PROMPT, prompt="go"), INFORMED, {}, [Step.LIST_WANTED_EVENTS, at_prompt("go")],

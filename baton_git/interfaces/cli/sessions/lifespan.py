@@ -62,10 +62,11 @@ def _fill_start(app: App, values: Values) -> Values:
 
 
 def _boot(app: App, ws: Workspace, verb_input: SessionStart, values: Values) -> BootResult:
+    from baton_git.interfaces.background.catching_up import with_catch_up
     from baton_git.interfaces.context.client_cache import with_client_cache
     from baton_git.verbs.sessions.sessions import boot  # slow to import
 
-    return boot.verb.run(with_client_cache(ws), app.now, verb_input)
+    return boot.verb.run(with_catch_up(with_client_cache(ws)), app.now, verb_input)
 
 
 def _render_boot(app: App, result: BootResult) -> int | None:
