@@ -107,7 +107,9 @@ def plan_event(event: Payload, known: HookSession, circumstances: Circumstances)
         return _plan_start(event, known, circumstances)
     if event.kind == PROMPT:
         return _plan_prompt(event, known, circumstances)
-    return {COMPACT: _plan_compaction, STOP: _plan_stop, END: _plan_end}[event.kind](event, circumstances)
+    if event.kind == COMPACT:
+        return _plan_compaction(event, known, circumstances)
+    return {STOP: _plan_stop, END: _plan_end}[event.kind](event, circumstances)
 
 
 def needs_arrival(event: Payload, known: HookSession) -> bool:
@@ -171,10 +173,11 @@ def _may_lag(circumstances: Circumstances) -> bool:
     return circumstances.idle_seconds < TRANSCRIPT_DELAY
 
 
-def _plan_compaction(event: Payload, circumstances: Circumstances) -> list[Decision]:
+def _plan_compaction(event: Payload, known: HookSession, circumstances: Circumstances) -> list[Decision]:
     plan = _save(circumstances, "pre_compact", force=True)
     if not AGENTS[event.agent].compacts_unannounced or event.detail == "manual":
-        plan.append(Remember({"owed_sources": "compact", "mark": ""}))
+        # Counted now, so that the next end of a turn does not take it for one that was not announced.
+        plan.append(Remember({"owed_sources": "compact", "mark": "", "compactions": known.compactions + 1}))
     return [*plan, RunWorkflows("on_pre_compact", {"trigger": event.detail or "auto"})]
 
 
@@ -205,12 +208,14 @@ def _save(circumstances: Circumstances, trigger: Trigger, *, force: bool = False
 def note_compactions(event: Payload, known: HookSession, compactions: int) -> HookSession:
     """Return the session with the number of compactions in its transcript.
 
-    If a compaction is new and the CLI does not announce it, the session's context must be injected again.
+    If a compaction is new and the CLI did not announce it, the session's context must be injected again. There are
+    fewer than known if one that was announced did not take place.
     """
-    if event.kind != STOP or compactions <= known.compactions:
+    if event.kind != STOP or compactions == known.compactions:
         return known
+    is_owed = compactions > known.compactions and AGENTS[event.agent].compacts_unannounced
     known = known._replace(compactions=compactions)
-    return known._replace(owed_sources="compact", mark="") if AGENTS[event.agent].compacts_unannounced else known
+    return known._replace(owed_sources="compact", mark="") if is_owed else known
 
 
 def limit_blocks(known: HookSession, is_blocked: bool) -> tuple[HookSession, bool]:

@@ -129,7 +129,7 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "a compaction": (
         event(COMPACT), INFORMED, {},
-        [SaveFacts("pre_compact", force=True), Remember({"owed_sources": "compact", "mark": ""}),
+        [SaveFacts("pre_compact", force=True), Remember({"owed_sources": "compact", "mark": "", "compactions": 1}),
          RunWorkflows("on_pre_compact", {"trigger": "auto"})],
     ),
     "Gemini CLI's PreCompress before a request": (
@@ -138,7 +138,7 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "a user's command to compress": (
         event(COMPACT, "manual", "gemini"), INFORMED, {},
-        [SaveFacts("pre_compact", force=True), Remember({"owed_sources": "compact", "mark": ""}),
+        [SaveFacts("pre_compact", force=True), Remember({"owed_sources": "compact", "mark": "", "compactions": 1}),
          RunWorkflows("on_pre_compact", {"trigger": "manual"})],
     ),
     "a stop": (
@@ -205,6 +205,17 @@ def test_the_transcript_is_read_only_for_a_plan_that_depends_on_it(happened, kno
 def test_a_compaction_in_the_transcript_owes_context_only_if_no_start_event_follows_it(happened, count, changes):
     known = INFORMED._replace(mark="m")
     assert note_compactions(happened, known, count) == known._replace(**changes)
+
+
+@for_each(("found", "owed"), [(0, ""), (1, ""), (2, "compact")])
+def test_an_announced_compaction_owes_context_once_whether_it_takes_place_or_not(found, owed):
+    compress = event(COMPACT, "manual", "gemini")
+    [changes] = [
+        step.fields for step in plan_event(compress, INFORMED, Circumstances(PID)) if isinstance(step, Remember)
+    ]
+    injected = INFORMED._replace(**changes)._replace(owed_sources="", mark="m")
+    known = note_compactions(event(STOP, agent="gemini"), injected, found)
+    assert (known.owed_sources, known.compactions) == (owed, found)
 
 
 @for_each(
