@@ -19,8 +19,9 @@ from baton_git.core.kinds import find_kind
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.recall.common_words import OVERVIEW_WORDS, STOP_WORDS, WEAK_WORDS
 
-MAX_QUESTION = 8_192
-"""Maximum length of a question in characters; the rest is ignored."""
+MAX_QUESTION = 5_000
+"""Maximum length of a question in characters; the rest is ignored. In a URL, 12 bytes stand for a character of four
+bytes, and llhttp, the parser of the server, takes no URL of more than 65,535 bytes."""
 MAX_WORDS = 48
 """Maximum number of words of a question that are searched, the first ones."""
 _DECIDING = frozenset({"decide", "decided", "decides"})

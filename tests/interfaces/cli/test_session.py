@@ -343,10 +343,10 @@ def test_snapshots_of_two_machines_are_merged_into_one_history(baton, git, top, 
 def test_boot_finds_the_session_of_an_agent_by_its_process_if_no_variable_names_it(baton, top, monkeypatch):
     """Gemini CLI sets a variable that names the CLI, but none that names the session. Hooks recorded its process."""
     memory = HookSessionStore(str(top / ".git"))
-    for session, pid, seen in (("mine", os.getppid(), "1"), ("cleared", os.getppid(), "0"), ("others", 4_000_000, "2")):
-        memory.save(HookSession("gemini", session, pid=pid, last_seen=seen))
+    for session, pid, seen in (("mine", os.getppid(), 1), ("cleared", os.getppid(), 0), ("others", 4_000_000, 2)):
+        memory.save(HookSession("gemini", session, pid=pid, last_seen=f"2099-01-01T00:00:0{seen}Z"))
     assert baton("boot", "--json").json["session"] not in ("mine", "others")
     monkeypatch.setenv("GEMINI_CLI", "1")
     assert baton("boot", "--json").json["session"] == "mine"
-    memory.save(HookSession("gemini", "mine", pid=os.getppid(), last_seen="1", ended="exit"))
+    memory.save(HookSession("gemini", "mine", pid=os.getppid(), last_seen="2099-01-01T00:00:01Z", ended="exit"))
     assert baton("boot", "--json").json["session"] == "cleared"

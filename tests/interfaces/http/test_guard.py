@@ -18,6 +18,7 @@ from baton_git.interfaces.http import connection
 from baton_git.interfaces.http.guard import CALLER, FREE_WRONG, Guard, NoPages, is_token, name_of
 from baton_git.interfaces.http.problems import refusal
 from baton_git.interfaces.http.timing import MAX_BODY, TimeLimits
+from baton_git.recall.terms import MAX_QUESTION
 
 HOST = (b"host", b"127.0.0.1:9101")
 CHUNKED = (b"transfer-encoding", b"chunked")
@@ -329,6 +330,9 @@ def test_invalid_requests_are_400_and_close_the_connection(raw):
         assert b"connection: close" in answer
         assert b"Traceback" not in answer
     assert raw(whole).startswith(b"HTTP/1.1 200 ")
+    longest = b"%F2%A8%A1%8F" * MAX_QUESTION  # each of its characters has four bytes
+    answer = raw(b"GET /v1/recall?question=" + longest + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert answer.split(b"\r\n")[0].split()[1] in (b"200", b"404")  # 404: there is no namespace
 
 
 def test_unusual_requests_get_a_response(raw):
