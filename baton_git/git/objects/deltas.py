@@ -20,7 +20,7 @@ from baton_git.core.names import Oid
 from baton_git.git.objects.pack_index import Indexed
 from baton_git.git.objects.pack_reader import OFS_DELTA, Raw, encode_entry_head
 from baton_git.git.objects.pack_writer import entry_bytes
-from baton_git.git.objects.values import COMMIT, TREE, CommitInfo, decode_commit
+from baton_git.git.objects.values import COMMIT, TREE, CommitInfo, count_equal, decode_commit
 
 _LONGEST_CHAIN: Final = 50
 _LARGEST: Final = 1 << 16  # sizes in bytes
@@ -130,8 +130,8 @@ def encode_in_place(base: bytes, data: bytes) -> bytes:
     Most versions of a record, a folder or a commit differ like this. dulwich's `create_delta` takes 80 to 165 µs for
     each, several times as long, which was half of the time of a merge of packs.
     """
-    start = _count_equal(base, data)
-    end = _count_equal(base[start:][::-1], data[start:][::-1])
+    start = count_equal(base, data)
+    end = count_equal(base[start:][::-1], data[start:][::-1])
     old, new = base[start : len(base) - end], data[start : len(data) - end]
     parts = [_encode_size(len(base)), _encode_size(len(data)), _copy(0, start)]
     done = 0
@@ -139,18 +139,6 @@ def encode_in_place(base: bytes, data: bytes) -> bytes:
         parts += [*_insert(new[done : run.start()]), _copy(start + run.start(), run.end() - run.start())]
         done = run.end()
     return b"".join([*parts, *_insert(new[done:]), _copy(len(base) - end, end)])
-
-
-def _count_equal(left: bytes, right: bytes) -> int:
-    """Return how many bytes at the beginning are equal."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _compare(left: bytes, right: bytes) -> bytes:

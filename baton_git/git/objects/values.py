@@ -270,3 +270,15 @@ def encode_commit(tree: Oid, parents: Sequence[Oid], who: bytes, message: str) -
     lines = [b"tree " + tree.encode(), *(b"parent " + parent.encode() for parent in parents)]
     lines += [b"author " + who, b"committer " + who, b"", message.rstrip("\n").encode("utf-8", "replace"), b""]
     return b"\n".join(lines)
+
+
+def count_equal(left: bytes, right: bytes) -> int:
+    """Return how many bytes at the beginning are equal."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

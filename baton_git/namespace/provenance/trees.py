@@ -16,6 +16,7 @@ from baton_git.core.names import Oid
 from baton_git.core.record_paths import MAX_FOLDERS
 from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key
+from baton_git.git.objects.values import count_equal
 from baton_git.git.store import Folder, Store
 
 _RECORD_FOLDERS = frozenset(KINDS[kind].folder for kind in LABELLED)
@@ -148,7 +149,7 @@ def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Ent
         sample: any object id of the repository, whose length shows the hash algorithm.
     """
     entry = ENTRY[len(sample or "")]
-    common = _common_prefix(old, new)
+    common = count_equal(old, new)
     run = entry.run.match(old, 0, common)
     start = run.end() if run is not None else 0
     end = _common_suffix(old, new, min(len(old), len(new)) - start)
@@ -170,18 +171,6 @@ def _parse_entries(pattern: re.Pattern[bytes], data: bytes, start: int, end: int
         entries[name] = (mode in _FOLDER_MODES, Oid(id_.hex()))
         start = match.end()
     return entries, start
-
-
-def _common_prefix(left: bytes, right: bytes) -> int:
-    """Return the length of the common prefix in bytes."""
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _common_suffix(left: bytes, right: bytes, high: int) -> int:
