@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from baton_git.namespace.workspace import Workspace
-from baton_git.recall.answer import digest_sentence
+from baton_git.recall.answer import OPTIONS, digest_sentence
 from baton_git.recall.index import PassageFilter
 from baton_git.recall.recalling import Question, find_answer
 
@@ -41,7 +41,14 @@ def recall_for_prompt(ws: Workspace, prompt: str, session: str, quoted: Sequence
     """
     wanted = PassageFilter(not_session=session)
     question = Question(
-        prompt, BUDGET, wanted, least=CLEAR_EVIDENCE, is_strict=True, exclude=quoted, seconds=MAX_SECONDS
+        prompt,
+        BUDGET,
+        wanted,
+        least=CLEAR_EVIDENCE,
+        is_strict=True,
+        exclude=quoted,
+        seconds=MAX_SECONDS,
+        wording=OPTIONS,
     )
     answer = find_answer(ws, question)
     new = tuple(digest_sentence(sentence) for excerpt in answer.excerpts for sentence in excerpt.sentences)

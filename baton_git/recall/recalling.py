@@ -12,7 +12,7 @@ from baton_git.core.errors import Busy
 from baton_git.git.source_commits import head_branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
-from baton_git.recall.answer import DEFAULT_BUDGET, Answer, compose_answer
+from baton_git.recall.answer import DEFAULT_BUDGET, PARAMETERS, Answer, Wording, compose_answer
 from baton_git.recall.common_words import STOP_WORDS
 from baton_git.recall.dates import Period
 from baton_git.recall.index import PassageFilter, RecallIndex, remove_damaged
@@ -52,6 +52,7 @@ class Question(NamedTuple):
         exclude: digests of sentences to leave out.
         seconds: the maximum time for updating the index, for each namespace searched; if the newest commits are not
             indexed by then, the answer is empty. None for no limit.
+        wording: how the answer names the options that get more.
     """
 
     text: str
@@ -63,6 +64,7 @@ class Question(NamedTuple):
     is_strict: bool = False
     exclude: Iterable[str] = ()
     seconds: float | None = None
+    wording: Wording = PARAMETERS
 
 
 def find_answer(ws: Workspace, question: Question) -> Answer:
@@ -116,6 +118,7 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
         fresh_mark(),
         question.budget,
         question.exclude,
+        question.wording,
     )
     return answer._replace(unread=index.unread, pending=index.pending)
 

@@ -30,6 +30,7 @@ from baton_git.namespace.caller import Vouched
 from baton_git.namespace.last_tip import accept_tip
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index, ranking, sources
+from baton_git.recall.answer import OPTIONS
 from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
 from baton_git.recall.index import FILE, PassageFilter, RecallIndex
 from baton_git.recall.passages import Passage, split_record
@@ -37,7 +38,7 @@ from baton_git.recall.ranking import rank_passages
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import parse_question
 from baton_git.verbs.records.closing import forget_record
-from baton_git.verbs.revisions.recall import RecallResult, recall
+from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, answer_question, recall
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
 
@@ -149,13 +150,43 @@ def test_what_the_agent_said_before_its_answer_is_found(ws: Workspace) -> None:
     assert "> agent: The parser leaks file handles. Done." in ask(ws, "leaked handles").text
 
 
-def test_an_answer_says_how_to_get_more(event_bus: Workspace) -> None:
+def test_an_answer_says_how_to_get_more(event_bus: Workspace, baton: Any) -> None:
     for number in range(9):
-        keep_turns(event_bus, f"5{number}" * 18, ("More?", f"Kafka {'is gone for good ' * 30}{number}"), day=2)
-    answer = ask(event_bus, "Kafka", budget=1_300)
-    assert "\nMore: --budget BYTES, --in-session ID (also in 5" in answer.text
-    assert answer.more
-    assert "\nMore" not in ask(event_bus, "button").text
+        text = f"Kafka is gone for good from part {number}. " + " ".join(
+            f"Step {number}.{at} is done." for at in range(20)
+        )
+        keep_turns(event_bus, f"5{number}" * 18, ("More?", text), day=2)
+    add_follow_up(event_bus, NOW, item=f"Kafka {'is mentioned somewhere ' * 5}")
+    more = {budget: _last_line(ask(event_bus, "Kafka", budget=budget).text) for budget in (400, 1_300, 200_000)}
+    assert re.match(r"More: budget=800(; |$)", more[400])
+    assert re.match(r"More: budget=2600; in_session=\w+ or \w+", more[1_300])
+    assert not more[200_000].startswith("More")
+    assert not _last_line(ask(event_bus, "button").text).startswith("More")
+    options = answer_question(event_bus, NOW, RecallQuestion(question="Kafka", budget=1_300), OPTIONS).text
+    assert re.match(r"More: --budget 2600; --in-session \w+ or \w+", _last_line(options))
+
+
+def _last_line(answer: str) -> str:
+    """Return the last line of an answer before the end mark."""
+    return answer.splitlines()[-2]
+
+
+def test_a_record_that_is_not_quoted_is_named_by_its_id(ws: Workspace) -> None:
+    ids = [add_follow_up(ws, NOW, item=f"Ledger {number}: {'words about it ' * 20}").id for number in range(3)]
+    shown = ask(ws, "ledger", budget=700).text
+    named = re.search(r"question=(.*)", _last_line(shown))
+    assert named, shown
+    assert set(named[1].split(" or ")) == {id_ for id_ in ids if f" {id_} " not in shown.partition("More: ")[0]}
+
+
+@pytest.mark.parametrize("question", ["ledger", "ledger of the mails of unknownword anotherone thirdone fourthone"])
+def test_what_matches_is_never_told_as_nothing_however_small_the_budget(ws: Workspace, question: str) -> None:
+    long = "The ledger " + "and the long list of what it does " * 12  # one sentence, longer than the answer
+    keep_turns(ws, KAFKA, (long, long))
+    answer = ask(ws, question, budget=400).text
+    assert len(answer.encode()) <= 400
+    assert "The ledger" in answer
+    assert _last_line(answer) == "More: budget=800"
 
 
 @pytest.mark.parametrize("question", ["orders.created", "which topic for orders created", "ordersCreated"])

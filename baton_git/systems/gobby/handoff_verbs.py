@@ -73,7 +73,7 @@ def list_kept_handoffs(ws: Workspace, now: datetime, verb_input: PageInput) -> H
     tag="sessions",
     positional=("id", "at"),
     options={"id": Option(metavar="[ID|latest]"), "at": Option(metavar="[REV]")},
-    tool=Tool("Facts of a session. Default: the last one here.", hidden=("at",)),
+    tool=Tool("Facts of a session. Default: the last here.", hidden=("at",)),
     examples=("baton handoff show", "baton handoff show claude/1f0c --json", "baton handoff show 1f0c ~2"),
 )
 def show_handoff(ws: Workspace, now: datetime, verb_input: ShowHandoff) -> ShownHandoff:

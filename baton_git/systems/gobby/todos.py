@@ -163,7 +163,7 @@ def start_todo(ws: Workspace, now: datetime, verb_input: WhichTodo) -> ChangedTo
     tag="sessions",
     positional=("which",),
     options={"which": Option(metavar="TEXT|NUMBER")},
-    tool=Tool("Mark a to-do done.", fields={"which": "Text or number"}),
+    tool=Tool("Finish a to-do.", fields={"which": "Text or number"}),
     examples=("baton todo done 2",),
 )
 def finish_todo(ws: Workspace, now: datetime, verb_input: WhichTodo) -> ChangedTodos:

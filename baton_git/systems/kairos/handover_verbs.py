@@ -217,7 +217,7 @@ def step_handover(ws: Workspace, now: datetime, verb_input: StepHandover) -> Ste
     refuses=(410,),
     options={"session": HIDDEN, "uri": Option(metavar="URI"), "stale_after": Option(metavar="HOURS")},
     tool=Tool(
-        "Get a run's step and state, to continue it.", hidden=("stale_after",), names={"session": "run"},
+        "Get a run's step and state.", hidden=("stale_after",), names={"session": "run"},
     ),
     examples=("baton handover resume --session run-1", "baton handover resume --uri kairos://mem/step2 --json"),
 )  # fmt: skip

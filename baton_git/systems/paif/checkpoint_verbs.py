@@ -162,7 +162,7 @@ class AgentSessions(PageResult):
         "started_at": Option(metavar="TIME"), "duration": Option(metavar="SECONDS"),
     },
     tool=Tool(
-        "Save a checkpoint of an agent (PAIF).",
+        "Save an agent's checkpoint (PAIF).",
         hidden=(
             "focus", "project", "scratchpad", "open_file", "stack", "memory_id", "last_query", "started_at", "duration",
             "interval_minutes", "source",

@@ -14,7 +14,7 @@ from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Option, Tool, verb
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.workspace import Workspace
-from baton_git.recall.answer import DEFAULT_BUDGET, MIN_BUDGET, Excerpt
+from baton_git.recall.answer import DEFAULT_BUDGET, MAX_BUDGET, MIN_BUDGET, PARAMETERS, Excerpt, Wording
 from baton_git.recall.dates import find_period
 from baton_git.recall.index import PassageFilter
 from baton_git.recall.passages import TURN, Passage
@@ -35,7 +35,9 @@ class RecallQuestion(Input):
         min_length=1, max_length=MAX_QUESTION, description="A question, or words and names to search for.",
         examples=["why did we drop Kafka"],
     )  # fmt: skip
-    budget: int = Field(DEFAULT_BUDGET, ge=MIN_BUDGET, le=200_000, description="Maximum size of the answer in bytes.")
+    budget: int = Field(
+        DEFAULT_BUDGET, ge=MIN_BUDGET, le=MAX_BUDGET, description="Maximum size of the answer in bytes."
+    )
     since: TimeField = Field(None, description="Search only from this date or time on.", examples=["2 days ago"])
     until: TimeField = Field(None, description="Search only up to this date or time.", examples=["yesterday"])
     kind: str | None = Field(
@@ -97,7 +99,7 @@ class RecallResult(AtNamespace):
     },
     tool=Tool(
         "Search earlier sessions.",
-        hidden=("budget", "since", "until", "kind", "in_session", "all_projects"),
+        hidden=("since", "until", "kind", "all_projects"),
     ),
     examples=(
         "baton recall why did we drop Kafka",
@@ -117,13 +119,22 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
         NotFound: the namespace does not exist.
         StoreError: the sqlite library of this Python has no full-text search.
     """
+    return answer_question(ws, now, verb_input)
+
+
+def answer_question(
+    ws: Workspace, now: datetime, verb_input: RecallQuestion, wording: Wording = PARAMETERS
+) -> RecallResult:
+    """Do what `recall` does; `wording` is how the answer names the options that get more."""
     since, until = parse_optional_moment(verb_input.since), parse_optional_moment(verb_input.until, end=True)
     wanted = PassageFilter(
         since=iso(since) if since is not None else None, until=iso(until) if until is not None else None,
         kind=_parse_kind(verb_input.kind), session=verb_input.in_session,
     )  # fmt: skip
     period = find_period(verb_input.question, now)
-    question = Question(verb_input.question, verb_input.budget, wanted, period, verb_input.all_projects)
+    question = Question(
+        verb_input.question, verb_input.budget, wanted, period, verb_input.all_projects, wording=wording
+    )
     answer, named = find_answer(ws, question), _put_titles(ws, question.text)
     if named != question.text:  # what mentions the id is an answer, too
         both = f"{question.text} {named}"[:MAX_QUESTION]

@@ -222,7 +222,7 @@ class WrapResult(WrittenResult):
     tag="sessions",
     options={"sync": Option(hidden=True)},
     tool=Tool(
-        "End a session: save the state of the work.",
+        "End a session: save its state.",
         hidden=("sync", "expected_revision"),
         required=("context",),
         fields={"context": "State of the work and the next step"},

@@ -75,7 +75,7 @@ class CheckResults(WrittenResult):
     effect=SETTLES,
     positional=("ids",),
     options={"budget_seconds": Option(names=("--budget",), metavar="SECONDS"), "ids": Option(metavar="[ID]...")},
-    tool=Tool("Run the checks of all open loops, or of these.", hidden=("budget_seconds",)),
+    tool=Tool("Check all open loops, or these.", hidden=("budget_seconds",)),
     examples=("baton verify", "baton verify OL-7k3f9q"),
 )
 def verify(ws: Workspace, now: datetime, verb_input: ChecksToRun) -> CheckResults:

@@ -189,7 +189,7 @@ def anchor_decision(ws: Workspace, now: datetime, verb_input: AnchorDecision) ->
     "POST /v1/decisions/{id}/monitor",
     effect=SETTLES,
     positional=("id",),
-    tool=Tool("Mark a decision as watched."),
+    tool=Tool("Watch a decision."),
     examples=("baton decision monitor DEC-042",),
 )
 def monitor_decision(ws: Workspace, now: datetime, verb_input: MonitorDecision) -> Changed:

@@ -87,7 +87,7 @@ _CHECK_SCHEMA = {
     tool=Tool(
         "Record an action to check later.",
         hidden=("id",),
-        fields={"expect": "What is true if it worked"},
+        fields={"expect": "True if it worked"},
         schemas={"verify": _CHECK_SCHEMA},
     ),
     examples=(

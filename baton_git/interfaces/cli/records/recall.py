@@ -9,7 +9,8 @@ from baton_git.interfaces.cli.error_handler import UNKNOWN
 from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.interfaces.context.transcripts import read_new_transcripts
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, recall
+from baton_git.recall.answer import OPTIONS
+from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, answer_question
 
 
 def render_answer(app: App, result: RecallResult) -> int | None:
@@ -30,7 +31,7 @@ def _recall(app: App, ws: Workspace, verb_input: RecallQuestion, values: dict[st
     note = read_new_transcripts(app, ws)
     if note:
         app.say(flat(note))
-    return recall(ws, app.now, verb_input)
+    return answer_question(ws, app.now, verb_input, OPTIONS)
 
 
 ADDITIONS = {"recall": Addition(run=_recall, render=render_answer)}
