@@ -82,7 +82,10 @@ def test_a_path_from_the_top_is_found_in_a_subfolder_and_folders_and_empty_texts
         (".", "it is a folder"),
         ("", "an empty text"),
         (" ", "an empty text"),
+        ("q" * 5000, "names no file"),  # longer than any name of a file
+        ("q" * 5000 + ":f", "names no file"),
     ):
         for folder in (top, top / "sub"):
             done = baton("decision", "add", "x", "--why", "y", "--about", given, code=2, cwd=folder)
             assert said in done.err, (given, done.err)
+    assert baton("list", "--about", "q" * 5000, cwd=top).code == 0

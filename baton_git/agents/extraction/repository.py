@@ -7,6 +7,7 @@ the reason.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -136,7 +137,7 @@ def check_removed_files(facts: dict[str, Any]) -> None:
     """Drop the mark of a removed file in `files_used` if the file exists: something that was not seen restored it."""
     uses: list[dict[str, Any]] = list(facts.get("files_used", ()))
     for at, use in enumerate(uses):
-        if use.get("gone") and use["path"].startswith("/") and Path(use["path"]).exists():
+        if use.get("gone") and use["path"].startswith("/") and os.path.exists(use["path"]):
             uses[at] = {name: value for name, value in use.items() if name != "gone"}
     if uses:
         facts["files_used"] = uses
@@ -199,7 +200,7 @@ def _choose_folder(extraction: Extraction, folder: Path | None) -> Path:
     named = [Path(path) for path in (folder, extraction.home, extraction.cwd) if path and Path(path).is_absolute()]
     if not named:
         raise GitUnavailable("the transcript does not name the session's folder")
-    return next((path for path in named if path.is_dir()), named[0])
+    return next((path for path in named if os.path.isdir(path)), named[0])
 
 
 def _read_status(repository: SessionRepository) -> str:

@@ -173,7 +173,7 @@ def is_moved(folder: str, work_tree: Path | None) -> bool:
 
 def is_folder(path: str) -> bool:
     """Whether a path from a transcript is an existing folder; False for a path that the file system does not accept."""
-    return os.path.isdir(path)  # noqa: PTH112  Path.is_dir raises for a name that is too long
+    return os.path.isdir(path)
 
 
 def _are_most_known(piece: Evidence, subjects: Mapping[str, str]) -> bool:

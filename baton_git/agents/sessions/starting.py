@@ -126,7 +126,7 @@ class Spawner:
         stop = find_stop_file(self.stop_files)
         if stop is not None:
             raise NotAllowed(f"{stop} exists, so no session is started", hint="remove it to continue")
-        if not Path(cwd).is_dir():
+        if not os.path.isdir(cwd):
             raise InvalidArgument(f"the folder {cwd} does not exist")
         if request.in_window and not (request.tmux_session or self.environment.get("TMUX")):
             raise InvalidArgument("not inside tmux, and no tmux session is named")

@@ -40,7 +40,7 @@ def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> C
     top, room = Path(os.path.realpath(folder)), MAX_BYTES
     contents: dict[str, str] = {}
     for path in dict.fromkeys(_named_paths(argv, top, search_path)):
-        if os.path.isfile(path):  # noqa: PTH113  Path.is_file raises for a name that is too long
+        if os.path.isfile(path):
             contents[path.relative_to(top).as_posix()], size = _content(path, top, room)
             room -= size
         if len(contents) > MAX_FILES:
@@ -71,7 +71,7 @@ def _inside(word: str, top: Path) -> Path | None:
 def _program(name: str, top: Path, search_path: str) -> str:
     """Return the path of a program in the folders of PATH, relative ones from the work tree; "" if it is not found."""
     candidates = (os.path.join(top, entry, name) for entry in search_path.split(os.pathsep))  # noqa: PTH118
-    return next((path for path in candidates if os.path.isfile(path) and os.access(path, os.X_OK)), "")  # noqa: PTH113
+    return next((path for path in candidates if os.path.isfile(path) and os.access(path, os.X_OK)), "")
 
 
 def _content(path: Path, top: Path, room: int) -> tuple[str, int]:

@@ -33,7 +33,7 @@ def run(open_workspace: OpenWorkspace, components: Sequence[str], now: datetime)
     for component in components:
         with open_workspace(component) as ws:
             for git_dir, work_tree in {session.git_dir: session.work_tree for session in _list_unended(ws)}.items():
-                folder = Path(work_tree) if work_tree and os.path.isdir(work_tree) else None  # noqa: PTH112  fails for no name
+                folder = Path(work_tree) if work_tree and os.path.isdir(work_tree) else None
                 _catch_up(replace(ws, folder=folder), now, git_dir, None)
     return ()
 

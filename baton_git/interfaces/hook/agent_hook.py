@@ -35,7 +35,7 @@ def handle(payload: Payload) -> HookReply:
     hide_tokens()
     app = Call(Settings(CommonOptions(), is_lenient=True))
     memory = HookSessionStore(str(app.settings.repository.common_dir))
-    known = None if os.path.isdir(payload.cwd) else memory.get(payload.agent, payload.session)  # noqa: PTH112  fails for no name
+    known = None if os.path.isdir(payload.cwd) else memory.get(payload.agent, payload.session)
     if known is not None and known.namespace:  # the settings of the removed work tree are gone with it
         app = Call(Settings(CommonOptions(namespace=known.namespace), is_lenient=True))
     settings = app.settings

@@ -100,7 +100,7 @@ def _is_caught_up_here(ws: Workspace, other: HookSession, current: HookSession) 
     that was removed, in which no session can start any more."""
     if other.namespace not in ("", str(ws.branch.namespace)):
         return False
-    return other.git_dir == current.git_dir or not os.path.isdir(other.work_tree or other.git_dir)  # noqa: PTH112  fails for no name
+    return other.git_dir == current.git_dir or not os.path.isdir(other.work_tree or other.git_dir)
 
 
 def _is_unsaved(memory: HookSessionStore, session: HookSession) -> bool:

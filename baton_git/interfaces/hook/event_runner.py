@@ -298,7 +298,7 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
 def find_work_tree(ws: Workspace, event: Payload, known: HookSession) -> str:
     """Return the top of the work tree of a session, also if it was removed since; empty outside of work trees."""
     common_dir = str(ws.branch.store.repository.common_dir)
-    if event.cwd and not os.path.isdir(event.cwd):  # noqa: PTH112  Path.is_dir raises for a name that is too long
+    if event.cwd and not os.path.isdir(event.cwd):
         return known.work_tree or event.cwd
     if known.work_tree and not is_in_repository(event.cwd, common_dir):  # another project took the place
         return known.work_tree

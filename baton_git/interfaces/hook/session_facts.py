@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -87,7 +88,7 @@ class SessionFacts:
     def transcript(self) -> Path | None:
         """The session's transcript: the one that the agent named, else the one with the session's id."""
         session = self._session
-        if session.transcript and Path(session.transcript).is_file():
+        if session.transcript and os.path.isfile(session.transcript):
             return Path(session.transcript)
         if self._is_starting:
             return None

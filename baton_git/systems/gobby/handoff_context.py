@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from baton_git.agents.turn_store import keep_ends
@@ -184,7 +184,7 @@ def describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
     is_elsewhere = ws.folder is not None and not ws.is_in_work_tree(handoff.machine, handoff.worktree)
     if is_here and is_elsewhere and handoff.worktree:
         place = ws.show_work_tree(handoff.worktree)
-        is_removed = place.startswith("/") and not Path(place).is_dir()
+        is_removed = place.startswith("/") and not os.path.isdir(place)
         parts.append(f"in {one_line(place, 100)}{' (removed)' if is_removed else ''}")
     return ", ".join(parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,7 +54,9 @@ def _split(url: str) -> SplitResult | None:
 def _refuse_command_line(argv: Sequence[str], folder: Path | None) -> None:
     """Refuse a missing program whose name has a space: most likely a command line that was quoted as a whole."""
     program = argv[0]
-    if not any(character.isspace() for character in program) or (folder is not None and (folder / program).exists()):
+    if not any(character.isspace() for character in program) or (
+        folder is not None and os.path.exists(folder / program)
+    ):
         return
     words = shlex.join((*program.split(), *argv[1:]))
     raise InvalidArgument(

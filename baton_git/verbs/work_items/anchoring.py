@@ -91,7 +91,7 @@ def _make_anchor(files: SourceFiles, text: str) -> Anchor:
 def _make_no_file_error(files: SourceFiles, text: str, path: str) -> InvalidArgument:
     if not text.strip():
         return InvalidArgument("an empty text names no file of the work tree", hint="give PATH or PATH:SYMBOL")
-    if not path.startswith("../") and (files.top / path).is_dir():
+    if not path.startswith("../") and os.path.isdir(files.top / path):
         return InvalidArgument(
             f"{text!r} names no file of the work tree: it is a folder", hint="name the files in it that matter"
         )

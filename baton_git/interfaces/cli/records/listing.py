@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
 
 import click
 
@@ -128,7 +128,7 @@ def fill_filter(app: App, values: Values) -> Values:
     options = app.settings.options
     named = {"by_session": options.session, "by_agent": options.agent}
     about = values.get("about")
-    if about and Path(about).exists():  # Path("") is the current folder
+    if about and os.path.exists(about):  # Path("") is the current folder
         named["about"] = path_from_top(app, about)
     return {"limit": 1000} | values | {name: value for name, value in named.items() if value is not None}
 
