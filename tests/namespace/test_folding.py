@@ -327,9 +327,9 @@ def test_every_road_to_the_past_of_a_record_leads_through_the_fold(baton: Any, t
         baton("followup", "add", f"part {number}", "--id", f"FU-{number}", "--reason", "later")
     for number in range(7):
         baton("followup", "done", f"FU-{number}")
-    closed = baton("log", "--json").json[0]["revision"]
+    closed = baton("log", "--json").json["commits"][0]["revision"]
     baton("gc")
-    assert [entry["op"] for entry in baton("log", "--record", "FU-3", "--json").json] == [
+    assert [entry["op"] for entry in baton("log", "--record", "FU-3", "--json").json["commits"]] == [
         "followup-done",
         "followup-add",
     ]

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import psutil
 from pydantic import TypeAdapter, ValidationError
@@ -140,6 +140,11 @@ class SpawnedSessions:
     """The records of a repository's sessions, in `folder`."""
 
     folder: Path
+
+    @classmethod
+    def of(cls, common_dir: Path) -> Self:
+        """Return the records of the repository with this common directory."""
+        return cls(common_dir / "baton" / "spawned")
 
     def path(self, id_: str) -> Path:
         return self.folder / f"{id_}.json"

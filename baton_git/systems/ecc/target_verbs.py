@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field, InstanceOf
 
 from baton_git.core.errors import InvalidArgument
+from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, NoInput, Option, Result, verb
 from baton_git.namespace.results import ResultPart
 from baton_git.namespace.workspace import Workspace
@@ -63,7 +64,13 @@ class AdapterProblem(ResultPart):
 class AdapterResult(Result):
     """Base class of results that adapters contribute to."""
 
-    problems: list[AdapterProblem] = Field(description="Adapters that failed or left something out.")
+    problems: list[AdapterProblem] = Field([], description="Adapters that failed or left something out.")
+
+    @classmethod
+    def of(cls, broken: Sequence[BrokenAdapter], **fields: Any) -> Self:
+        """Return the result with the adapters that failed, if there are any, as ECC's own result has none."""
+        problems = {"problems": [AdapterProblem(**adapter._asdict()) for adapter in broken]} if broken else {}
+        return cls(**fields, **problems)
 
 
 class OfferedTarget(ResultPart):
@@ -74,12 +81,15 @@ class OfferedTarget(ResultPart):
     id: str = Field(description="The id of the session.")
     title: str = Field(description="Title of the session.")
     updated_at: str = Field(description="When the session was last updated, ISO 8601 in UTC; empty if unknown.")
+    spawned: str = Field("", description="The id for `session stop`, if baton started the session here.")
+    status: str = Field("", description="The status of a session that baton started here.", examples=["running"])
 
 
 class TargetList(AdapterResult):
     """The sessions that can be opened."""
 
     sessions: list[OfferedTarget] = Field(description="Sessions, newest first.")
+    unreadable: list[str] = Field([], description="Records of sessions that baton started which cannot be read.")
 
 
 class InspectedTarget(AdapterResult):
@@ -112,14 +122,31 @@ class AdapterList(AdapterResult):
 def list_targets(ws: Workspace, now: datetime, verb_input: ListTargets) -> TargetList:
     """List the sessions that adapters can open, newest first, each with the target for baton session inspect.
 
+    Sessions that a workflow or baton loop-run started have their status and the id for baton session stop.
+
     Raises:
         InvalidArgument: there is no such adapter.
     """
     offered, broken = list_sessions(_complete_surroundings(ws, now, verb_input.around), verb_input.adapter)
+    listed = list(islice(offered, verb_input.limit))
+    spawned, unreadable = _find_spawned(ws, now)
     sessions = [
-        OfferedTarget(adapter=adapter, **listed._asdict()) for adapter, listed in islice(offered, verb_input.limit)
+        OfferedTarget(adapter=adapter, **item._asdict(), **spawned.get(item.target.partition(":")[2], {}))
+        for adapter, item in listed
     ]
-    return TargetList(sessions=sessions, problems=_list_problems(broken))
+    return TargetList.of(broken, sessions=sessions, **({"unreadable": unreadable} if unreadable else {}))
+
+
+def _find_spawned(ws: Workspace, now: datetime) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Return the id and status of each session that baton started here, by the id of its agent CLI, and the messages
+    about unreadable records."""
+    from baton_git.agents.sessions.records import SpawnedSessions  # slow to import
+    from baton_git.agents.sessions.stopping import end_unwatched_sessions  # as above
+
+    records = SpawnedSessions.of(ws.branch.store.repository.common_dir)
+    end_unwatched_sessions(records, iso(now))
+    sessions, problems = records.all()
+    return {item.session: {"spawned": item.id, "status": item.status} for item in sessions if item.session}, problems
 
 
 @verb(
@@ -147,10 +174,10 @@ def inspect_target(ws: Workspace, now: datetime, verb_input: InspectTarget) -> I
     """
     if verb_input.target.startswith(RECORDED) and verb_input.adapter is None:
         kept = find_recorded(ws.branch.read().state, verb_input.target.removeprefix(RECORDED)).snapshot
-        return InspectedTarget(snapshot=kept.as_data(), problems=[])
+        return InspectedTarget(snapshot=kept.as_data())
     around = _complete_surroundings(ws, now, verb_input.around)
     opened = open_target(Target(verb_input.target, verb_input.target_type or ""), around, verb_input.adapter)
-    return InspectedTarget(snapshot=opened.data, problems=_list_problems(opened.problems))
+    return InspectedTarget.of(opened.problems, snapshot=opened.data)
 
 
 @verb("session adapters", effect=READS, anywhere=True, examples=("baton session adapters",))
@@ -166,7 +193,7 @@ def list_session_adapters(ws: Workspace, now: datetime, verb_input: NoInput) -> 
         for adapter in usable
     ]
     broken = [adapter for adapter in known if isinstance(adapter, BrokenAdapter)]
-    return AdapterList(adapters=adapters, problems=_list_problems(broken))
+    return AdapterList.of(broken, adapters=adapters)
 
 
 def _complete_surroundings(ws: Workspace, now: datetime, around: Surroundings | None) -> Surroundings:
@@ -178,7 +205,3 @@ def _complete_surroundings(ws: Workspace, now: datetime, around: Surroundings | 
     if around is None:
         raise InvalidArgument("this interface gives adapters no access to the machine")
     return replace(around, now=now, state=ws.branch.read().state)
-
-
-def _list_problems(broken: Sequence[BrokenAdapter]) -> list[AdapterProblem]:
-    return [AdapterProblem(**adapter._asdict()) for adapter in broken]

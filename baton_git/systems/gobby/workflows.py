@@ -113,7 +113,7 @@ def open_spawned_sessions(ws: Workspace) -> SpawnedSessions:
     """Return the records of the sessions that were started in this repository."""
     from baton_git.agents.sessions.records import SpawnedSessions  # slow to import
 
-    return SpawnedSessions(_own_path(ws, "spawned"))
+    return SpawnedSessions.of(ws.branch.store.repository.common_dir)
 
 
 def list_stop_files(ws: Workspace) -> tuple[Path, ...]:

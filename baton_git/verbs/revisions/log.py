@@ -129,7 +129,7 @@ class LogResult(Result):
     "GET /v1/log",
     effect=READS,
     tag="history",
-    options={"limit": Option(hidden=True), "after": Option(hidden=True), "record": Option(metavar="ID"),
+    options={"limit": Option(hidden=True), "after": Option(metavar="COMMIT"), "record": Option(metavar="ID"),
              "by_session": Option(metavar="ID"), "by_agent": Option(metavar="NAME"), "since": Option(metavar="TIME"),
              "until": Option(metavar="TIME")},
     tool=Tool(
@@ -241,17 +241,18 @@ class DiffResult(Result):
         return self._compared
 
     @classmethod
-    def of(cls, compared: Compared, page: PageInput | None = None) -> Self:
-        """Return the result of a comparison: all changes, or one page of them."""
-        numbered = [(str(number), change.as_data()) for number, change in enumerate(compared.changes, 1)]
-        shown, more = take_page(numbered, page, lambda item: item[0]) if page is not None else (numbered, None)
+    def of(cls, compared: Compared, page: PageInput) -> Self:
+        """Return one page of the changes of a comparison."""
+        numbered = [(str(number), change) for number, change in enumerate(compared.changes, 1)]
+        shown, more = take_page(numbered, page, lambda item: item[0])
+        changes = tuple(change for _, change in shown)
         result = cls(
             before=AtRevision(**position(compared.before)),
             after=AtRevision(**position(compared.after)),
-            changes=[change for _, change in shown],
-            **({"next": more} if page is not None else {}),
+            changes=[change.as_data() for change in changes],
+            next=more,
         )
-        result._compared = compared
+        result._compared = compared._replace(changes=changes)
         return result
 
 
@@ -261,7 +262,7 @@ class DiffResult(Result):
     effect=READS,
     tag="history",
     positional=("a", "b"),
-    options={"limit": Option(hidden=True), "after": Option(hidden=True), "b": Option(metavar="[B]")},
+    options={"limit": Option(names=("--limit", "-l"), metavar="N"), "b": Option(metavar="[B]")},
     tool=Tool("Changes from a to b, or since a.", hidden=("limit", "after")),
     examples=("baton diff 12 15", "baton diff 2026-06-17"),
 )

@@ -110,7 +110,7 @@ def check(
     fed.end()
     whole.end()
     facts, expected = (
-        baton("handoff", "show", f"{one.cli}/{one.session}", "--json").json["facts"] for one in (fed, whole)
+        baton("handoff", "show", f"{one.cli}/{one.session}", "--json").json["handoff"]["facts"] for one in (fed, whole)
     )
     assert facts == expected
     last = truths_of(*conversation)[-1]

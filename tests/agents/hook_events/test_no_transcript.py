@@ -18,7 +18,7 @@ def test_prompts_and_answers_of_hook_events_are_stored(hook, baton, tmp_path, ag
         hook(names[1], agent=agent, prompt=prompt, last_assistant_message=answer, **place)
     hook("UserPromptSubmit", agent=agent, prompt="of a subagent", agent_id="x", **place)
     hook("SessionEnd", agent=agent, reason="other", **place)
-    facts = baton("handoff", "show", f"{agent}/{OLD}", "--json").json["facts"]
+    facts = baton("handoff", "show", f"{agent}/{OLD}", "--json").json["handoff"]["facts"]
     assert facts["initial_goal"] == "Fix the parser"
     assert facts["last_answer"]["text"] == "The nested test is missing."
     assert [turn["prompt"] for turn in facts.get("turns", ())] in ([], ["Fix the parser", "And test it"])
@@ -42,7 +42,7 @@ def test_a_transcript_is_preferred(hook, session, baton, tmp_path):
     session.say("user", "As the transcript has it")
     hook("SessionEnd", reason="other")
     assert transcript(tmp_path, OLD).exists()
-    assert baton("handoff", "show", "--json").json["facts"]["initial_goal"] == "As the transcript has it"
+    assert baton("handoff", "show", "--json").json["handoff"]["facts"]["initial_goal"] == "As the transcript has it"
 
 
 def test_gemini_in_an_editor_ends_the_session_of_the_prompts(hook, baton, tmp_path):
@@ -52,7 +52,7 @@ def test_gemini_in_an_editor_ends_the_session_of_the_prompts(hook, baton, tmp_pa
     hook("SessionEnd", "another", agent="gemini", reason="exit", transcript_path=str(tmp_path / "never"))
     assert baton("status", "--json").json["active_sessions"] == []
     assert [entry["id"] for entry in baton("list", "sessions", "--json").json["records"]] == [OLD]
-    assert baton("handoff", "show", "--json").json["facts"]["last_answer"]["text"] == "Fixed."
+    assert baton("handoff", "show", "--json").json["handoff"]["facts"]["last_answer"]["text"] == "Fixed."
 
 
 def test_the_end_of_a_session_is_sent_before_the_hook_returns(hook, session, git, baton, repo, tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ def remove(repo: Path, tree: Path, git: Callable[..., str], *, branch: bool = Tr
 
 
 def read_handoff(baton: Callable[..., Any], session: str = OLD) -> Any:
-    return dict(baton("handoff", "show", f"claude/{session}", "--json").json)
+    return dict(baton("handoff", "show", f"claude/{session}", "--json").json["handoff"])
 
 
 def assert_is_saved(baton: Callable[..., Any], repo: Path, tree: Path, commit: str) -> None:
@@ -175,12 +175,14 @@ def test_the_nearest_session_is_told_first(hook, baton, git, repo, tree, tmp_pat
     told = context(hook("SessionStart", NEW, folder=tree, source="startup"))
     assert "Answer merged" in told
     assert f"in {merged} (removed)" in told
-    assert baton("handoff", "show", "--json", cwd=tree).json["id"] == f"claude/{ids[1]}"
+    assert baton("handoff", "show", "--json", cwd=tree).json["handoff"]["id"] == f"claude/{ids[1]}"
     end(hook, tmp_path, other, ids[3], "same", gitBranch=BRANCH)
-    assert baton("handoff", "show", "--json", cwd=tree).json["id"] == f"claude/{ids[3]}"
+    assert baton("handoff", "show", "--json", cwd=tree).json["handoff"]["id"] == f"claude/{ids[3]}"
     end(hook, tmp_path, tree, ids[4], "own", gitBranch="unrelated")
-    assert baton("handoff", "show", "--json", cwd=tree).json["id"] == f"claude/{ids[4]}"
-    assert baton("handoff", "show", "--json", cwd=repo).json["id"] == f"claude/{ids[4]}"  # merged: main has no commits
+    assert baton("handoff", "show", "--json", cwd=tree).json["handoff"]["id"] == f"claude/{ids[4]}"
+    assert (
+        baton("handoff", "show", "--json", cwd=repo).json["handoff"]["id"] == f"claude/{ids[4]}"
+    )  # merged: main has no commits
 
 
 def test_a_session_that_was_resumed_in_another_work_tree_stays_known_in_its_own(hook, repo, tree, tmp_path):

@@ -37,7 +37,9 @@ def test_each_repository_gets_its_own_files_and_commits_and_no_words(hook, baton
     commit = work(session, git, repo, web)
     for event in ("Stop", "SessionEnd"):
         assert hook(event, folder=tmp_path, reason="other") is None
-    shop, other = (baton("handoff", "show", OLD, "--json", cwd=folder).json["facts"] for folder in (repo, web))
+    shop, other = (
+        baton("handoff", "show", OLD, "--json", cwd=folder).json["handoff"]["facts"] for folder in (repo, web)
+    )
     assert (shop["files_modified"], other["files_modified"]) == (["m.py"], ["v.ts"])
     assert shop.get("git_commits", []) == []
     assert [made["hash"][:7] for made in other["git_commits"]] == [commit]
@@ -54,7 +56,7 @@ def test_a_repository_gets_the_words_if_a_person_asked_for_it(hook, baton, git, 
     session = Session(tmp_path, tmp_path)
     work(session, git, repo, web)
     hook("Stop", folder=tmp_path)
-    facts = baton("handoff", "show", OLD, "--json", cwd=web).json["facts"]
+    facts = baton("handoff", "show", OLD, "--json", cwd=web).json["handoff"]["facts"]
     assert facts["initial_goal"] == "Rename total for the client Globex"
     assert facts["files_modified"] == ["v.ts"]
-    assert not baton("handoff", "show", OLD, "--json", cwd=repo).json["facts"].get("initial_goal")
+    assert not baton("handoff", "show", OLD, "--json", cwd=repo).json["handoff"]["facts"].get("initial_goal")

@@ -71,7 +71,7 @@ def test_spawned_sessions_are_marked_in_the_list_of_all_sessions(baton, records,
     records.save(SpawnedSession("SP-one000", "claude", "exited", session="s1"))
     done = baton("session", "list", "--adapter", "baton")
     assert "SP-one000 exited" in done.out
-    sessions = baton("session", "list", "--adapter", "baton", "--json").json
+    sessions = baton("session", "list", "--adapter", "baton", "--json").json["sessions"]
     marked = [session for session in sessions if "spawned" in session]
     assert [(session["spawned"], session["status"]) for session in marked] == [("SP-one000", "exited")]
 

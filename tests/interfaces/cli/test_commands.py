@@ -301,12 +301,12 @@ def test_diff_and_show_print_records_and_fields(baton, filled):
 
 def test_log_filters_and_limits_its_commits(baton, filled):
     baton("followup", "defer", "FU-1", "--session", "s2", "--agent", "codex")
-    assert [one["subject"] for one in baton("log", "--by-session", "s2", "--json").json] == ["FU-1 deferred"]
+    assert [one["subject"] for one in baton("log", "--by-session", "s2", "--json").json["commits"]] == ["FU-1 deferred"]
     assert len(baton("log", "--by-agent", "codex", "--oneline").out.splitlines()) == 1
-    assert len(baton("log", "--record", "FU-1", "--json").json) == 2
+    assert len(baton("log", "--record", "FU-1", "--json").json["commits"]) == 2
     assert len(baton("log", "--limit", "3", "--oneline").out.splitlines()) == 3
     assert baton("log", "--since", "2100-01-01").out == ""
-    assert baton("log", "--until", "1980-01-01", "--json").json[0]["op"] == "root"
+    assert baton("log", "--until", "1980-01-01", "--json").json["commits"][0]["op"] == "root"
 
 
 def test_the_graph_draws_each_session_below_its_parent(baton):

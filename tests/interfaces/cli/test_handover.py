@@ -469,7 +469,7 @@ def test_an_error_names_the_field_whose_value_is_not_utf_8(baton: Baton) -> None
 def test_log_diff_undo_and_rollback_work_for_runs(baton: Baton, top: Path) -> None:
     step(baton, "resolve", "--index", "1", "a=1", "--file", NAME)
     step(baton, "confirm", "a=2", "--file", NAME)
-    log = baton("log", "--record", "run-1", "--json").json
+    log = baton("log", "--record", "run-1", "--json").json["commits"]
     assert len(log) == 2, log
     shown = baton("diff", "1", "2").out
     assert "state.a" in shown

@@ -146,7 +146,7 @@ def test_the_agent_and_the_interval_come_from_the_settings(baton, config):
     config(CONFIG.replace("1000", "0"))
     assert baton("checkpoint", "--periodic", "--summary", "y").id
     assert baton("sessions", "--agent", "other", code=1)
-    assert len(baton("sessions", "--json").json) >= 1
+    assert len(baton("sessions", "--json").json["sessions"]) >= 1
 
 
 def test_an_option_overrides_the_settings_and_they_override_a_variable(baton, config):
@@ -155,7 +155,7 @@ def test_an_option_overrides_the_settings_and_they_override_a_variable(baton, co
     config()
     assert baton("checkpoint", "--summary", "x", "--agent", "one", env=two).id.startswith("one/")
     assert baton("checkpoint", "--summary", "x", env=two).id.startswith("zero/")
-    assert baton("sessions", "--json", env=two).json[0]["agent_id"] == "zero"
+    assert baton("sessions", "--json", env=two).json["sessions"][0]["agent_id"] == "zero"
     config(CONFIG.replace('agent_id: "zero"', "agent: none"))
     assert baton("checkpoint", "--summary", "y", env=two).id.startswith("two/")
 
@@ -312,7 +312,7 @@ def test_each_start_counts_for_the_agent_and_continues_the_session_before_it(bat
             == number
         )
     assert baton("read").json["baton"]["parent_session"] == "s2"
-    assert [one["session_id"] for one in baton("sessions", "--json").json] == ["s3", "s2", "s1"]
+    assert [one["session_id"] for one in baton("sessions", "--json").json["sessions"]] == ["s3", "s2", "s1"]
 
 
 def test_a_restore_returns_the_session_of_the_next_checkpoint(baton):

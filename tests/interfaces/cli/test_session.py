@@ -70,7 +70,7 @@ def test_a_snapshot_in_json_can_be_recorded_from_a_file_or_standard_input(baton,
     baton("session", "record", "--file", "-", given=json.dumps(a_snapshot()))
     (tmp_path / "x.json").write_text(json.dumps(a_snapshot(worker(state="done"))))
     baton("session", "record", "--file", str(tmp_path / "x.json"))
-    found = baton("session", "history", "proof", "--json").json
+    found = baton("session", "history", "proof", "--json").json["snapshots"]
     assert [one["snapshot"]["workers"][0]["state"] for one in found] == ["done", "running"]
     assert [one["revision"] for one in found] == [2, 1]
     assert [line.split()[0] for line in baton("session", "history", "proof").out.splitlines()] == ["REVISION", "2", "1"]
@@ -103,7 +103,7 @@ def test_list_shows_what_can_be_opened_newest_first(baton, home):
     old = time.time() - 9999
     os.utime(home / ".claude/sessions/2025-02-02-a1b2-session.tmp", (old, old))
     baton("init")
-    found = baton("session", "list", "--json").json
+    found = baton("session", "list", "--json").json["sessions"]
     assert [(one["adapter"], one["target"], one["title"]) for one in found] == [
         ("claude-history", "claude:beef0000", "The form"), ("claude-history", "claude:a1b2", "Old"),
     ]  # fmt: skip
@@ -228,7 +228,7 @@ def test_output_of_plugins_is_not_part_of_the_result(baton, tmp_path, monkeypatc
     done = baton("session", "inspect", "chat:1")
     assert done.json["adapterId"] == "chatty"
     assert "opening" in done.err
-    assert baton("session", "list", "--json").json == []
+    assert baton("session", "list", "--json").json["sessions"] == []
     assert len(baton("session", "adapters", "--json").json["adapters"]) == 7
 
 
@@ -269,12 +269,12 @@ def test_recordings_round_trip(baton, tmp_path):
     put(tmp_path / "ecc", {"dmux-tmux/proof.json": json.dumps(data, indent=2) + "\n"})
     done = baton("import", "ecc", str(tmp_path / "ecc"))
     assert done.err == "dmux-tmux/proof: 3 new (revision 3)\n"
-    assert len(baton("session", "history", "proof", "--json").json) == 3
+    assert len(baton("session", "history", "proof", "--json").json["snapshots"]) == 3
     done = baton("export", "ecc", str(tmp_path / "out"), "--json")
     assert done.json == {"files": [str(tmp_path / "out/dmux-tmux/proof.json")], "refused": []}
     assert (tmp_path / "out/dmux-tmux/proof.json").read_bytes() == (tmp_path / "ecc/dmux-tmux/proof.json").read_bytes()
     again = baton("import", "ecc", str(tmp_path / "ecc"), "--json")
-    assert again.json == [{"ok": True, "id": "dmux-tmux/proof", "added": 0, "revision": None}]
+    assert again.json["recordings"] == [{"ok": True, "id": "dmux-tmux/proof", "added": 0, "revision": None}]
     assert again.err == "dmux-tmux/proof: nothing new\n"
 
 

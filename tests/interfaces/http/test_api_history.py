@@ -33,7 +33,7 @@ def _revisions(answer: Any) -> list[int]:
 
 
 def test_the_log_equals_that_of_the_command_line(story: Any, baton: Any) -> None:
-    told = baton("log", "-n", story.namespace, "--json", cwd=story.folder).json
+    told = baton("log", "-n", story.namespace, "--json", cwd=story.folder).json["commits"]
     assert story.get("/v1/log").json() == {"commits": told, "next": None}
 
 
@@ -67,7 +67,7 @@ def test_one_revision_is_shown_as_by_the_command_line(story: Any, baton: Any) ->
 
 def test_a_diff_lists_records_and_fields(story: Any, baton: Any) -> None:
     told = story.get("/v1/diff", params={"a": "1", "b": "3"}).json()
-    assert told.pop("next") is None
+    assert told["next"] is None
     assert told == baton("diff", "1", "3", "-n", story.namespace, "--json", cwd=story.folder).json
     assert [(one["id"], one["action"]) for one in told["changes"] if one["kind"] == "open_loop"] == [
         ("OL-1", "changed"), ("OL-2", "added"),

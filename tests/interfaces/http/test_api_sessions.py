@@ -55,7 +55,10 @@ def test_checkpoints_are_listed_by_session(api: Any, baton: Any) -> None:
     baton("checkpoint", "--agent", "zero", "--summary", "did it", "-n", api.namespace, "--session", "s-1",
           cwd=api.folder)  # fmt: skip
     told = api.get("/v1/checkpoints", params={"agent": "zero"}).json()
-    assert told["sessions"] == baton("sessions", "--agent", "zero", "-n", api.namespace, "--json", cwd=api.folder).json
+    assert (
+        told["sessions"]
+        == baton("sessions", "--agent", "zero", "-n", api.namespace, "--json", cwd=api.folder).json["sessions"]
+    )
     assert told["sessions"][0]["conversation_summary"] == "did it"
     assert api.problem("GET", "/v1/checkpoints", 422)["error"] == "invalid_request"
     assert api.problem("GET", "/v1/checkpoints", 422, params={"agent": "../x"})["error"] == "invalid_name"

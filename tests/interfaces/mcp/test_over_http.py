@@ -169,7 +169,7 @@ def test_the_session_is_that_of_the_connection_and_never_the_servers(baton, top)
         one, two = asyncio.run(use(url))
     assert one != two
     assert "of-the-shell" not in (one, two)
-    log = baton("log", "--limit", "7", "--json").json
+    log = baton("log", "--limit", "7", "--json").json["commits"]
     *sessions, unnamed, last = [entry["session"] for entry in reversed(log)]
     assert (sessions, last) == ([one, two, None, one, one], two)
     assert unnamed.startswith("mcp-")  # the first connection after its wrap, named after its client

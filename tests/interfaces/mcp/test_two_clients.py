@@ -40,7 +40,7 @@ async def begin(client, **arguments):
 
 def sessions(baton, count):
     """Return the sessions of the newest commits, oldest first."""
-    return [one["session"] for one in reversed(baton("log", "--limit", str(count), "--json").json)]
+    return [one["session"] for one in reversed(baton("log", "--limit", str(count), "--json").json["commits"])]
 
 
 def test_each_client_acts_in_its_own_session(here, baton, era):
@@ -98,7 +98,7 @@ def test_a_server_with_many_clients_ignores_the_work_trees_session(here, baton, 
     assert own not in ("of-the-file", "of-the-shell")
     assert "of-the-file" not in brief.splitlines()[0]
     assert sessions(baton, 2) == [None, own]
-    assert baton("log", "--limit", "1", "--json").json[0]["agent"] is None
+    assert baton("log", "--limit", "1", "--json").json["commits"][0]["agent"] is None
     baton("followup", "add", "The command line goes on with its own")
     assert sessions(baton, 1) == ["of-the-file"]
 

@@ -61,5 +61,5 @@ def test_the_options_of_the_command_hold_for_every_call(here, baton):
 
     asked = CommonOptions(namespace="other", session="s9", agent="zero", create=True)
     talk(lambda client: client.call_tool("followup_add", {"item": "x"}), asked=asked)
-    (newest,) = baton("log", "--namespace", "other", "--limit", "1", "--json").json
+    (newest,) = baton("log", "--namespace", "other", "--limit", "1", "--json").json["commits"]
     assert (newest["session"], newest["agent"]) == ("s9", "zero")

@@ -187,7 +187,9 @@ def test_what_three_agents_leave_has_no_name_of_this_machine(baton, git, home: P
     assert find_names(remote, USER, TREE, "kookaburra", "wallaby") == []
     handoffs = baton("list", "handoffs", "--json", cwd=shop).json["records"]
     assert len(handoffs) == 4
-    shown = baton("handoff", "show", f"claude/1111111{0}-0000-4000-8000-000000000001", "--json", cwd=shop).json
+    shown = baton("handoff", "show", f"claude/1111111{0}-0000-4000-8000-000000000001", "--json", cwd=shop).json[
+        "handoff"
+    ]
     assert shown["facts"]["files_modified"] == ["src/a.py"]
 
 
@@ -216,7 +218,7 @@ def test_an_older_handoff_with_paths_is_continued_here_and_listed(baton, git, ho
     file.write_text(older)
     git(home / "branch", "commit", "-qam", f"handoff\n\nBaton-Op: handoff-extract\nBaton-Machine: {host}")
     git(shop, "worktree", "remove", "--force", str(home / "branch"))
-    assert baton("handoff", "show", "--json", cwd=shop).json["id"] == f"claude/{session}"
+    assert baton("handoff", "show", "--json", cwd=shop).json["handoff"]["id"] == f"claude/{session}"
     brief = baton("boot", cwd=shop).out
     assert "Fix src/a.py as in" in brief
     assert f"{real}/src/a.py" not in brief
@@ -233,7 +235,7 @@ def test_paths_of_a_session_in_a_subfolder_are_relative_to_the_repository(baton,
     file = home / "s.jsonl"
     file.write_text("".join(json.dumps(record) + "\n" for record in claude(texts, session)))
     baton("handoff", "extract", "--keep", str(file), cwd=shop)
-    shown = baton("handoff", "show", "--json", cwd=shop).json
+    shown = baton("handoff", "show", "--json", cwd=shop).json["handoff"]
     assert shown["facts"]["files_modified"] == ["src/a.py"]
     assert shown["facts"]["initial_goal"].startswith("Fix src/a.py as in @~/notes.md, then read `.`")
     assert "src/a.py" in baton("boot", cwd=shop).out
@@ -308,13 +310,13 @@ def test_a_session_is_continued_in_its_own_work_tree_by_the_label(baton, home: P
         file = home / f"{session}.jsonl"
         file.write_text("".join(json.dumps(record) + "\n" for record in claude(texts, session)))
         baton("handoff", "extract", "--keep", str(file), cwd=place)
-    assert baton("handoff", "show", "--json", cwd=shop).json["id"].startswith("claude/4444")
-    assert baton("handoff", "show", "--json", cwd=home / TREE).json["id"].startswith("claude/5555")
+    assert baton("handoff", "show", "--json", cwd=shop).json["handoff"]["id"].startswith("claude/4444")
+    assert baton("handoff", "show", "--json", cwd=home / TREE).json["handoff"]["id"].startswith("claude/5555")
     recorded = shop / ".git" / "baton" / "work-trees.json"
     assert json.loads(recorded.read_text())["version"] == 1
     for content in ("", "{", '{"version": 99, "paths": {}}', '{"version": 1, "paths": {"x": 1}}'):
         recorded.write_text(content)
-        assert baton("handoff", "show", "--json", cwd=home / TREE).json["id"].startswith("claude/5555")
+        assert baton("handoff", "show", "--json", cwd=home / TREE).json["handoff"]["id"].startswith("claude/5555")
     newer = '{"version": 99, "paths": {}}'
     recorded.write_text(newer)
     baton("handoff", "extract", "--keep", str(home / "44444444-0000-4000-8000-000000000001.jsonl"), cwd=home / TREE)

@@ -432,7 +432,7 @@ def test_hooks_do_not_save_a_resumed_session_of_another_project(baton, project, 
         more = Story(prompt="And the taxes").edit("taxes.py").write(home, project.top, "x").read_bytes()
         path.write_bytes(path.read_bytes() + more)
         call_hook(project.top, "SessionEnd", path, reason="logout")
-        assert "taxes.py" in json.dumps(baton("handoff", "show", f"claude/{ID}", "--json").json)
+        assert "taxes.py" in json.dumps(baton("handoff", "show", f"claude/{ID}", "--json").json["handoff"])
 
 
 def test_catching_up_leaves_a_killed_session_of_another_project(baton, project, home):

@@ -87,7 +87,7 @@ def test_transcripts_become_handoffs_in_one_commit_and_a_second_run_adds_nothing
     assert not (top / ".git" / "baton" / "mining").exists()
     result = baton("mine", "--json").json
     assert (result["unclear"], result["secrets"], count_commits(git, top)) == (1, 1, before + 1)
-    shown = baton("handoff", "show", "claude/a", "--json").json
+    shown = baton("handoff", "show", "claude/a", "--json").json["handoff"]
     assert (shown["extracted_at"], shown["trigger"]) == ("2026-01-03T10:00:00Z", "mine")
     assert f"in {top}" in baton("handoff", "show", "claude/a").out
     assert LABEL.fullmatch(shown["worktree"])

@@ -92,7 +92,7 @@ def _render_handover_export(app: App, result: ExportedHandover) -> None:
 
 
 def _render_recordings_import(app: App, result: ImportedRecordings) -> int | None:
-    app.answer(result.as_data()["recordings"], "")
+    app.answer(result.as_data(), "")
     for recording in result.recordings:
         app.say(flat(_describe_recording(recording)))
         app.say(*(flat(f"redacted: {value.kind} in {value.record}, {value.path}") for value in recording.redactions))
@@ -137,7 +137,7 @@ def _import_batons(app: App, ws: Workspace, verb_input: ImportBatons, values: Va
 
 
 def _render_batons_import(app: App, result: ImportedBatons) -> int | None:
-    app.answer(result.as_data()["imports"], "")
+    app.answer(result.as_data(), "")
     for baton in result.batons:
         if baton.result is None:
             app.say(_describe_refusal(baton.where, baton.why))

@@ -23,7 +23,7 @@ def _validate_files(app: App, values: Values) -> Values:
     files, kind = values.pop("files", ()), values.pop("kind", None)
     if files:
         checked = [validate_text(str(file), read_bytes(str(file)), kind) for file in files]
-        click.get_current_context().exit(_print_files(app, checked))
+        click.get_current_context().exit(_print_files(app, checked, [file.as_data() for file in checked]))
     if kind is not None:
         raise click.UsageError("--kind goes with FILE; name a file")
     return values
@@ -32,14 +32,14 @@ def _validate_files(app: App, values: Values) -> Values:
 def _render_branch(app: App, result: ValidatedBranch) -> int:
     for claim in result.claims:
         app.say(f"claim: {flat(claim.record)}: {flat(claim.text)}")
-    return _print_files(app, result.files)
+    return _print_files(app, result.files, result.as_data())
 
 
-def _print_files(app: App, files: Sequence[ValidatedFile]) -> int:
-    """Print the faults of files; return the exit status."""
+def _print_files(app: App, files: Sequence[ValidatedFile], data: Any) -> int:
+    """Print the faults of files, or `data` with --json; return the exit status."""
     faulty = [file for file in files if file.faults]
     lines = [flat(f"{file.path}: {fault}") for file in faulty for fault in file.faults]
-    app.answer([file.as_data() for file in files], "\n".join(lines))
+    app.answer(data, "\n".join(lines))
     app.say(f"{count_noun(len(files), 'file')} checked, {len(faulty)} with faults")
     return FAILED if faulty else 0
 
@@ -48,7 +48,7 @@ def _render_schema(app: App, result: KindSchema) -> None:
     if result.kinds and not app.json:
         write("\n".join(result.kinds))
     else:
-        app.answer_json(result.kinds or result.as_data())
+        app.answer_json(result.as_data())
 
 
 class SchemaName(click.Choice[str]):

@@ -66,8 +66,8 @@ def _fill_latest(app: App, values: Values) -> Values:
 
 def _print_shown(app: App, ws: Workspace, verb_input: ShowHandoff, values: Values) -> None:
     """Print a handoff, as text in the format that `--format` names."""
-    handoff = show_handoff(ws, app.now, verb_input).handoff
-    app.answer(handoff, _format_handoff(ws, parse(Handoff, handoff), values["format_"]))
+    result = show_handoff(ws, app.now, verb_input)
+    app.answer(result.as_data(), _format_handoff(ws, parse(Handoff, result.handoff), values["format_"]))
 
 
 def _render_list(app: App, result: HandoffList) -> None:

@@ -23,13 +23,16 @@ from baton_git.interfaces.cli.revisions.change_lines import INDENT, LINES, expan
 from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.revisions.history import Shown, compare
-from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, TwoRevisions, read_known_log
+from baton_git.verbs.revisions.history import Shown
+from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, log, read_known_log
 from baton_git.verbs.sessions.lineage import find_sessions
 
 
 def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -> None:
-    """Print the log, by default on a terminal only its 30 newest commits; or print the graph of sessions."""
+    """Print the log, by default on a terminal only its 30 newest commits; or print the graph of sessions.
+
+    With --json, print a page of the log, as every other interface does.
+    """
     if values.get("graph"):
         sessions = find_sessions(ws.branch.read().state)
         if sessions or app.json:
@@ -39,12 +42,12 @@ def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -
         else:
             app.say("there is no session yet; the graph shows sessions, baton log shows commits")
         return
-    wanted = verb_input.filter_for(ws)
-    limit = values.get("limit") or (30 if sys.stdout.isatty() else None)
-    commits = read_known_log(ws, wanted, limit, ws.branch.read())
     if app.json:
-        app.answer_json([CommitResult.of(shown).as_data() for shown in commits])
+        named = {"limit": values["limit"]} if "limit" in values else {}
+        app.answer_json(log.verb.run(ws, app.now, verb_input.model_copy(update=named)).as_data())
         return
+    limit = values.get("limit") or (30 if sys.stdout.isatty() else None)
+    commits = read_known_log(ws, verb_input.filter_for(ws), limit, ws.branch.read())
     if verb_input.ops and (operations := list(commits)):
         write(render_operations(operations, app.now))
         return
@@ -161,11 +164,6 @@ def render_commit(app: App, result: CommitResult) -> None:
     app.answer(result.as_data(), LINES.join([first, *facts, "", *changes]))
 
 
-def _compare_all(app: App, ws: Workspace, verb_input: TwoRevisions, values: Values) -> DiffResult:
-    """Return all changes at once, not in pages as other interfaces do."""
-    return DiffResult.of(compare(ws, verb_input.a, verb_input.b))
-
-
 def _render_diff(app: App, result: DiffResult) -> None:
     compared = result.compared
     if app.json:
@@ -174,14 +172,21 @@ def _render_diff(app: App, result: DiffResult) -> None:
         write_paged(LINES.join(format_changes(compared.changes)))
     if not compared.changes:
         app.say(f"revisions {compared.before.number} and {compared.after.number} have the same records")
+    if result.next is not None:
+        app.say(f"there are more changes; to list them, add --after {result.next}")
 
 
 _LOG = (
-    click.option("--limit", "-l", type=WholeNumber(1), help="Maximum number of commits.  [30 on a terminal, else all]"),
+    click.option(
+        "--limit",
+        "-l",
+        type=WholeNumber(1),
+        help="Maximum number of commits.  [30 on a terminal, 50 with --json, else all]",
+    ),
     click.option("--oneline", is_flag=True, default=None, help="One line for each commit, without changed fields."),
     click.option("--graph", is_flag=True, default=None, help="Show the sessions as a graph instead."),
 )
 ADDITIONS = {
     "log": Addition(_LOG, run=_print_log),
-    "diff": Addition(run=_compare_all, render=_render_diff),
+    "diff": Addition(render=_render_diff),
 }

@@ -17,15 +17,6 @@ from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.paif import fill_agent, fill_checkpoint
 from baton_git.systems.paif.checkpoint_verbs import AgentSessions, RestoredAgent, SavedCheckpoint
 
-MOST = 1000
-"""Maximum number of sessions in a list without --limit."""
-SAVED = ("revision", "commit", "summary", "changes", "redactions", "id")
-NOT_SAVED = ("id", "commit", "revision")
-RESTORED = (
-    "agent", "identity", "checkpoint", "checkpoint_id", "session", "restored_at", "commit", "revision", "recorded",
-    "damaged", "left_out", "brief",
-)  # fmt: skip
-"""The keys of the JSON output, in order; scripts of PAIF's users read them."""
 FILE = click.option(
     "--file",
     "-f",
@@ -49,13 +40,8 @@ def _body(file: str) -> dict[str, Any]:
     return data
 
 
-def _fill_sessions(app: App, values: Values) -> Values:
-    return {"limit": MOST, **fill_agent(app, values)}
-
-
 def _render_saved(app: App, result: SavedCheckpoint) -> None:
-    data = result.as_data()
-    app.answer({name: data[name] for name in (SAVED if result.saved else NOT_SAVED)}, flat(result.id or ""))
+    app.answer(result.as_data(), flat(result.id or ""))
     if result.saved:
         app.tell_change(result)
     elif result.id is not None:
@@ -66,8 +52,7 @@ def _render_saved(app: App, result: SavedCheckpoint) -> None:
 
 def _render_restored(app: App, result: RestoredAgent) -> int | None:
     """Print the text; return exit status 1 if the restore could not be recorded."""
-    data = result.as_data()
-    app.answer({name: data[name] for name in RESTORED}, result.brief)
+    app.answer(result.as_data(), result.brief)
     app.say(*(flat(f"cannot be read: {file.path}: {file.why}") for file in result.damaged))
     if result.unrecorded:
         app.say(f"baton: this restore was not recorded: {flat(result.unrecorded)}")
@@ -83,7 +68,7 @@ def _render_sessions(app: App, result: AgentSessions) -> None:
         Column("pending", lambda session: len(session["pending_items"]) or "", right=True),
         Column("about", _describe_session),
     ]
-    app.answer(result.sessions, render_table(result.sessions, columns))
+    app.answer(result.as_data(), render_table(result.sessions, columns))
     if not result.sessions:
         app.say(f"{flat(result.agent)} has no session yet")
     if result.next is not None:
@@ -107,5 +92,5 @@ ADDITIONS = {
         fill=fill_agent, render=_render_restored,
         about="If the restore cannot be recorded, the text is printed nevertheless, and the exit status is 1.",
     ),
-    "sessions": Addition(fill=_fill_sessions, render=_render_sessions),
+    "sessions": Addition(fill=fill_agent, render=_render_sessions),
 }  # fmt: skip

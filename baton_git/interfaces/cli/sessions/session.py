@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import click
 
-from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.core.codecs import json
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import json_text
@@ -23,9 +22,7 @@ from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.sessions.spawned import (
-    describe_spawned,
     list_spawned,
-    list_spawned_by_session,
     render_stopped,
 )
 from baton_git.interfaces.cli.verb_command import Addition, Values
@@ -76,9 +73,8 @@ def _list_sessions(app: App, ws: Workspace, verb_input: ListTargets, values: Val
     else:
         with _redirect_stdout():
             result = list_targets(ws, app.now, verb_input)
-        spawned = list_spawned_by_session(app, ws)
-        data = [{**session.model_dump(), **describe_spawned(spawned, session.target)} for session in result.sessions]
-        app.answer(data, _make_offered_table(app, result.sessions, spawned))
+        app.say(*(flat(problem) for problem in result.unreadable))
+        app.answer(result.as_data(), _make_offered_table(app, result.sessions))
         _warn(app, result)
 
 
@@ -97,7 +93,7 @@ def _inspect(app: App, ws: Workspace, verb_input: InspectTarget, values: Values)
 def _list_adapters(app: App, ws: Workspace, verb_input: NoInput, values: Values) -> None:
     with _redirect_stdout():
         result = list_session_adapters(ws, app.now, verb_input)
-    app.answer({"adapters": result.as_data()["adapters"]}, render_table(result.adapters, ADAPTER_COLUMNS))
+    app.answer(result.as_data(), render_table(result.adapters, ADAPTER_COLUMNS))
     _warn(app, result)
 
 
@@ -126,17 +122,12 @@ def _warn(app: App, result: AdapterResult) -> None:
         app.say(flat(f"the session adapter {problem.id} {how}: {problem.why}"))
 
 
-def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], spawned: Mapping[str, SpawnedSession]) -> str:
+def _make_offered_table(app: App, sessions: Sequence[OfferedTarget]) -> str:
     """Return a table of sessions that can be opened, with the id and status of those that baton started."""
-
-    def mark(session: OfferedTarget) -> str:
-        marked = describe_spawned(spawned, session.target)
-        return f"{marked['spawned']} {marked['status']}" if marked else ""
-
     columns = [
         Column("updated", lambda session: describe_age(session.updated_at, app.now), Role.DIM),
         Column("target", lambda session: session.target, Role.ID),
-        Column("started here", mark),
+        Column("started here", lambda session: f"{session.spawned} {session.status}".strip()),
         Column("title", lambda session: flat(session.title)),
     ]
     return render_table(sessions, columns)
@@ -188,7 +179,7 @@ def _render_history(app: App, result: SnapshotHistory) -> None:
         Column("recorded", lambda former: describe_age(former.recorded_at, app.now), Role.DIM),
         Column("about", describe),
     ]
-    app.answer(result.as_data()["snapshots"], render_table(result.snapshots, columns))
+    app.answer(result.as_data(), render_table(result.snapshots, columns))
 
 
 def _render_snapshots(app: App, result: SnapshotList) -> None:
@@ -251,11 +242,8 @@ COPIES = (
         help="Also record the snapshot. Default: git config baton.recordSnapshots.",
     ),
 )
-MARKED = (
-    "Sessions that a workflow or baton loop-run started are marked with their status and the id for baton session stop."
-)
 ADDITIONS = {
-    "session list": Addition(LISTS, about=MARKED, fill=fill_surroundings, run=_list_sessions),
+    "session list": Addition(LISTS, fill=fill_surroundings, run=_list_sessions),
     "session inspect": Addition(COPIES, fill=fill_surroundings, run=_inspect),
     "session adapters": Addition(run=_list_adapters),
     "session record": Addition([TARGET, ADAPTER, TARGET_TYPE, FILE], fill=_fill_snapshot, render=_render_recorded),

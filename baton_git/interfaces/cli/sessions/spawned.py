@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.stopping import end_unwatched_sessions
@@ -29,24 +28,6 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
     app.say(*(flat(problem) for problem in problems))
     if not sessions:
         app.say("no workflow or loop has started a session here")
-
-
-def list_spawned_by_session(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
-    """Return the records of the sessions that baton started here. The keys are the ids that the agent CLIs assigned."""
-    records = open_spawned_sessions(ws)
-    end_unwatched_sessions(records, iso(app.now))
-    sessions, problems = records.all()
-    app.say(*(flat(problem) for problem in problems))
-    return {session.session: session for session in sessions if session.session}
-
-
-def describe_spawned(spawned: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
-    """Return the id and the status of the session that `target` (`claude:ID`) names.
-
-    Return an empty dictionary if baton did not start that session here.
-    """
-    record = spawned.get(target.partition(":")[2])
-    return {} if record is None else {"spawned": record.id, "status": record.status}
 
 
 def _make_table(app: App, sessions: Sequence[SpawnedSession]) -> Styled:
@@ -77,6 +58,6 @@ def _describe_session(session: SpawnedSession) -> str:
 
 def render_stopped(app: App, result: StoppedSession) -> None:
     """Print how a session ended."""
-    app.answer(result.session, f"{result.id} {result.status}")
+    app.answer(result.as_data(), f"{result.id} {result.status}")
     if not result.was_running:
         app.say(f"{result.id} had already ended: {result.status}")
