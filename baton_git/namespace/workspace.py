@@ -21,6 +21,7 @@ from baton_git.core.proposals import Proposals, find_proposals
 from baton_git.core.records.base import Record, value_at
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, OpenLoop, Pattern
+from baton_git.core.session_names import complete_session, is_short_name
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 from baton_git.git.rewritten import MIN_HASH, find_newest, load_rewritten
@@ -150,6 +151,16 @@ class Workspace:
     def session(self) -> str:
         """The session's name, or `none` for records that must name one."""
         return self.actor.session or "none"
+
+    def complete_session(self, text: str | None) -> str | None:
+        """Return the id of the session with this id or short name; any other text, a new session, unchanged.
+
+        Raises:
+            Ambiguous: several sessions have this short name.
+        """
+        if text is None or not is_short_name(text):
+            return text
+        return complete_session(self.branch.read().state, text)
 
     @property
     def unauthenticated(self) -> Workspace:

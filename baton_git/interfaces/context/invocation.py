@@ -54,7 +54,9 @@ class Call:
             ws.branch.check_chosen_name()
             named = settings.options.agent is not None
             ended = self.current.get_ended() if session is None else None
-            actor = replace(ws.actor, session=session, agent=settings.agent, is_agent_named=named, ended=ended)
+            actor = replace(
+                ws.actor, session=ws.complete_session(session), agent=settings.agent, is_agent_named=named, ended=ended
+            )
             yield replace(ws, actor=actor)
 
     def _fetch_on_demand(self, ws: Workspace) -> None:

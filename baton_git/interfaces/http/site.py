@@ -194,6 +194,7 @@ class Site:
         by = AgentId(agent).text if agent is not None else None
         actor = Actor(plain.actor.author, acting, by, plain.actor.machine, is_agent_named=by is not None)
         ws = replace(plain, branch=branch, actor=actor)
+        ws = ws if acting is None else replace(ws, actor=replace(actor, session=ws.complete_session(acting)))
         yield ws.unauthenticated if self.is_open else ws
 
     def use_namespace(self, namespace: str) -> None:

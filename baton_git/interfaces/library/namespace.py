@@ -33,7 +33,7 @@ class OpenNamespace(VerbMethods):
         self._call = call
         self._stack = ExitStack()
         self._workspace = self._stack.enter_context(call.workspace())
-        self.session = call.settings.options.session
+        self.session = self._workspace.complete_session(call.settings.options.session)
 
     @property
     def name(self) -> str:

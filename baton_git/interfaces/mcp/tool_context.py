@@ -86,7 +86,7 @@ class ToolContext:
             acting_session = acting_session or (self._name_session(ctx) if current else None)
             agent = actor.agent or _find_client_agent(ctx) or (None if self.over_http else _find_surrounding_agent())
             ended = None if self.over_http else actor.ended  # the work tree is that of the server
-            actor = replace(actor, session=acting_session, agent=agent, ended=ended)
+            actor = replace(actor, session=ws.complete_session(acting_session), agent=agent, ended=ended)
             ws = replace(ws, actor=actor, calls_tools=True)
             if not self.over_http:
                 ws = with_catch_up(with_client_cache(ws))

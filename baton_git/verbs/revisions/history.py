@@ -12,6 +12,7 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
 from baton_git.core.natural_times import parse_moment
+from baton_git.core.session_names import is_named
 from baton_git.core.state import Key, State, complete_id
 from baton_git.core.times import shift
 from baton_git.git.store import TreeEntry
@@ -114,7 +115,7 @@ def parse_optional_moment(text: str | None, *, end: bool = False) -> datetime | 
 
 def _matches(entry: LogEntry, wanted: Filter) -> bool:
     return (
-        (wanted.session is None or entry.session == wanted.session)
+        (wanted.session is None or is_named(entry.session, wanted.session))
         and (wanted.agent is None or entry.agent == wanted.agent)
         and (wanted.until is None or entry.time <= wanted.until)
     )
@@ -154,18 +155,19 @@ def files_at(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, TreeEn
 
 
 def full_id(ws: Workspace, text: str) -> str:
-    """Complete a unique prefix of a live record's id.
+    """Complete a unique prefix of a live record's id, or else of an archived one's.
 
     Other texts are returned unchanged, because the history may have a record with that id.
 
     Raises:
-        Ambiguous: several live records have ids that begin with `text`.
+        Ambiguous: several records have ids that begin with `text`.
     """
     state = ws.branch.read().state
     ids = {id_ for kind in KINDS for id_ in state.ids(kind)}
     if text in ids or any(state.entry(Key(kind, text, archived=True)) is not None for kind in KINDS):
         return text
-    return complete_id(ids, text, "record") or text
+    closed = (id_ for kind in KINDS for id_ in state.ids(kind, archived=True))
+    return complete_id(ids, text, "record") or complete_id(set(closed), text, "record") or text
 
 
 def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:

@@ -16,6 +16,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
+from baton_git.core.session_names import complete_session
 from baton_git.core.sessions import restore_contexts, without_context
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.git.store import Edit
@@ -209,6 +210,7 @@ def _restore_record(ws: Workspace, tip: Revision, old: Revision, key: Key) -> Pr
 
 def plan_session_rollback(ws: Workspace, session: str) -> RollbackPlan:
     """Plan to revert all changes of one session."""
+    session = complete_session(ws.branch.read().state, session)
     entries = list(ws.branch.history())
     undone = find_undone(entries)
     own = [entry for entry in entries if entry.session == session and entry.parents]

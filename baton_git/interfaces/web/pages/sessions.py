@@ -8,6 +8,7 @@ from itertools import islice
 from starlette.responses import Response
 
 from baton_git.core.errors import NotFound
+from baton_git.core.session_names import complete_session
 from baton_git.core.sessions import find_session
 from baton_git.core.state import State
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
@@ -28,6 +29,7 @@ def show(request: PageRequest) -> Response:
     id_ = request.query.get("id", "")
     with request.work() as ws:
         state = ws.branch.read().state
+        id_ = complete_session(state, id_)
         commits, gap = take_readable(read_log(ws, Filter(None, id_, None), MOST_COMMITS), MOST_COMMITS)
         session, digests = find_session(state, id_), _find_digests(state, id_)
         if session is None and not commits and not digests:
