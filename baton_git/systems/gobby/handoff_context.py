@@ -48,7 +48,8 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
     (the latest prompts, newest first; the first says so if it has no answer), `answered` (the last answer) and
     `answered_prompt` (its prompt, if that is not the last one), `first_goal` (unless it is whole in `asked`),
     `files_told` (the changed or read files, the most used first), `files_changed` (those of `files_told` that were
-    changed), `files_named` (the other files) and `files_together` (empty here; `render_handoff` lists them).
+    changed), `files_named` (the other files) and `files_together` (empty here; `render_handoff` lists them, and adds
+    modules to `files_named`).
     `files_modified` has the files in the order of their last change.
     """
     facts = handoff.facts.told

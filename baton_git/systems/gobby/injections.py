@@ -19,7 +19,7 @@ from baton_git.core.output import one_line
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.companions import list_companions
+from baton_git.systems.gobby.companions import list_related
 from baton_git.systems.gobby.handoff_context import (
     MAX_TITLE,
     collect_template_names,
@@ -224,7 +224,9 @@ def render_handoff(
     """
     file = FORMATS.get(injection_format, FORMATS["structured"])
     names = collect_template_names(follow_rewritten(handoff, ws.branch.store.repository.common_dir))
-    names["files_together"] = list_companions(ws, now, handoff)
+    related = list_related(ws, now, handoff)
+    names["files_together"] = related.together
+    names["files_named"] = ", ".join(filter(None, [names["files_named"], *related.modules]))
     own = _render_by_project(ws, file, names, problems)
     text = own
     if text is None:

@@ -14,6 +14,7 @@ from baton_git.systems.gobby.companions import (
     MAX_BYTES,
     MAX_LINE,
     Companion,
+    find_modules,
     is_safe_path,
     rank_companions,
     weigh_files,
@@ -41,6 +42,18 @@ def test_a_commit_of_many_files_says_less_about_each():
     many = " ".join(f"f{number}" for number in range(20))
     assert rank((AT, "a c"), (AT, f"a {many}"))[0] == "c"
     assert rank(*[(AT, f"a {many}")] * 9, (AT, "a c"))[0] != "c"
+
+
+def test_of_two_companions_the_one_that_changes_more_comes_first():
+    assert rank((AT, "a b"), (AT, "a c"), *[(AT, "c d")] * 5) == ["c", "b"]
+
+
+def test_the_files_of_a_module_named_in_code_belong_to_the_work():
+    files = ["src/trailers/trailers.go", "src/trailers/trailers_test.go", "src/fmt.md", "a/state.go", "b/state.go"]
+    text = "moved `paths.Key` to `trailers.Key`, and state.Load()"
+    assert find_modules([text], files) == files[:2]
+    assert find_modules(["read fmt.Println, see trailers.go and my_trailers.Key"], files) == []
+    assert find_modules(["state.Load()"], files[:4]) == ["a/state.go"], "the only one of this name"
 
 
 def test_changed_files_weigh_more_than_read_and_named_ones():
