@@ -20,10 +20,10 @@ from baton_git.core.brief import quote_id
 from baton_git.core.output import one_line
 from baton_git.core.records.lineage import Session
 from baton_git.recall.index import source_of
-from baton_git.recall.passages import TURN, Passage, split_sentences, title_of
+from baton_git.recall.passages import SPEAKERS, TURN, Passage, split_sentences, title_of
 from baton_git.recall.ranking import Ranking, Thread
 from baton_git.recall.standing import Standing
-from baton_git.recall.terms import AGENT_SAID, USER_SAID, Query, extract_terms
+from baton_git.recall.terms import AGENT_SAID, Query, extract_terms
 
 DEFAULT_BUDGET = 4_000
 MIN_BUDGET = 400
@@ -395,11 +395,12 @@ def _list_lines(quotes: Sequence[_Quote]) -> Iterator[str]:
     line, before, speaker = "", _Quote(-1, "", ()), ""
     for quote in quotes:
         for at, sentence in enumerate(quote.sentences):
-            says = next((name for name in (USER_SAID, AGENT_SAID) if sentence.startswith(name)), "")
+            says = next((name for name in (AGENT_SAID, *SPEAKERS.values()) if sentence.startswith(name)), "")
             continues = at > 0 or (quote.number == before.number + 1 and quote.record == before.record)
-            if line and continues and says in ("", speaker):
+            is_same = not says or (at == 0 and says == speaker)  # further passages of a turn repeat who says it
+            if line and continues and is_same:
                 line += " | " if sentence in quote.starts else " "
-                line += sentence.removeprefix(says) if at == 0 else sentence
+                line += sentence.removeprefix(says)
                 continue
             if line:
                 yield line

@@ -21,7 +21,7 @@ from baton_git.core.errors import Busy, SearchUnavailable
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import searchable_text
 
-FORMAT = 7
+FORMAT = 8
 """Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
 FILE = "index.sqlite"
 WAIT_SECONDS = 10.0
@@ -59,6 +59,10 @@ class Hit(NamedTuple):
 
     number: int
     passage: Passage
+
+
+Session = tuple[str, str, str]
+"""The namespace, the agent and the id of a session."""
 
 
 class Totals(NamedTuple):
@@ -253,6 +257,22 @@ class RecallIndex:
 
     def _add_to_totals(self, passages: int, sources: int) -> None:
         self._database.execute("UPDATE totals SET passages = passages + ?, sources = sources + ?", (passages, sources))
+
+    def list_keys(self, pattern: str) -> list[tuple[str, str, Session]]:
+        """Return group, key and session of each source whose key has a pattern of SQLite's `GLOB`."""
+        query = "SELECT grp, key, namespace, agent, session FROM sources WHERE key GLOB ?"
+        return [(row[0], row[1], row[2:]) for row in self._database.execute(query, (pattern,))]
+
+    def list_sessions(self, group: str) -> set[Session]:
+        """Return the sessions of which a group has sources."""
+        query = "SELECT namespace, agent, session FROM sources WHERE grp = ?"
+        return set(self._database.execute(query, (group,)))
+
+    def remove_groups(self, pattern: str) -> None:
+        """Remove the groups whose names have a pattern of SQLite's `GLOB`."""
+        query = "SELECT grp FROM sources WHERE grp GLOB ? UNION SELECT name FROM groups WHERE name GLOB ?"
+        for (group,) in self._database.execute(query, (pattern, pattern)).fetchall():
+            self.remove_group(group)
 
     def remove_group(self, group: str) -> None:
         """Remove all sources of a group, and its mark."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from baton_git.agents.events import AGENT, HARNESS, PERSON, SCHEDULE
@@ -18,6 +18,8 @@ from baton_git.recall.terms import AGENT_SAID, USER_SAID
 PASSAGE = 450
 """Maximum length of a passage in characters. With 1,500, an answer holds passages of a third as many sessions, and most
 of each says nothing about the question."""
+_HOUR = len("2026-11-28T10")
+"""Length of a time up to its hour."""
 TURN = "turn"
 """The kind of passages from turns of a session."""
 DIGEST = "handoff"
@@ -34,6 +36,12 @@ _SKIPPED = frozenset(
 """Fields of records that are not indexed: metadata, such as when and how a record was stored."""
 _SKIPPED_WITHIN = frozenset({("anchors", "commit"), ("anchors", "session")})
 """Such fields that have the same name as others with text: each with the field that contains it."""
+_SAID = frozenset(
+    """
+    initial_goal key_decisions latest_prompts unanswered last_answer open_questions next_steps
+    """.split()  # noqa: SIM905  one name after the other
+)
+"""Facts of a digest that repeat what the turns of its session say."""
 _UNNAMED = frozenset({"text", "content", "message"})
 """Fields that are indexed without their name, because it says nothing about the text."""
 
@@ -75,6 +83,29 @@ class Passage(NamedTuple):
 
 def split_turns(turns: SessionTurns) -> Iterator[Passage]:
     """Yield the passages of a session's turns; prompts and answers begin with the speaker."""
+    yield from _join_short(_split_stored(turns))
+
+
+def _join_short(passages: Iterable[Passage]) -> Iterator[Passage]:
+    """Yield passages in which short ones of successive turns within an hour are joined.
+
+    The answer to "yes, do it" is often as short, and neither says much without the turn before it.
+    """
+    before: Passage | None = None
+    for passage in passages:
+        if before is not None and passage.time[:_HOUR] == before.time[:_HOUR] and passage.record != before.record:
+            joined = f"{before.text}\n\n{passage.text}"
+            if len(joined) <= PASSAGE:
+                before = before._replace(text=joined)
+                continue
+        if before is not None:
+            yield before
+        before = passage
+    if before is not None:
+        yield before
+
+
+def _split_stored(turns: SessionTurns) -> Iterator[Passage]:
     for turn in turns.turns:
         where = {
             "namespace": turns.namespace or "",
@@ -95,13 +126,13 @@ def _split_shared(data: Mapping[str, Any], where: Mapping[str, str]) -> Iterator
         yield from _split_turn(str(turn["number"]), origin, turn["prompt"], answer, {**where, "time": time})
 
 
-_SPEAKERS = {PERSON: USER_SAID, AGENT: "another agent: ", SCHEDULE: "a schedule: "}
+SPEAKERS = {PERSON: USER_SAID, AGENT: "another agent: ", SCHEDULE: "a schedule: "}
 """What stands before a prompt, by its origin."""
 
 
 def _split_turn(number: str, origin: str, prompt: str, answer: str, where: Mapping[str, str]) -> Iterator[Passage]:
     asked = prompt and origin != HARNESS  # notifications of the agent CLI say nothing about the work
-    speaker = _SPEAKERS.get(origin, "of unknown origin: ")
+    speaker = SPEAKERS.get(origin, "of unknown origin: ")
     texts = [f"{speaker}{prompt}" if asked else "", f"{AGENT_SAID}{answer}" if answer else ""]
     speaking = ""
     for piece in split_text("\n\n".join(filter(None, texts))):
@@ -111,15 +142,32 @@ def _split_turn(number: str, origin: str, prompt: str, answer: str, where: Mappi
         speaking = AGENT_SAID if f"\n{AGENT_SAID}" in piece else start or speaking
 
 
-def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
-    """Yield the passages of a live or archived record; `where` contains further fields of `Passage`."""
+def split_said(key: Key, part: Part, **where: str) -> Iterator[Passage]:
+    """Yield the passages of what a digest or a record of turns repeats from the turns of its session."""
     data = part.record if isinstance(part, Archived) else part.as_data()
     if key.kind == SHARED_TURNS:
-        yield from _split_shared(data, where)
+        yield from _join_short(_split_shared(data, where))
+    elif key.kind == DIGEST:
+        said = {name: value for name, value in data["facts"].items() if name in _SAID}
+        for piece in split_text("\n".join(_lines_of(said))):
+            yield Passage(piece, key.kind, record=key.id, **where)
+
+
+def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
+    """Yield the passages of a live or archived record, without those of `split_said`.
+
+    Args:
+        where: further fields of `Passage`.
+    """
+    data = part.record if isinstance(part, Archived) else part.as_data()
+    if key.kind == SHARED_TURNS:
         return
+    if key.kind == DIGEST:
+        others = {name: value for name, value in data["facts"].items() if name not in _SAID}
+        data = {**data, "facts": others}
     if key.kind == Session.kind:
         data = {"context": data.get("context")}  # the rest of a session says nothing about the work
-    has_reason = isinstance(part, Archived) and part.reason and key.kind != Session.kind
+    has_reason = isinstance(part, Archived) and part.reason and key.kind not in (Session.kind, DIGEST)
     lines = [f"reason: {part.reason}"] if isinstance(part, Archived) and has_reason else []
     text = "\n".join([*_lines_of(data), *lines])
     for piece in split_text(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -18,16 +18,19 @@ from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.names import Oid, decode
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
-from baton_git.core.records.lineage import Session
+from baton_git.core.records.lineage import Session as SessionRecord
 from baton_git.core.state import SHAPE, Key, State, Unreadable
 from baton_git.core.times import from_seconds, iso, parse_time_or_none
 from baton_git.git.store import CommitInfo, Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, load_entry
-from baton_git.recall.index import RecallIndex
-from baton_git.recall.passages import Passage, split_record, split_turns
+from baton_git.recall.index import RecallIndex, Session
+from baton_git.recall.passages import DIGEST, SHARED_TURNS, Passage, split_record, split_said, split_turns
 
 TURNS = "turns"
+_SAID = " said"
+"""The suffix of the source with what a digest or a record of turns repeats from the turns of its session. It is indexed
+only while these turns are not stored on this machine: otherwise every word would count twice, and be quoted twice."""
 EARLY = "early"
 """The mark of a record that is indexed before the commit that wrote it is known."""
 MOST_EARLY = 1_000
@@ -53,7 +56,10 @@ class _Work:
         end: the end of its time, by the monotonic clock.
         left: the number of commits and files that it may still read.
         until: the processor time of this thread from which no older commit is begun.
+        sessions: those whose turns are indexed.
     """
+
+    sessions: Set[Session] = frozenset()
 
     def __init__(self, seconds: float | None, left: float) -> None:
         self.end = time.monotonic() + (math.inf if seconds is None else seconds)
@@ -98,17 +104,34 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
         return True
     work = _Work(seconds, MOST_AT_ONCE if index.is_stored else math.inf)
     with index.changing():
-        if not _update_records(index, branch, tip, work):
+        if not _update_turns(index, store, marks, work) or not _update_records(index, branch, tip, work):
             return False
-        known = index.source_marks(TURNS)
-        for name in known.keys() - marks.keys():
-            index.remove_source(TURNS, name)
-        for name, mark in marks.items():
-            if known.get(name) != mark:
-                if time.monotonic() > work.end:
-                    return False
-                index.put_source(TURNS, name, mark, _read_turns(store, name))
         index.set_mark(TURNS, folders)
+    return True
+
+
+def _update_turns(index: RecallIndex, store: TurnStore, marks: Mapping[str, str], work: _Work) -> bool:
+    """Add, replace and remove the turns of sessions. Return False if some are left.
+
+    Args:
+        marks: the marks of all files of turns, by name.
+    """
+    known = index.source_marks(TURNS)
+    is_removed = False
+    for name in known.keys() - marks.keys():
+        index.remove_source(TURNS, name)
+        is_removed = True
+    if is_removed:  # what digests repeat of them has to be indexed again, which is as rare as it is long
+        index.remove_groups(f"*{_RECORDS}*")
+    for name, mark in marks.items():
+        if known.get(name) != mark:
+            if time.monotonic() > work.end:
+                return False
+            index.put_source(TURNS, name, mark, _read_turns(store, name))
+    work.sessions = index.list_sessions(TURNS)
+    for group, key, session in index.list_keys(f"*{_SAID}"):
+        if session in work.sessions:
+            index.remove_source(group, key)
     return True
 
 
@@ -153,9 +176,12 @@ def _read_turns(store: TurnStore, name: str) -> Iterator[Passage]:
         yield from split_turns(turns)
 
 
+_RECORDS = "records of "
+
+
 def group_of(branch: Branch) -> str:
     """Return the name of the group of sources (see `index`) for the records of a branch."""
-    return f"records of {branch.ref}"
+    return f"{_RECORDS}{branch.ref}"
 
 
 _CUT = "-"
@@ -213,7 +239,7 @@ def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None, work: _
         done = _add_older(index, branch, done, work)
         _describe_left(index, store, done)
         if done.left:
-            _add_early(index, branch, store.folder(store.commit(tip).tree))
+            _add_early(index, branch, store.folder(store.commit(tip).tree), work)
     done.save(index, group)
     return is_current
 
@@ -262,7 +288,7 @@ def _describe_left(index: RecallIndex, store: Store, done: _Progress) -> None:
         index.pending = f"the commits until {iso(from_seconds(last))[:10]} are not indexed yet"
 
 
-def _add_early(index: RecallIndex, branch: Branch, root: Folder) -> None:
+def _add_early(index: RecallIndex, branch: Branch, root: Folder, work: _Work) -> None:
     """Add live records whose commits are not indexed yet: they matter more than what was before them.
 
     It is not known yet which commit wrote them. They are added again when that commit is indexed.
@@ -277,7 +303,7 @@ def _add_early(index: RecallIndex, branch: Branch, root: Folder) -> None:
             name = _name_source(root, key, path, blob) if blob is not None else None
             if blob is None or name is None or index.source_mark(group, name) is not None:
                 continue
-            index.put_source(group, name, EARLY, _read_record(branch, root, key, path, blob, None))
+            _put_record(index, branch, name, EARLY, _Version(root, key, path, blob, None), work)
             left -= 1
             if not left:
                 return
@@ -331,12 +357,13 @@ def _add_commit(
         blob, is_replaced = find_blob(root, path), _is_replaced(key)
         if is_replaced and newest is None:
             index.remove_source(group, path)
+            index.remove_source(group, f"{path}{_SAID}")
         name = _name_source(root, key, path, blob) if blob is not None else None
         if blob is None or name is None or (is_replaced and newest is not None and find_blob(newest, path) != blob):
             continue
         is_known = index.source_mark(group, name) not in (None, EARLY)
         if not is_known or (newest is not None and not is_replaced):
-            index.put_source(group, name, blob, _read_record(branch, root, key, path, blob, entry))
+            _put_record(index, branch, name, blob, _Version(root, key, path, blob, entry), work)
             work.left -= 1
     return is_complete
 
@@ -354,7 +381,7 @@ def _name_source(root: Folder, key: Key, path: str, blob: str) -> str | None:
 
     Of sessions, only the contexts are indexed. A context is one source, in all versions of the record that have it.
     """
-    if key.kind != Session.kind:
+    if key.kind != SessionRecord.kind:
         return path if _is_replaced(key) else f"{path} {blob}"
     folder, _, name = path.rpartition("/")
     for part in folder.split("/"):
@@ -366,8 +393,8 @@ def _name_source(root: Folder, key: Key, path: str, blob: str) -> str | None:
     if content is None or b"context_at" not in content:  # most versions; parsing one would take ten times as long
         return None
     entry = layout.decode(key, path, content)
-    session = parse(Session, entry.record) if isinstance(entry, Archived) else entry
-    if not isinstance(session, Session) or not session.context or not session.context_at:
+    session = parse(SessionRecord, entry.record) if isinstance(entry, Archived) else entry
+    if not isinstance(session, SessionRecord) or not session.context or not session.context_at:
         return None
     return f"{layout.path_of(Key(key.kind, session.id))} {session.context_at}"
 
@@ -377,23 +404,43 @@ def _is_replaced(key: Key) -> bool:
     return ALL_KINDS[key.kind].left_behind
 
 
-def _read_record(
-    branch: Branch, root: Folder, key: Key, path: str, blob: str, entry: LogEntry | None
-) -> Iterator[Passage]:
-    """Yield the passages of a record. `entry`: the commit that wrote it; None if that is not known yet."""
-    record = State(layout.TreeSource(root, branch.store.memory)).entry(key)
+class _Version(NamedTuple):
+    """A version of a record, and the commit that wrote it; None if that is not known yet."""
+
+    root: Folder
+    key: Key
+    path: str
+    blob: str
+    entry: LogEntry | None
+
+
+def _put_record(index: RecallIndex, branch: Branch, name: str, mark: str, version: _Version, work: _Work) -> None:
+    """Add a version of a record as a source, and what it repeats from turns that are not stored here as another one."""
+    key, group = version.key, group_of(branch)
+    record = State(layout.TreeSource(version.root, branch.store.memory)).entry(key)
     if record is None or isinstance(record, Unreadable):
+        index.put_source(group, name, mark, ())
         return
+    where = _describe(branch, record, version)
+    index.put_source(group, name, mark, split_record(key, record, **where))
+    session = (where["namespace"], where["agent"], where["session"])
+    if key.kind in (DIGEST, SHARED_TURNS) and session not in work.sessions:
+        index.put_source(group, f"{name}{_SAID}", mark, split_said(key, record, **where))
+
+
+def _describe(branch: Branch, record: Part, version: _Version) -> dict[str, str]:
+    """Return the fields of the passages of a record."""
+    _, key, path, blob, entry = version
     agent = session = ""
     if entry is not None:
         agent, session = entry.agent or "", entry.session or ""
     if ALL_KINDS[key.kind].parts == 2:  # `<agent>/<session>`
         id_ = record.record.get("id") if isinstance(record, Archived) else key.id
         agent, _, session = str(id_ or key.id).partition("/")
-    yield from split_record(
-        key, record, namespace=branch.namespace.text, session=session, agent=agent, path=path, blob=blob,
-        time=_time_of(record, entry), commit=entry.commit if entry is not None else "",
-    )  # fmt: skip
+    return {
+        "namespace": branch.namespace.text, "session": session, "agent": agent, "path": path, "blob": blob,
+        "time": _time_of(record, entry), "commit": entry.commit if entry is not None else "",
+    }  # fmt: skip
 
 
 def find_context_time(record: Part) -> datetime | None:

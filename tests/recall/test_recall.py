@@ -37,6 +37,7 @@ from baton_git.recall.passages import Passage, split_record
 from baton_git.recall.ranking import rank_passages
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import parse_question
+from baton_git.systems.gobby.record import Handoff
 from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, answer_question, recall
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
@@ -52,6 +53,13 @@ def keep_turns(ws: Workspace, session: str, *texts: tuple[str, str], day: int = 
     turns = tuple(Turn(number, time, *text, number, 0) for number, text in enumerate(texts, 1))
     namespace = ws.branch.namespace.text
     TurnStore(folder_of(ws)).save(SessionTurns(agent, session, time, None, "main", namespace, turns))
+
+
+def keep_digest(ws: Workspace, session: str, said: str, path: str, step: int = 0) -> None:
+    """Write the digest of a session: its last answer, and a file that it changed."""
+    facts = {"last_answer": {"text": said}, "files_used": [{"path": path, "changes": 1}]}
+    digest = parse(Handoff, {"id": f"claude/{session}", "extracted_at": "2026-11-01T10:00:00Z", "facts": facts})
+    ws.update("handoff extract", later(minutes=step), lambda tip: tip.state.put(digest))
 
 
 def folder_of(ws: Workspace) -> Path:
@@ -438,7 +446,9 @@ def test_the_last_session_of_the_branch_is_quoted_too(ws: Workspace) -> None:
 
 
 actions = st.lists(
-    st.tuples(st.sampled_from(["decide", "defer", "turns", "forget", "update", "supersede"]), st.integers(0, 3)),
+    st.tuples(
+        st.sampled_from(["decide", "defer", "turns", "digest", "forget", "update", "supersede"]), st.integers(0, 3)
+    ),
     max_size=9,
 )
 
@@ -488,6 +498,8 @@ def _act(ws: Workspace, index: RecallIndex, action: str, number: int, step: int)
                 defer_follow_up(ws, later(minutes=step), f"FU-{number}", reason=f"because {step}")
         case "turns":
             keep_turns(ws, f"{number}" * 36, (f"prompt {step}", f"answer {step} " * (step + 1)))
+        case "digest":
+            keep_digest(ws, f"{number}" * 36, f"answer {step}", f"src/{number}.py", step)
         case "forget":
             TurnStore(folder_of(ws)).delete("claude", f"{number}" * 36)
         case "update":
@@ -694,6 +706,37 @@ def test_two_processes_can_build_the_index_at_once(baton: Any, top: Path) -> Non
     running = [subprocess.Popen(command, cwd=top, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     answers = [process.communicate(timeout=60)[0] for process in running]
     assert all("Topic 7 of Kafka" in answer for answer in answers)
+
+
+# --- digests, beside the turns of their sessions
+
+
+def test_what_a_digest_repeats_from_turns_on_this_machine_is_quoted_once_and_its_files_are_found(ws: Workspace) -> None:
+    keep_turns(ws, KAFKA, ("Which event bus?", "Kafka has three brokers."))
+    keep_digest(ws, KAFKA, "Kafka has three brokers.", "src/bus.py")
+    assert ask(ws, "Kafka brokers").text.count("three brokers") == 1
+    assert "src/bus.py" in ask(ws, "which session changed bus.py").text
+    with RecallIndex.open(index_file(ws).parent) as index:
+        assert sum("three brokers" in row[0] for row in index.dump()) == 1
+
+
+def test_a_digest_is_searched_whole_while_the_turns_of_its_session_are_not_here(ws: Workspace) -> None:
+    keep_digest(ws, KAFKA, "Kafka has three brokers.", "src/bus.py")
+    assert "three brokers" in ask(ws, "Kafka brokers").text
+    keep_turns(ws, KAFKA, ("Which event bus?", "Kafka has three brokers."))
+    assert ask(ws, "Kafka brokers").text.count("three brokers") == 1
+    TurnStore(folder_of(ws)).delete("claude", KAFKA)
+    [excerpt] = ask(ws, "Kafka brokers").excerpts
+    assert excerpt.kind == "handoff"
+
+
+def test_short_turns_are_quoted_with_the_turns_beside_them(ws: Workspace) -> None:
+    keep_turns(ws, KAFKA, ("Shall we drop Kafka?", "Yes."), ("Then do it.", "It is gone; SQS takes the events."))
+    [excerpt] = ask(ws, "drop Kafka").excerpts
+    assert excerpt.lines == [
+        "> user: Shall we drop Kafka?", "> agent: Yes.", "> user: Then do it.",
+        "> agent: It is gone; SQS takes the events.",
+    ]  # fmt: skip
 
 
 # --- at the prompt
