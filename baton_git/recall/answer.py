@@ -122,6 +122,7 @@ class _Block:
     Attributes:
         score: that of its thread, less if its best passage is not that of the thread.
         waiting: the passages that can be quoted, best last.
+        short: those that are too short to be worth a heading, best first.
         quotes: the chosen quotes.
         size: their size in bytes, without the heading.
     """
@@ -130,8 +131,19 @@ class _Block:
         self.passage, self.standing = passage, standing
         self.score = 0.0
         self.waiting: list[tuple[int, Passage]] = []
+        self.short: list[tuple[int, Passage]] = []
         self.quotes: list[_Quote] = []
         self.size = 0
+
+    def value(self, best: float) -> float:
+        """Return what a further quote is worth, beside a block with the best score."""
+        own = (self.score / best) ** _SHARPNESS
+        return own if self.size < _ENOUGH else own * _DEEPER
+
+    def wait_again(self) -> None:
+        """Let the passages that were too short wait for what is below a heading, or for a last try."""
+        self.waiting += reversed(self.short)
+        self.short = []
 
     @property
     def heading(self) -> str:
@@ -316,30 +328,29 @@ class _Chooser:
 
     def _fill(self, shortest: int) -> None:
         best = max((block.score for block in self._blocks), default=1.0)
-        waiting = [(-((block.score / best) ** _SHARPNESS), at, block) for at, block in enumerate(self._blocks)]
-        left_out: list[tuple[_Block, tuple[int, Passage]]] = []
+        waiting = [(-block.value(best), at, block) for at, block in enumerate(self._blocks)]
         heapq.heapify(waiting)
         while waiting and self.left >= _FULL:
-            value, at, block = heapq.heappop(waiting)
-            candidate = block.waiting.pop()
-            if not self._quote(block, *candidate, shortest):
-                left_out.append((block, candidate))
+            _, at, block = heapq.heappop(waiting)
+            number, passage = block.waiting.pop()
+            new = self._find_new(passage)
+            if not block.quotes and _is_of_session(passage) and sum(map(len, new)) < shortest:
+                block.short.append((number, passage))
+            elif new and self._quote(block, number, passage, new):
+                block.wait_again()
             if block.waiting:
-                own = (block.score / best) ** _SHARPNESS
-                value = -own if block.size < _ENOUGH else -own * _DEEPER
-                heapq.heappush(waiting, (value, at, block))
+                heapq.heappush(waiting, (-block.value(best), at, block))
         self.lacks_room = self.lacks_room or bool(waiting)
-        for block, candidate in reversed(left_out):
-            block.waiting.append(candidate)
+        for block in self._blocks:
+            block.wait_again()
 
-    def _quote(self, block: _Block, number: int, passage: Passage, shortest: int) -> bool:
-        """Add a quote of a passage to its block, in the room that is left. Return whether there was anything to add."""
-        heading = 0 if block.quotes else _size([block.heading])
+    def _find_new(self, passage: Passage) -> tuple[str, ...]:
         texts = [one_line(text, _SENTENCE) for text in split_sentences(passage.text)]
-        new = tuple(text for text in texts if text and self._is_new(text))
-        needed = shortest if heading and _is_of_session(passage) else 1
-        if sum(map(len, new)) < needed:
-            return False
+        return tuple(text for text in texts if text and self._is_new(text))
+
+    def _quote(self, block: _Block, number: int, passage: Passage, new: tuple[str, ...]) -> bool:
+        """Add new sentences of a passage to its block, in the room that is left. Return whether any fits."""
+        heading = 0 if block.quotes else _size([block.heading])
         quote = _Quote(number, passage.record, new, _find_starts(passage))
         if _size(_list_lines([quote])) > self.left - heading:
             self.lacks_room = True
