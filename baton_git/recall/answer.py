@@ -33,7 +33,7 @@ _SENTENCE = 600
 """Maximum length of a quoted sentence, in characters."""
 _SHARPNESS = 2.0
 """Exponent of a block's score, relative to the best one: the higher, the more of the budget the best blocks get."""
-_DEEPER = 0.35
+_DEEPER = 0.45
 """Factor on the value of a block of which `_ENOUGH` bytes are quoted: those of other blocks are worth more."""
 _ENOUGH = 200
 _TINY = 24

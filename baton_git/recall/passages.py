@@ -211,7 +211,10 @@ def _find_cut(text: str, most: int) -> int:
     return most
 
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+(?=[^\s\w]|[A-Z\d])|(?<=[。！？])")
+_SENTENCE = re.compile(
+    # The number of an item of a list is no sentence.
+    r"(?<!^\d\.)(?<!^\d\d\.)(?<!\s\d\.)(?<!\s\d\d\.)(?<=[.!?。！？])\s+(?=[^\s\w]|[A-Z\d])|(?<=[。！？])"
+)
 
 
 def split_sentences(text: str) -> list[str]:

@@ -730,6 +730,14 @@ def test_a_digest_is_searched_whole_while_the_turns_of_its_session_are_not_here(
     assert excerpt.kind == "handoff"
 
 
+def test_the_numbers_of_a_list_are_quoted_with_its_items(ws: Workspace) -> None:
+    keep_turns(ws, KAFKA, ("What is left of the port?", "1. The importer\n2. The exporter"))
+    keep_turns(ws, LATER, ("Which steps has the port?", "1. The reader\n10. The writer"))
+    answer = ask(ws, "which steps has the port?").text
+    assert "> agent: 1. The importer 2. The exporter\n" in answer
+    assert "> agent: 1. The reader 10. The writer\n" in answer
+
+
 def test_short_turns_are_quoted_with_the_turns_beside_them(ws: Workspace) -> None:
     keep_turns(ws, KAFKA, ("Shall we drop Kafka?", "Yes."), ("Then do it.", "It is gone; SQS takes the events."))
     [excerpt] = ask(ws, "drop Kafka").excerpts
