@@ -91,6 +91,7 @@ class Answer(NamedTuple):
         unread: why older revisions could not be searched; empty if all were.
         pending: what is not indexed yet, and was not searched for that reason; empty if everything is.
         missing: the words of the question that occur nowhere.
+        unstored: why the index could not be stored, so that the next question reads everything again; or empty.
     """
 
     text: str
@@ -99,6 +100,7 @@ class Answer(NamedTuple):
     unread: str = ""
     pending: str = ""
     missing: tuple[str, ...] = ()
+    unstored: str = ""
 
 
 class _Quote(NamedTuple):
@@ -137,7 +139,7 @@ class _Block:
 
     def value(self, best: float) -> float:
         """Return what a further quote is worth, beside a block with the best score."""
-        own = (self.score / best) ** _SHARPNESS
+        own: float = (self.score / best) ** _SHARPNESS
         return own if self.size < _ENOUGH else own * _DEEPER
 
     def wait_again(self) -> None:

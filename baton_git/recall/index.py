@@ -10,6 +10,8 @@ sessions (prompts with their answers) form another.
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
@@ -23,7 +25,11 @@ from baton_git.recall.terms import searchable_text
 
 FORMAT = 8
 """Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
-FILE = "index.sqlite"
+FILE = f"index-{FORMAT}.sqlite"
+"""Each format has its own file: versions of baton side by side would rebuild a common one with every question."""
+_ANY_FILE = re.compile(r"index(-\d+)?\.sqlite(-wal|-shm|-journal)?")
+_UNUSED = 30 * 86_400 * 1_000_000_000
+"""Age in nanoseconds from which the file of another format is removed; every question touches the one that it uses."""
 WAIT_SECONDS = 10.0
 """Maximum seconds that an update waits for another process's update."""
 MOST_ROWS = 10_000
@@ -129,6 +135,8 @@ class RecallIndex:
         """Whether the index is on the disk, so that the next update continues where the last one stopped."""
         self.unread = ""
         """Why the last update could not read older revisions; empty if it could."""
+        self.unstored = ""
+        """Why the index could not be stored, if it is in memory for that reason."""
         self.pending = ""
         """What the last update left for the next one; empty if everything is indexed."""
 
@@ -143,24 +151,31 @@ class RecallIndex:
             Busy: another process is building the index.
         """
         path = folder / FILE
+        problem = ""
         for _ in range(2):
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.touch(mode=0o600)
-                return cls(_connect(str(path)), path.stat().st_mtime_ns)
-            except OSError:
+                now = path.stat().st_mtime_ns
+                _remove_unused(folder, now - _UNUSED)
+                return cls(_connect(str(path)), now)
+            except OSError as error:
+                problem = error.strerror or str(error)
                 break
             except sqlite3.DatabaseError as error:
                 if _is_busy(error):
                     raise Busy("another process is building the recall index", hint="try again in a moment") from None
+                problem = str(error)
                 if not remove_damaged(folder, error):
                     break
-        return cls.in_memory()
+        return cls.in_memory(problem)
 
     @classmethod
-    def in_memory(cls) -> Self:
-        """Return an empty index in memory. Raises SearchUnavailable like `open`."""
-        return cls(_connect(":memory:"))
+    def in_memory(cls, problem: str = "") -> Self:
+        """Return an empty index in memory, and why it is there. Raises SearchUnavailable like `open`."""
+        index = cls(_connect(":memory:"))
+        index.unstored = problem
+        return index
 
     def __enter__(self) -> Self:
         return self
@@ -189,7 +204,8 @@ class RecallIndex:
         try:
             yield
         except BaseException:
-            self._database.execute("ROLLBACK")
+            if self._database.in_transaction:  # sqlite rolls back itself if the disk is full
+                self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
 
@@ -383,6 +399,15 @@ def remove_damaged(folder: Path, error: sqlite3.DatabaseError) -> bool:
             (folder / name).unlink(missing_ok=True)
         return True
     return False
+
+
+def _remove_unused(folder: Path, before: int) -> None:
+    """Remove the files of other formats that were last used before a time, in nanoseconds."""
+    for entry in os.scandir(folder):
+        if _ANY_FILE.fullmatch(entry.name) and not entry.name.startswith(FILE):
+            with suppress(OSError):  # another process removed it
+                if entry.stat().st_mtime_ns < before:
+                    Path(entry.path).unlink()
 
 
 def source_of(number: int) -> int:

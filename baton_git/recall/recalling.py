@@ -52,6 +52,7 @@ class Question(NamedTuple):
         exclude: digests of sentences to leave out.
         seconds: the maximum time for updating the index, for each namespace searched; if the newest commits are not
             indexed by then, the answer is empty. None for no limit.
+        ids: the ids of records in the text, which also has their titles: the answer does not miss them.
         wording: how the answer names the options that get more.
     """
 
@@ -65,6 +66,7 @@ class Question(NamedTuple):
     exclude: Iterable[str] = ()
     seconds: float | None = None
     wording: Wording = PARAMETERS
+    ids: frozenset[str] = frozenset()
 
 
 def find_answer(ws: Workspace, question: Question) -> Answer:
@@ -80,16 +82,19 @@ def find_answer(ws: Workspace, question: Question) -> Answer:
     if not list_namespaces(ws.branch.store, ws.branch.prefix) and not turns_folder(common_dir).exists():
         return NOTHING  # without creating an index
     folder = common_dir / "baton" / "recall"
+    problem = ""
     for _ in range(2):
         try:
             with RecallIndex.open(folder) as index:
                 return answer_from(index, ws, question)
-        except Busy:
+        except Busy as error:
+            problem = str(error)
             break
         except sqlite3.DatabaseError as error:  # opening reads few pages
+            problem = str(error)
             if not remove_damaged(folder, error):
                 break
-    with RecallIndex.in_memory() as index:
+    with RecallIndex.in_memory(problem) as index:
         return answer_from(index, ws, question)
 
 
@@ -105,10 +110,14 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
         if not update_index(index, workspace.branch, question.seconds) and question.seconds is not None:
             return NOTHING
     query = parse_question(question.text)
-    ranking = _rank(index, ws, question, query)
-    if ranking is None or not ranking.threads:
-        missing = ranking.missing if ranking is not None else ()
-        return NOTHING._replace(missing=missing, unread=index.unread, pending=index.pending)
+    ranking = _rank(index, ws, question, query) or Ranking([])
+    ids = {word for id_ in question.ids for word in parse_question(id_).words}
+    ranking = ranking._replace(missing=tuple(word for word in ranking.missing if word not in ids))
+    nothing = NOTHING._replace(
+        missing=ranking.missing, unread=index.unread, pending=index.pending, unstored=index.unstored
+    )
+    if not ranking.threads:
+        return nothing
     judges = {workspace.branch.namespace.text: StandingJudge(workspace, index) for workspace in workspaces}
     own = judges[ws.branch.namespace.text]
     answer = compose_answer(
@@ -120,7 +129,7 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
         question.exclude,
         question.wording,
     )
-    return answer._replace(unread=index.unread, pending=index.pending)
+    return nothing._replace(text=answer.text, excerpts=answer.excerpts, also=answer.also)
 
 
 def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -> Ranking | None:
@@ -158,19 +167,19 @@ def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth:
     """
     since, until = max(period.since, wanted.since or ""), min(period.until, wanted.until or period.until)
     inside = wanted._replace(since=since, until=until)
-    overview = rank_overview(index, inside, depth)
-    if not overview.threads:
-        return None
     query = parse_question(period.rest)
     kinds = _rank_kinds(index, query, inside, depth)
     if not query.strong - STOP_WORDS:
-        first = put_first(kinds, overview)
+        first = put_first(kinds, rank_overview(index, inside, depth))
+        if not first.threads:
+            return None
         is_searched = bool(query.words.keys() - STOP_WORDS)
         return put_first(first, rank_passages(index, query, wanted, depth)) if is_searched else first
     matching, others = rank_passages(index, query, inside, depth), rank_passages(index, query, wanted, depth)
     if kinds.threads or matching.threads:
         return put_first(put_first(matching, kinds), others)._replace(missing=others.missing)
-    return add_threads(others, overview)
+    overview = rank_overview(index, inside, depth)
+    return add_threads(others, overview) if overview.threads else None
 
 
 def _rank_kinds(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -691,6 +693,58 @@ def test_the_command_says_that_it_does_not_know_if_not_everything_was_searched(
     for _ in range(5):
         silent = baton("recall", "what is the weather", code=None)
     assert silent.err == "nothing matches the question; no text has: weather\n"
+
+
+def test_the_index_of_another_format_is_left_alone_while_it_is_used_and_removed_later(event_bus: Workspace) -> None:
+    ask(event_bus, "Kafka")
+    file = index_file(event_bus)
+    older, used = (file.with_name(name) for name in ("index.sqlite", "index-7.sqlite"))
+    for path in (older, used):
+        path.write_bytes(b"of another baton")
+    month = 31 * 86_400
+    os.utime(older, (file.stat().st_mtime - month,) * 2)
+    assert "orders.created" in ask(event_bus, "Kafka topic").text
+    assert (older.exists(), used.read_bytes()) == (False, b"of another baton")
+
+
+def test_an_index_that_cannot_be_stored_is_told_and_the_question_is_answered(baton: Any, top: Path) -> None:
+    baton("decision", "add", "Kafka is gone", "--why", "nobody runs brokers")
+    (top / ".git/baton/recall").write_text("in the way")
+    answer = baton("recall", "why is Kafka gone")
+    assert "nobody runs brokers" in answer.out
+    assert answer.err.splitlines() == [
+        "the index of recall is not stored: File exists (the next question reads everything again)"
+    ]
+    assert baton("recall", "Kafka", "--json").json["unstored"] == "File exists"
+
+
+@pytest.mark.slow
+def test_a_build_that_is_killed_at_any_moment_is_finished_by_the_next_question(baton: Any, top: Path) -> None:
+    baton("decision", "add", "Kafka is gone", "--why", "nobody runs brokers")
+    with Store(Repository.open(top)) as store:
+        here = workspace(store, namespace="work")
+        for number in range(150):
+            text = " ".join(f"word{number}x{at} of the event bus." for at in range(300))
+            keep_turns(here, f"{number:08}{'5' * 28}", ("Tell me all", text))
+    file = top / ".git/baton/recall" / FILE
+    killed = 0
+    for delay in (0.0, 0.02, 0.1, 0.3, 0.6):
+        running = subprocess.Popen(
+            [sys.executable, "-m", "baton_git", "recall", "word7x7"], cwd=top, stdout=subprocess.DEVNULL
+        )
+        until = time.monotonic() + 30
+        while not file.exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        time.sleep(delay)
+        running.kill()
+        killed += running.wait() == -signal.SIGKILL
+        assert "nobody runs brokers" in baton("recall", "why is Kafka gone", "--kind", "decisions").out
+    assert killed
+    for number in (0, 7, 149):
+        assert f"## {number:08} claude" in baton("recall", f"word{number}x7").out
+    with sqlite3.connect(file) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    database.close()
 
 
 def test_a_repository_without_a_namespace_gets_no_index(ws: Workspace) -> None:

@@ -106,6 +106,23 @@ def test_a_disk_that_fills_up_bit_by_bit_loses_nothing_that_was_acknowledged(bat
 
 
 @needs_root
+def test_on_a_full_disk_recall_answers_and_says_that_its_index_is_not_stored(baton, tmp_path):
+    with mounted("-t", "tmpfs", "-o", "size=3m", "tmpfs", at=tmp_path / "small") as small:
+        repo = str(small / "state.git")
+        fill(baton, "--repo", repo)
+        for number in range(20):
+            baton("followup", "add", f"{number} " + os.urandom(8000).hex(), "--repo", repo)
+        fill_up(small / "filler")
+        os.truncate(small / "filler", (small / "filler").stat().st_size - 150_000)  # enough to begin an index
+        answer = baton("recall", "why use it", "--repo", repo)
+        assert "because" in answer.out
+        (line,) = answer.err.splitlines()
+        assert line.startswith("the index of recall is not stored: database or disk is full")
+        (small / "filler").unlink()
+        assert not baton("recall", "why use it", "--repo", repo).err
+
+
+@needs_root
 def test_a_read_only_repository_is_one_clear_line_and_can_be_read(baton, top, tmp_path):
     fill(baton)
     before = baton("read").json

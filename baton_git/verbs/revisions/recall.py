@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 
 from pydantic import Field
@@ -81,6 +82,10 @@ class RecallResult(AtNamespace):
         "", description="What was not searched because it is not indexed yet; empty if everything is. Each further "
         "question indexes more.", examples=["the commits until 2026-06-17 are not indexed yet"],
     )  # fmt: skip
+    unstored: str = Field(
+        "", description="Why the index could not be stored, so that the next question reads everything again; empty "
+        "if it is stored.", examples=["database or disk is full"],
+    )  # fmt: skip
 
     verbose = frozenset({"excerpts", "more"})
 
@@ -131,14 +136,17 @@ def answer_question(
         since=iso(since) if since is not None else None, until=iso(until) if until is not None else None,
         kind=_parse_kind(verb_input.kind), session=verb_input.in_session,
     )  # fmt: skip
+    titles = _find_titles(ws, verb_input.question)
     period = find_period(verb_input.question, now)
-    question = Question(
-        verb_input.question, verb_input.budget, wanted, period, verb_input.all_projects, wording=wording
+    if period is not None:
+        period = period._replace(rest=_add_titles(period.rest, titles))
+    text = _add_titles(verb_input.question, titles)
+    answer = find_answer(
+        ws,
+        Question(
+            text, verb_input.budget, wanted, period, verb_input.all_projects, wording=wording, ids=frozenset(titles)
+        ),
     )
-    answer, named = find_answer(ws, question), _put_titles(ws, question.text)
-    if named != question.text:  # what mentions the id is an answer, too
-        both = f"{question.text} {named}"[:MAX_QUESTION]
-        answer = find_answer(ws, question._replace(text=both if answer.text else named))
     if not answer.text and not verb_input.all_projects:
         ws.branch.check_exists()
     return RecallResult(
@@ -149,20 +157,26 @@ def answer_question(
         missing=[*answer.missing],
         unread=answer.unread,
         pending=answer.pending,
+        unstored=answer.unstored,
     )
 
 
-def _put_titles(ws: Workspace, question: str) -> str:
-    """Return a question with the titles of records in place of their ids, which are not indexed as part of them."""
-    if _ID.search(question) is None or ws.branch.tip() is None:
-        return question
-    state = ws.branch.read().state
+def _find_titles(ws: Workspace, question: str) -> dict[str, str]:
+    """Return the titles of the records whose ids are in a question, by id: the ids are not indexed with the records."""
+    ids = _ID.findall(question)
+    if not ids or ws.branch.tip() is None:
+        return {}
+    state, titles = ws.branch.read().state, {}
+    for id_ in ids:
+        named = {describe_title(key.kind, read_fields(state.entry(key))) for key in find_exact(state, id_)}
+        if named:
+            titles[id_] = " ".join(sorted(named))
+    return titles
 
-    def put_title(match: re.Match[str]) -> str:
-        keys = find_exact(state, match[0])
-        return " ".join(sorted({describe_title(key.kind, read_fields(state.entry(key))) for key in keys})) or match[0]
 
-    return _ID.sub(put_title, question)[:MAX_QUESTION]
+def _add_titles(question: str, titles: Mapping[str, str]) -> str:
+    """Return a question with titles after it, as far as they fit; what mentions only the id is an answer, too."""
+    return " ".join([question, *titles.values()])[:MAX_QUESTION]
 
 
 def _describe(passage: Passage) -> dict[str, str]:

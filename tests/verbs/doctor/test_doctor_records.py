@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from baton_git.recall.index import FILE
+
 BRANCH = "refs/heads/baton/work"
 
 
@@ -132,7 +134,7 @@ def test_files_left_by_sudo_are_reported(made: Path, findings: Any) -> None:
 def test_a_damaged_index_is_removed_and_the_next_recall_rebuilds_it(made: Path, baton: Any, findings: Any) -> None:
     baton("followup", "add", "Deploy the exporter")
     baton("recall", "exporter")
-    index = made / "baton/recall/index.sqlite"
+    index = made / "baton/recall" / FILE
     assert findings("index")[0]["severity"] == "ok"
     index.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
     assert findings("index")[0]["repair"]

@@ -24,6 +24,10 @@ def render_answer(app: App, result: RecallResult) -> int | None:
         app.say(f"nothing matches the question{named}")
     if result.unread:
         app.say(f"older revisions were not searched: {flat(result.unread)} (baton doctor --fix)")
+    if result.unstored:
+        app.say(
+            f"the index of recall is not stored: {flat(result.unstored)} (the next question reads everything again)"
+        )
     return UNKNOWN if result.pending and not result.text else None
 
 
