@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from baton_git.core import names
 from baton_git.core.codecs import toml
-from baton_git.core.errors import Corrupt, InvalidDocument, LimitExceeded
+from baton_git.core.errors import BrokenFormat, Corrupt, InvalidDocument, LimitExceeded
 from baton_git.core.kinds import ALL_KINDS, CLOSED, KINDS, SINGLETONS
 from baton_git.core.names import Oid, find_replaced_id
 from baton_git.core.outlines import MANY, Listing, SavedListings, make_outline
@@ -621,9 +621,31 @@ def state_of(root: TreeFolder, memory: ValueCache | None = None, saved: SavedLis
     Raises:
         Corrupt: the tree has another layout version, or its format file cannot be read.
     """
+    check_layout(root)
+    return records_of(root, memory, saved)
+
+
+def check_layout(root: TreeFolder) -> None:
+    """Check the format file of a tree, if it has one.
+
+    Raises:
+        NewerLayout, BrokenFormat: as `check_format` does; `BrokenFormat` also if it is no file.
+    """
     text = root.read(FORMAT_FILE)
+    if text is None and FORMAT_FILE in root.entries():
+        raise BrokenFormat(FORMAT_FILE, "it is no file")
     if text not in _FORMAT_TEXTS:
         check_format(text)
+
+
+def lacks_attributes(root: TreeFolder) -> bool:
+    """Return whether `.gitattributes` lacks a line of the root commit, without which git merges records as text."""
+    found = set((root.read(ATTRIBUTES_FILE) or b"").splitlines())
+    return not found.issuperset(ROOT_FILES[ATTRIBUTES_FILE].splitlines())
+
+
+def records_of(root: TreeFolder, memory: ValueCache | None = None, saved: SavedListings | None = None) -> State:
+    """Return the records stored in a tree like `state_of`, whatever its format file says."""
     return State(TreeSource(root, memory, saved))
 
 

@@ -25,6 +25,7 @@ from baton_git.core.errors import (
     Corrupt,
     InvalidArgument,
     InvalidName,
+    NewerLayout,
     NotAllowed,
     NotFound,
     Stale,
@@ -252,13 +253,31 @@ class Branch:
             return Revision(self.namespace, State())
         if tip is None:
             raise self._make_missing_error()
-        return self.revision_at(self.resolve(at, tip) if at is not None else tip)
+        commit = self.resolve(at, tip) if at is not None else tip
+        return self.revision_at(tip) if commit == tip else self.past_revision_at(commit)
 
     def revision_at(self, commit: Oid) -> Revision:
         """Return the revision at a commit. It is cached in the store's memory, with the records decoded so far.
 
         Raises:
             Corrupt, NotAllowed: under the same conditions as `read`.
+        """
+        revision = self.past_revision_at(commit)
+        if isinstance(revision.fault, BrokenFormat):
+            what, why = revision.fault.data["what"], revision.fault.data["why"]
+            raise BrokenFormat(what, why, hint=self._describe_way_back(commit))
+        if revision.fault is not None:
+            raise revision.fault
+        return revision
+
+    def past_revision_at(self, commit: Oid) -> Revision:
+        """Return the revision at a commit of the history, also if its `format.toml` is missing or cannot be read.
+
+        A later commit has repaired the file, or else the branch could not be read. What the bad commit did to records
+        can be read, shown, compared and undone like anything else.
+
+        Raises:
+            Corrupt: the commit or its tree cannot be read, or has a newer layout.
         """
         return self.store.memory.get_or_make(
             ("revision", self.namespace, commit), lambda: self._load_revision(commit), write_queue.REVISION_WEIGHT
@@ -268,26 +287,33 @@ class Branch:
         info = self.store.commit(commit)
         entry = load_entry(self.store, info)
         root = self.store.folder(info.tree)
-        if layout.FORMAT_FILE not in root.entries():
-            raise NotAllowed(
-                f"{self.ref} has no {layout.FORMAT_FILE}: it is not a branch of baton-git",
-                hint="choose another namespace (--namespace), or another prefix (git config baton.refPrefix)",
-            )
-        try:
-            state = layout.state_of(
-                root, self.store.memory, OutlineFiles(self.store.repository.common_dir, self.namespace)
-            )
-        except BrokenFormat as error:
-            raise BrokenFormat(error.data["what"], error.data["why"], hint=self._describe_way_back(commit)) from None
         return Revision(
             self.namespace,
-            state,
+            layout.records_of(root, self.store.memory, OutlineFiles(self.store.repository.common_dir, self.namespace)),
             commit,
             info.tree,
             read_revision_number(self.store, info),
             entry.time,
             entry.op,
+            self._find_fault(root, commit),
         )
+
+    def _find_fault(self, root: layout.TreeFolder, commit: Oid) -> BatonError | None:
+        if layout.FORMAT_FILE not in root.entries():
+            return NotAllowed(
+                f"{self.ref} has no {layout.FORMAT_FILE}: it is not a branch of baton-git",
+                hint="choose another namespace (--namespace), or another prefix (git config baton.refPrefix)",
+            )
+        try:
+            layout.check_layout(root)
+        except BrokenFormat as error:
+            return error
+        except NewerLayout as error:
+            if self.store.tip(self.ref) == commit:
+                raise
+            where = f"that is in commit {commit[:10]}: name another revision, or {error.hint}"
+            raise NewerLayout(error.data["what"], error.data["why"], hint=where) from None
+        return None
 
     def _describe_way_back(self, commit: Oid) -> str:
         """Return what to do about a revision whose `format.toml` cannot be read."""
@@ -343,11 +369,18 @@ class Branch:
         return any(older.commit.startswith(entry.reverts) for older in behind)
 
     def _repairs(self, before: LogEntry, after: LogEntry) -> bool:
-        """Return whether all the records that a commit changes were unreadable before."""
-        state = self.revision_at(before.commit).state
+        """Return whether all that a commit changes was bad before: unreadable records, and the files of the root commit
+        without what they need."""
+        try:
+            bad = self.past_revision_at(before.commit)
+        except NewerLayout:
+            return False  # whoever restores an older tree there may revert what a newer baton wrote
+        bad_files = {layout.FORMAT_FILE} if bad.fault is not None else set()
+        if layout.lacks_attributes(self.store.folder(before.tree)):
+            bad_files.add(layout.ATTRIBUTES_FILE)
         paths = layout.differing_paths(self.store.folder(before.tree), self.store.folder(after.tree))
-        keys = [layout.key_at(path) for path in paths]
-        return all(key is not None and isinstance(state.entry(key), Unreadable) for key in keys)
+        keys = [layout.key_at(path) for path in paths if path not in bad_files]
+        return all(key is not None and isinstance(bad.state.entry(key), Unreadable) for key in keys)
 
     def resolve(self, text: str, tip: Oid | None = None) -> Oid:
         """Return the commit that `text` names.
@@ -607,12 +640,12 @@ class Branch:
         after = State(proposal.state.source, edits)
         immutable_fields.refuse_changes(tip.state, after)
         changes = tuple(diff.diff(tip.state, after))
-        files = self._list_changed_files(tip, proposal.files)
+        files = self._list_changed_files(tip, after, proposal.files)
         return proposal._replace(state=after), WriteResult(
             tip, tip, changes, (*proposal.redactions, *redactions), files=files
         )
 
-    def _list_changed_files(self, tip: Revision, files: Mapping[str, Edit]) -> tuple[str, ...]:
+    def _list_changed_files(self, tip: Revision, after: State, files: Mapping[str, Edit]) -> tuple[str, ...]:
         """Return the paths of the files without a record that edits change in the tree of `tip`, sorted.
 
         An edit may change nothing: going back to layout 1 leaves `.gitattributes` as layout 2 needs it.
@@ -621,8 +654,10 @@ class Branch:
         if not edits or tip.tree is None:
             return tuple(sorted(edits))
         draft = self.store.draft()
-        changed = draft.folder(draft.tree(tip.tree, edits))
-        return tuple(sorted(layout.differing_paths(self.store.folder(tip.tree), changed)))
+        removed = {layout.path_of(key): None for key, entry in after.edits.items() if entry is None}
+        changed = draft.folder(draft.tree(tip.tree, {**removed, **edits}))  # a file can take the place of their folder
+        differing = layout.differing_paths(self.store.folder(tip.tree), changed)
+        return tuple(sorted(path for path in differing if layout.key_at(path) is None))
 
     def _draft_side(
         self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp

@@ -25,7 +25,6 @@ from baton_git.core.errors import (
 )
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import one_line
-from baton_git.core.stored_form import check_format
 from baton_git.git.store import Store
 from baton_git.namespace.commit_log import read_revision_number
 from baton_git.namespace.machine_state import GoneNamespaces
@@ -207,9 +206,8 @@ def is_revision(store: Store, commit: Oid) -> bool:
     root = store.folder(store.commit(commit).tree)
     if layout.FORMAT_FILE not in root.entries():
         return False
-    text = root.read(layout.FORMAT_FILE)
     try:
-        check_format(text)
+        layout.check_layout(root)
     except NewerLayout:
         return True
     except BrokenFormat:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from typing import NamedTuple
 
 from baton_git.core.kinds import KINDS
-from baton_git.core.layout import state_of
+from baton_git.core.layout import records_of
 from baton_git.core.merge import (
     Decision,
     apply,
@@ -72,8 +72,8 @@ class _Reverter(NamedTuple):
         remaining = set(commits)
         for entry in newest_first:
             if entry.commit in remaining and entry.parents:
-                before = self.branch.revision_at(entry.parents[0]).state
-                state = _apply_difference(state, self.branch.revision_at(entry.commit).state, before)
+                before = self.branch.past_revision_at(entry.parents[0]).state
+                state = _apply_difference(state, self.branch.past_revision_at(entry.commit).state, before)
             elif remaining and len(entry.parents) == 2:
                 state, reverted = self._remerge(state, entry.parents, remaining)
                 remaining -= reverted
@@ -96,14 +96,13 @@ class _Reverter(NamedTuple):
 
     def _load_side(self, side: Oid, opposite: Oid) -> _MergeSide:
         store = self.branch.store
-        return _MergeSide(
-            self.branch.revision_at(side).state, [load_entry(store, info) for info in store.only_in(side, opposite)]
-        )
+        entries = [load_entry(store, info) for info in store.only_in(side, opposite)]
+        return _MergeSide(self.branch.past_revision_at(side).state, entries)
 
     def _base(self, parents: Sequence[Oid]) -> State:
         draft = self.branch.store.draft()
         tree = base_tree(self.branch.store, draft, parents[0], parents[1])
-        return State() if tree is None else state_of(draft.folder(tree))
+        return State() if tree is None else records_of(draft.folder(tree))
 
     def _state_without(self, side: _MergeSide, commits: Collection[Oid]) -> State:
         """Return a side's state without these commits, and without the commits that were undone after the merge."""

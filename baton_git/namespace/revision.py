@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git.core import diff
+from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.redaction import Redaction
 from baton_git.core.state import Key, State
@@ -58,6 +59,9 @@ class Revision(NamedTuple):
     time: datetime | None = None
     op: str = ""
     """The verb that made the commit; empty for a commit made by hand."""
+    fault: BatonError | None = None
+    """Why the commit is no revision of baton: its `format.toml` is missing or cannot be read. The state has its records
+    all the same. Only revisions of the past have a fault (see `Branch.past_revision_at`)."""
 
 
 Reform = Callable[[ObjectDraft, Oid], Oid]

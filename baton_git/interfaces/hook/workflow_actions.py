@@ -36,7 +36,7 @@ from baton_git.systems.gobby.previous_sessions import (
 )
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
-from baton_git.verbs.revisions.history import changes_of
+from baton_git.verbs.revisions.history import read_changes
 from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, begin_session, list_sections
 from baton_git.verbs.verification.consent import WaitingChecks
 
@@ -189,7 +189,8 @@ class SessionActions:
         if since is None:
             return self._brief()
         news = [commit for commit in commits[:since] if commit.session != self._session.id or commit.op == "boot"]
-        changes = [change for commit in news for change in changes_of(self._ws, commit) if change.kind != "session"]
+        made = (change for commit in news for change in read_changes(self._ws, commit)[0])
+        changes = [change for change in made if change.kind != "session"]
         if not changes:
             return None
         handoffs = {change.id for change in changes if change.kind == Handoff.kind}

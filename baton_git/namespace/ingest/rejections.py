@@ -106,9 +106,9 @@ def _read(root: Folder, path: str) -> bytes | None:
 
 def _find_refused_records(store: Store, old: Oid | None, new: Oid, trusted: Trusted | None) -> Iterator[Refusal]:
     from baton_git.namespace.ingest.unreadable import find_new_unreadable  # loads the models, as the next one
-    from baton_git.namespace.provenance.claims import find_unconfirmed_claims, load_state
+    from baton_git.namespace.provenance.claims import find_unconfirmed_claims, load_past_state, load_state
 
-    for unreadable in find_new_unreadable(load_state(store, old), load_state(store, new)):
+    for unreadable in find_new_unreadable(load_past_state(store, old), load_state(store, new)):
         yield Refusal(new, unreadable.path, "", unreadable.why)
     for claim in find_unconfirmed_claims(store, old, new, trusted):
         yield Refusal(new, claim.held.id, claim.held.field, claim.held.why)

@@ -94,7 +94,7 @@ def find_unconfirmed_claims(
     Raises:
         Corrupt: a commit or a tree cannot be read.
     """
-    before = load_state(store, base)
+    before = load_past_state(store, base)
     claims = find_claims(before, load_state(store, tip))
     if not claims:
         return []
@@ -110,7 +110,7 @@ def _chooses_value(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
     """Return whether a commit is the automatic merge that chose the claimed value of an immutable field."""
 
     def value(commit: Oid) -> Any:
-        record = _read_record(load_state(store, commit), claim.key)
+        record = _read_record(load_past_state(store, commit), claim.key)
         return None if record is None else record.as_data().get(claim.held.field)
 
     if not alike(value(info.oid), claim.held.claimed):
@@ -128,6 +128,11 @@ def load_state(store: Store, commit: Oid | None) -> State:
     return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))
 
 
+def load_past_state(store: Store, commit: Oid | None) -> State:
+    """Return the records at a commit of the history, whatever its `format.toml` says: a later commit may repair it."""
+    return State() if commit is None else layout.records_of(store.folder(store.commit(commit).tree))
+
+
 def _may_make(store: Store, info: CommitInfo, claim: FieldClaim, trusted: Trusted | None) -> bool:
     """Return whether a commit adds the claim, and has the confirmation, signature or verb that the claim needs.
 
@@ -140,11 +145,11 @@ def _may_make(store: Store, info: CommitInfo, claim: FieldClaim, trusted: Truste
     needs_person = _needs_person(claim)
     if needs_person and trusted is None and not entry.trailer_values(CONFIRMED):
         return False
-    if not (needs_person or entry.op) or not _contains(load_state(store, info.oid), claim):
+    if not (needs_person or entry.op) or not _contains(load_past_state(store, info.oid), claim):
         return False
     if needs_person and not _is_confirmed(info, entry, trusted):
         return False
-    before = [_contains(load_state(store, parent), claim) for parent in info.parents]
+    before = [_contains(load_past_state(store, parent), claim) for parent in info.parents]
     return not all(before) if before and not needs_person and entry.op != "merge" else not any(before)
 
 

@@ -76,6 +76,6 @@ def _list_changed_by(branch: Branch, info: CommitInfo) -> Iterator[str]:
 def _list_changed(branch: Branch, before: Oid, after: Oid) -> Iterator[str]:
     """Yield the ids of the records under which the differing files of two commits are reviewed."""
     roots = [branch.store.folder(branch.store.commit(commit).tree) for commit in (after, before)]
-    states = [layout.state_of(root) for root in roots]
+    states = [layout.records_of(root) for root in roots]
     for path in layout.differing_paths(roots[0], roots[1]):
         yield find_subject(path, states)[1]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import islice, takewhile
 from typing import Any, Literal, NamedTuple
 
+from baton_git.core.errors import NewerLayout
 from baton_git.core.layout import differing_paths, key_at
 from baton_git.core.merge import apply, decide
 from baton_git.core.names import Oid
@@ -251,9 +252,12 @@ def _reverts_only(branch: Branch, commit: Oid, older: LogEntry, silent_reverts: 
 
 
 def _is_in_effect(branch: Branch, commit: Oid, tip: Oid) -> bool:
-    """Return whether any change of a commit is still in effect at the tip."""
+    """Return whether any change of a commit is still in effect at the tip; also True if that is unknown."""
     infos = [branch.store.commit(commit_id) for commit_id in (branch.store.commit(commit).parents[0], commit, tip)]
-    before, after, now = (branch.revision_at(info.oid).state for info in infos)
+    try:
+        before, after, now = (branch.past_revision_at(info.oid).state for info in infos)
+    except NewerLayout:
+        return True
     if apply(now, decide(after, now, before, prefer="ours"), record_conflicts=False) is not now:
         return True
     roots = [branch.store.folder(info.tree) for info in infos]

@@ -376,7 +376,7 @@ def _find_start(ws: Workspace, tip: Revision, document: BatonDocument, op: str, 
     if document.parent and find_session(tip.state, document.parent) is not None:
         position = find_last_seen(ws.branch, tip.commit, document.parent) if tip.commit else None
         if position is not None and position.last is not None:
-            revision = ws.branch.revision_at(position.last)
+            revision = ws.branch.past_revision_at(position.last)
             return WriteStart(revision, revision.state)
     return WriteStart(tip, tip.state)
 
@@ -387,7 +387,7 @@ def _is_import(entry: LogEntry, source: str) -> bool:
 
 
 def _start_at(ws: Workspace, entry: LogEntry) -> WriteStart:
-    revision = ws.branch.revision_at(entry.commit)
+    revision = ws.branch.past_revision_at(entry.commit)
     return WriteStart(revision, revision.state)
 
 
@@ -398,15 +398,15 @@ def _find_own_start(ws: Workspace, tip: Revision, session: str) -> WriteStart | 
         return None
     if not seen.others:
         return WriteStart(tip, tip.state)
-    revision = ws.branch.revision_at(seen.base)
+    revision = ws.branch.past_revision_at(seen.base)
     return WriteStart(revision, _apply_own_commits(ws, revision.state, seen.own))
 
 
 def _apply_own_commits(ws: Workspace, state: State, own: Sequence[Oid]) -> State:
     """Apply the changes of a session's own later commits to a state, oldest first."""
     for commit in own:
-        before = ws.branch.revision_at(ws.branch.store.commit(commit).parents[0]).state
-        after = ws.branch.revision_at(commit).state
+        before = ws.branch.past_revision_at(ws.branch.store.commit(commit).parents[0]).state
+        after = ws.branch.past_revision_at(commit).state
         for key in sorted(before.differing(after)):
             changed = after.entry(key)
             if not isinstance(changed, Unreadable):

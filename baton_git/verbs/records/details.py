@@ -24,7 +24,7 @@ from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.ready import ReadyItem, list_needs
 from baton_git.verbs.records.stored import TIME, RecordContext, StoredRecord, check_kind, describe_stored
-from baton_git.verbs.revisions.history import changes_of, files_at
+from baton_git.verbs.revisions.history import files_at, read_changes
 
 SHOWN = 10
 """Maximum number of changes shown for a record, newest first."""
@@ -201,7 +201,8 @@ def _list_commits(ws: Workspace, revision: Revision, key: Key) -> Iterator[LogEn
 
 
 def _describe_event(ws: Workspace, entry: LogEntry, key: Key) -> RecordEvent:
-    changes = [change for change in changes_of(ws, entry) if change.id == key.id and change.kind.endswith(key.kind)]
+    made, _ = read_changes(ws, entry)
+    changes = [change for change in made if change.id == key.id and change.kind.endswith(key.kind)]
     fields: dict[str, Any] = {
         name: getattr(entry, name) for name in RecordEvent.model_fields if name not in ("time", "text")
     }

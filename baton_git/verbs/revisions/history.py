@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from baton_git.core import diff
-from baton_git.core.errors import NotFound
+from baton_git.core.errors import Corrupt, NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
@@ -23,11 +23,17 @@ from baton_git.verbs.revisions.operations import Operation, list_operations
 
 
 class Shown(NamedTuple):
-    """One commit and its changes. `is_undone`: whether a later commit undid it; only set when operations are listed."""
+    """One commit and its changes.
+
+    Attributes:
+        is_undone: whether a later commit undid it; only set when operations are listed.
+        unreadable: why the changes, or the `format.toml` of the commit, cannot be read; empty if they can.
+    """
 
     entry: LogEntry
     changes: tuple[diff.RecordChange, ...]
     is_undone: bool = False
+    unreadable: str = ""
 
 
 SKEW = timedelta(days=7)
@@ -85,8 +91,8 @@ def read_log(
         count += 1
         if count <= skip:
             continue
-        changes = changes_of(ws, entry)
-        yield Shown(entry, tuple(_select_changes(changes, wanted.record)), is_undone)
+        changes, unreadable = read_changes(ws, entry)
+        yield Shown(entry, tuple(_select_changes(changes, wanted.record)), is_undone, unreadable)
         if limit is not None and count >= skip + limit:
             return
 
@@ -132,11 +138,15 @@ def _is_about(ws: Workspace, entry: LogEntry, record: str | None, paths: Sequenc
 
 
 def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
-    """Return whether one of the files differs between the commit and its first parent, if that is known."""
+    """Return whether one of the files differs between the commit and its first parent, or may do so: a tree cannot be
+    read."""
     if ws.branch.store.is_cut(entry.commit):
         return False
-    before = files_at(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
-    return files_at(ws, entry.tree, paths) != before
+    try:
+        before = files_at(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
+        return files_at(ws, entry.tree, paths) != before
+    except Corrupt:
+        return True
 
 
 def files_at(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, TreeEntry]:
@@ -170,18 +180,28 @@ def full_id(ws: Workspace, text: str) -> str:
     return complete_id(ids, text, "record") or complete_id(set(closed), text, "record") or text
 
 
-def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:
-    """Return the changes of a commit against its first parent; none if that is beyond the boundary of the history."""
-    if ws.branch.store.is_cut(entry.commit):
-        return []  # else each record would seem to be new, and to be made by whoever made this commit
-    before = ws.branch.revision_at(entry.parents[0]).state if entry.parents else State()
-    return diff.diff(before, ws.branch.revision_at(entry.commit).state)
+def read_changes(ws: Workspace, entry: LogEntry) -> tuple[list[diff.RecordChange], str]:
+    """Return the changes of a commit against its first parent, and why they or its `format.toml` cannot be read.
+
+    There are no changes if the parent is beyond the boundary of the history. One old commit that cannot be read does
+    not hide the others: it is told as that.
+    """
+    branch = ws.branch
+    if branch.store.is_cut(entry.commit):
+        return [], ""  # else each record would seem to be new, and to be made by whoever made this commit
+    try:
+        after = branch.past_revision_at(entry.commit)
+        before = branch.past_revision_at(entry.parents[0]).state if entry.parents else State()
+        return diff.diff(before, after.state), "" if after.fault is None else str(after.fault)
+    except Corrupt as error:
+        return [], str(error)
 
 
 def read_commit(ws: Workspace, revision: str) -> Shown:
     """Return the commit that `revision` names (see `Branch.resolve`) with its changes."""
     entry = ws.branch.load_shown_entry(ws.branch.resolve(revision))
-    return Shown(entry, tuple(changes_of(ws, entry)))
+    changes, unreadable = read_changes(ws, entry)
+    return Shown(entry, tuple(changes), unreadable=unreadable)
 
 
 class Compared(NamedTuple):

@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import TIME_TEXT, TimeField
+from baton_git.core.output import one_line
 from baton_git.core.state import Key
 from baton_git.core.suggestions import find_near_names
 from baton_git.core.times import iso
@@ -72,6 +73,9 @@ class CommitResult(AtRevision):
     subject: str = Field(description="The subject of the commit.", examples=["OL-7k3f9q verified"])
     changes: list[ChangedRecord] = Field(description="The changed records.")
     undone: bool = Field(False, description="Whether a later commit undid it; only set with `ops`.")
+    unreadable: str = Field(
+        "", description="Why the changes, or the commit's `format.toml`, cannot be read; only set if they cannot."
+    )
     rejected: list[str] = Field(
         [], description="If the commit is a review, the ids of the records whose changes were rejected."
     )
@@ -100,6 +104,7 @@ class CommitResult(AtRevision):
             subject=entry.subject,
             changes=[change.as_data() for change in shown.changes],
             **({"undone": True} if shown.is_undone else {}),
+            **({"unreadable": one_line(shown.unreadable, 300)} if shown.unreadable else {}),
             **({"rejected": rejected} if (rejected := entry.rejected_ids()) else {}),
         )
         result._shown = shown

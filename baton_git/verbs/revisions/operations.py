@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from baton_git.core import layout
-from baton_git.core.errors import NotAllowed, NotFound
+from baton_git.core.errors import Corrupt, NotAllowed, NotFound
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
 from baton_git.namespace.commit_log import LogEntry, UndoneCommits
@@ -64,11 +64,14 @@ def _is_operation(ws: Workspace, entry: LogEntry) -> bool:
     if is_undo(entry) or is_redo(entry):
         return True  # the undo of a wrap may change only the record of a session
     store = ws.branch.store
-    before = store.folder(store.commit(entry.parents[0]).tree)
-    keys = [layout.key_at(path) for path in layout.differing_paths(before, store.folder(entry.tree))]
-    if any(key is None or key.kind != Session.kind for key in keys):
-        return True
-    old, new = (ws.branch.revision_at(commit).state for commit in (entry.parents[0], entry.commit))
+    try:
+        before = store.folder(store.commit(entry.parents[0]).tree)
+        keys = [layout.key_at(path) for path in layout.differing_paths(before, store.folder(entry.tree))]
+        if any(key is None or key.kind != Session.kind for key in keys):
+            return True
+        old, new = (ws.branch.past_revision_at(commit).state for commit in (entry.parents[0], entry.commit))
+    except Corrupt:
+        return True  # what it changed is unknown; it is listed as that, and the older operations after it
     return any(key is not None and _sets_context(old.entry(key), new.entry(key)) for key in keys)
 
 

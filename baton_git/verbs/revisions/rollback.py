@@ -182,7 +182,7 @@ def _before_last_change(ws: Workspace, key: Key) -> Revision:
     for entry in ws.branch.history(first_parent=True):
         if not entry.parents:
             break
-        parent = ws.branch.revision_at(entry.parents[0])
+        parent = ws.branch.past_revision_at(entry.parents[0])
         assert parent.tree is not None
         if files_at(ws, entry.tree, paths) != files_at(ws, parent.tree, paths):
             return parent
@@ -303,7 +303,7 @@ def _plan_revert(ws: Workspace, entry: LogEntry) -> RollbackPlan:
     note = f"{verb} {make_commit_argument(target)}"
 
     def change(tip: Revision) -> ProposedState:
-        before, after = (ws.branch.revision_at(commit) for commit in (entry.parents[0], entry.commit))
+        before, after = (ws.branch.past_revision_at(commit) for commit in (entry.parents[0], entry.commit))
         if tip.commit == entry.commit:
             proposal = _restore_all(ws, tip, before, note)
         else:

@@ -144,10 +144,10 @@ def _find_known(ws: Workspace, tip: Revision, session: Session) -> Session | Non
     for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
         if commit is None:
             continue
-        known, entry = find_session(ws.branch.revision_at(commit).state, session.id), ws.branch.load_entry(commit)
+        known, entry = find_session(ws.branch.past_revision_at(commit).state, session.id), ws.branch.load_entry(commit)
         if entry.op in _READS_ALL:
             return known
-        before = find_session(ws.branch.revision_at(entry.parents[0]).state, session.id)
+        before = find_session(ws.branch.past_revision_at(entry.parents[0]).state, session.id)
         if known is not None and (before is None or before.context_at != known.context_at):
             return known  # an undo, for example
     return None
@@ -161,7 +161,7 @@ def _find_last_read(ws: Workspace, tip: Revision, session: str) -> Revision | No
     seen = find_last_seen(ws.branch, tip.commit, session) if tip.commit else None
     for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
         if commit is not None and ws.branch.load_entry(commit).op in _READS_ALL:
-            return ws.branch.revision_at(commit)
+            return ws.branch.past_revision_at(commit)
     return None
 
 

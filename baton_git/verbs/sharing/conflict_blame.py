@@ -149,6 +149,6 @@ def _find_sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> li
 def _has_value(ws: Workspace, commit: Oid, conflict: Conflict, side: Side) -> bool:
     """Return whether the contested field has the side's value at a commit."""
     with suppress(BatonError):  # the record id or a revision from another machine may be invalid
-        value = find_current_value(ws.branch.revision_at(commit).state, conflict)
+        value = find_current_value(ws.branch.past_revision_at(commit).state, conflict)
         return value is not None and alike(value, get_side_value(conflict, side))
     return False

@@ -365,6 +365,11 @@ def _describe_outcome(outcome: SyncOutcome, remote: str, waiting: str) -> list[s
             f"{outcome.checked_out_at} has the branch checked out, so git shows the new commits as reverted there: "
             "do not commit in it"
         )
-    if outcome.error is not None:
-        lines.append(f"{outcome.error}{f' ({outcome.error.hint})' if outcome.error.hint else ''}")
-    return lines
+    return [*lines, *describe_error(outcome)]
+
+
+def describe_error(outcome: SyncOutcome) -> list[str]:
+    """Return the line about what stopped the sync of a namespace, if anything did."""
+    if outcome.error is None:
+        return []
+    return [f"{outcome.error}{f' ({outcome.error.hint})' if outcome.error.hint else ''}"]

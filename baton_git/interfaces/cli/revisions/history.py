@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -77,7 +77,7 @@ def _format_commit(verb_input: LogFilter, shown: Shown, *, oneline: bool) -> Sty
     rejected = [id_ for id_ in shown.entry.rejected_ids() if verb_input.record in (None, id_)]
     heading = format_heading(shown if verb_input.record is None else _narrow(shown, rejected))
     line = fit_styled(heading, terminal_width())
-    return line if oneline else LINES.join([line, *format_changes(shown.changes), *_rejected_lines(rejected), ""])
+    return line if oneline else LINES.join([line, *_format_content(shown, rejected), ""])
 
 
 def _narrow(shown: Shown, rejected: Sequence[str]) -> Shown:
@@ -90,8 +90,12 @@ def _describe_rejection(id_: str) -> str:
     return f"{id_}: a remote's change was rejected in a review"
 
 
-def _rejected_lines(rejected: Sequence[str]) -> list[str]:
-    return [terminal_line(f"      {_describe_rejection(id_)}") for id_ in rejected]
+def _format_content(shown: Shown, rejected: Sequence[str]) -> Iterator[Styled | str]:
+    """Yield the lines below the heading of a commit."""
+    if shown.unreadable:
+        yield terminal_line(f"      cannot be read: {one_line(shown.unreadable, 300)}")
+    yield from format_changes(shown.changes)
+    yield from (terminal_line(f"      {_describe_rejection(id_)}") for id_ in rejected)
 
 
 def format_heading(shown: Shown) -> Styled:
@@ -160,8 +164,7 @@ def render_commit(app: App, result: CommitResult) -> None:
         *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
     ]
     first = wrap_styled(format_heading(shown), terminal_width(), INDENT)
-    changes = [*format_changes(shown.changes), *_rejected_lines(entry.rejected_ids())]
-    app.answer(result.as_data(), LINES.join([first, *facts, "", *changes]))
+    app.answer(result.as_data(), LINES.join([first, *facts, "", *_format_content(shown, entry.rejected_ids())]))
 
 
 def _render_diff(app: App, result: DiffResult) -> None:

@@ -21,7 +21,7 @@ from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sessions.meeting import Meeting
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
-from baton_git.verbs.sharing.sync import Synced, describe_sync, meet_for_sync, sync, with_hand_over
+from baton_git.verbs.sharing.sync import Synced, describe_error, describe_sync, meet_for_sync, sync, with_hand_over
 
 
 @command("sync")
@@ -143,6 +143,7 @@ def _describe_plan(done: Synced) -> list[str]:
             lines.append(f"{outcome.namespace}: {_WORDS[action.kind]}{commits}{why}")
         first = done.first.get(outcome.namespace)
         lines += [first] if first else []
+        lines += describe_error(outcome)
     return lines
 
 
