@@ -89,6 +89,36 @@ class SourceFiles:
         folders = (repository.git_dir, repository.common_dir)
         return any(file.is_relative_to(os.path.realpath(folder)) for folder in folders)
 
+    def is_edited(self, path: str, blob: Oid) -> bool:
+        """Return whether the file of the work tree has other content than the blob, in a way that is no conversion: of
+        line ends, or by a filter, which is not run, so that a file with one counts as not edited.
+
+        Raises:
+            GitUnavailable: git fails or takes too long.
+        """
+        content = self.read_file(path)
+        if content is None or blob in (self.hash_blob(content), self.hash_blob(content.replace(b"\r\n", b"\n"))):
+            return False
+        attributes = ("filter", "ident", "working-tree-encoding")
+        words = self._git.run_git("check-attr", "-z", *attributes, "--", f"./{path}").split("\0")[2::3]
+        return all(value in ("unspecified", "unset") for value in words)
+
+    def find_missing(self, path: str) -> tuple[bool, str | None]:
+        """Return whether a file of HEAD was removed from the work tree, and its new path if git was told of a move.
+
+        Raises:
+            GitUnavailable: git fails or takes too long.
+        """
+        if os.path.lexists(self.top / path):
+            return False, None
+        literal = f":(top,literal){path}"
+        if self._git.run_git("ls-files", "-t", "--", literal).startswith("S "):  # outside of a sparse checkout
+            return False, None
+        printed = self._git.run_git("diff-index", "--cached", "-M", "--diff-filter=R", "--name-status", "-z", "HEAD")
+        words = printed.split("\0")
+        pairs = zip(words[1::3], words[2::3], strict=False)
+        return True, next((new for old, new in pairs if old == path), None)
+
     def hash_blob(self, content: bytes) -> str:
         """Return the id that a blob with this content has in the repository."""
         digest = self.store.repository.object_format.hash_func()

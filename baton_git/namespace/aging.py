@@ -96,10 +96,12 @@ class Implementation:
     Attributes:
         words: the id and the text; empty for a record that no commit carries out.
         list_commits: lists the commits of that session; an id may be abbreviated.
+        has_changed: whether that session changed a file; its changes carry the decision out before they are committed.
     """
 
     words: tuple[str, ...] = ()
     list_commits: Callable[[], Sequence[str]] = tuple
+    has_changed: Callable[[str], bool] = lambda _: False
 
     @cached_property
     def commits(self) -> tuple[str, ...]:
@@ -155,7 +157,7 @@ class AnchorJudge:
     def _compare(self, anchor: Anchor, made: Implementation) -> AnchorState:
         digests = [*self._digests_now(anchor, anchor.path, self._files.head)]
         if anchor.digest in digests:
-            return AnchorState(anchor, "same", anchor.path)
+            return self._compare_uncommitted(anchor, anchor.path, anchor.digest, made)
         begin = self._begin(anchor)
         if begin and not self._ask("contained", anchor, lambda: "yes" * self._files.is_in_history(Oid(begin))):
             landed = self._ask("landed", anchor, lambda: self._find_landing(anchor, Oid(begin)))
@@ -172,10 +174,33 @@ class AnchorJudge:
     ) -> AnchorState:
         since, _, expected = (self._find_change(anchor, path, begin, made) or "").partition("\0")
         if expected and expected in digests:
-            return AnchorState(anchor, "same", path)
+            return self._compare_uncommitted(anchor, path, expected, made)
         if None in digests:
             return AnchorState(anchor, "unknown", path)
         return AnchorState(anchor, "changed", path, since if expected else None)
+
+    def _compare_uncommitted(
+        self, anchor: Anchor, path: str, expected: str | None, made: Implementation
+    ) -> AnchorState:
+        """Judge an anchor whose expected content is at HEAD or in the work tree, by what is not committed.
+
+        Args:
+            expected: the digest of that content.
+        """
+        blob = self._files.find_blob(path, self._files.head) if self._files.head is not None else None
+        if blob is None or self._digest(anchor, path, blob) != expected or made.has_changed(path):
+            return AnchorState(anchor, "same", path)
+        self._check_time()
+        is_removed, new = self._files.find_missing(path)
+        if is_removed and new is None:
+            return AnchorState(anchor, "gone", path, "")
+        path = new or path
+        if not self._files.is_edited(path, blob):
+            return AnchorState(anchor, "same", path)
+        digest = digest_content(self._files, path, anchor.symbol, self._files.read_file(path) or b"")
+        if digest is None:
+            return AnchorState(anchor, "unknown", path)
+        return AnchorState(anchor, "same", path) if digest == expected else AnchorState(anchor, "changed", path, "")
 
     def _follow(self, anchor: Anchor, begin: str, made: Implementation) -> AnchorState:
         """Judge an anchor whose file is no longer at its path: look for renames, and for branches that have it."""
@@ -187,7 +212,7 @@ class AnchorJudge:
             return self._judge_removal(anchor, path, removed, begin, made)
         digests = [*self._digests_now(anchor, path, self._files.head)]
         if anchor.digest in digests:
-            return AnchorState(anchor, "same", path)
+            return self._compare_uncommitted(anchor, path, anchor.digest, made)
         return self._describe_difference(anchor, path, begin, digests, made)
 
     def _judge_removal(

@@ -361,7 +361,20 @@ class RecordAging:
 
         if not isinstance(record, ActiveDecision):
             return NOT_CARRIED_OUT
-        return Implementation((record.id, record.what), lambda: [*self._list_commits(sessions)])
+        return Implementation(
+            (record.id, record.what), lambda: [*self._list_commits(sessions)],
+            lambda path: self._has_changed(sessions, path),
+        )  # fmt: skip
+
+    def _has_changed(self, sessions: Collection[str], path: str) -> bool:
+        """Return whether one of these sessions is the acting one, or changed the file as its digest says."""
+        if self._ws.actor.session in sessions:
+            return True
+        files, state = self._ws.source_files, (self._revision or self._ws.branch.read()).state
+        of_sessions = (id_ for id_ in state.ids("handoff") if id_.partition("/")[2] in sessions)
+        changed = (value_at(state.entry(Key("handoff", id_)), "facts.files_modified") or () for id_ in of_sessions)
+        names = (self._ws.names.resolve(name) for paths in changed for name in paths)
+        return files is not None and any(files.top / name == files.top / path for name in names)
 
     def _list_commits(self, sessions: Collection[str]) -> Iterator[str]:
         """Yield the commits that the digests of these sessions name, and those that replaced them in a rebase."""

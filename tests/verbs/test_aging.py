@@ -71,6 +71,83 @@ def test_a_moved_file_is_followed_and_a_missing_one_is_reported(baton, code, git
     assert f"z.py:f, gone since {gone}\n" in baton("show", record["id"]).out
 
 
+def test_what_is_changed_moved_or_removed_but_not_committed_is_told_as_that(baton, code, git, top, tmp_path):
+    decide(baton, "on x", "x.py")
+    decide(baton, "on f", "x.py:f")
+    (top / "x.py").write_text(CODE.replace("return 2", "return 3"))
+    assert label_in_brief(baton, "on x") == "agent, changed, not committed: x.py"
+    assert label_in_brief(baton, "on f") == "agent"
+    (top / "x.py").write_bytes(CODE.replace("\n", "\r\n").encode())
+    assert label_in_brief(baton, "on x") == "agent", "only line ends differ"
+    (top / "x.py").unlink()
+    assert label_in_brief(baton, "on x") == "agent, gone, not committed: x.py"
+    (top / "x.py").write_text(CODE)
+    git(top, "mv", "x.py", "z.py")
+    assert label_in_brief(baton, "on x") == label_in_brief(baton, "on f") == "agent"
+    (top / "z.py").write_text(CODE.replace("return 1", "return 3"))
+    assert label_in_brief(baton, "on f") == "agent, changed, not committed: z.py:f"
+
+
+def test_a_file_that_a_filter_converts_or_a_sparse_checkout_leaves_out_is_not_changed(baton, code, git, top):
+    decide(baton, "on x", "x.py")
+    (top / "x.py").write_text("a pointer's content\n")
+    (top / ".git/info/attributes").write_text("x.py filter=lfs\n")
+    assert label_in_brief(baton, "on x") == "agent"
+    (top / ".git/info/attributes").unlink()
+    git(top, "checkout", "-q", "x.py")
+    git(top, "sparse-checkout", "set", "--no-cone", "y.py")
+    assert not (top / "x.py").exists()
+    assert label_in_brief(baton, "on x") == "agent"
+
+
+def test_what_the_deciding_session_has_not_committed_yet_is_no_change(baton, code, top, tmp_path):
+    decide = ("decision", "add", "on x", "--why", "w", "--about", "x.py", "--session", "s1", "--agent", "claude")
+    assert baton(*decide).code == 0
+    (top / "x.py").write_text(CODE.replace("return 2", "return 3"))
+    assert "changed" not in baton("list", "decisions", "--session", "s1").out
+    assert label_in_brief(baton, "on x") == "agent, changed, not committed: x.py"
+    written = {"file_path": str(top / "x.py"), "content": "x"}
+    rows = [
+        {"type": "user", "uuid": "1", "cwd": str(top), "message": {"role": "user", "content": "go"}},
+        {"type": "assistant", "uuid": "2", "parentUuid": "1", "message": {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t", "name": "Write", "input": written}]}},
+        {"type": "user", "uuid": "3", "parentUuid": "2", "message": {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": "written"}]}},
+    ]  # fmt: skip
+    (tmp_path / "s1.jsonl").write_text("".join(json.dumps(row | {"sessionId": "s1"}) + "\n" for row in rows))
+    extracted = baton(
+        "handoff", "extract", str(tmp_path / "s1.jsonl"), "--keep", "--session", "s1", "--agent", "claude"
+    )
+    assert extracted.code == 0, extracted.err
+    assert label_in_brief(baton, "on x") == "agent"
+
+
+def test_records_about_a_moved_file_are_found_by_its_new_name_and_a_folder_means_the_files_below(baton, code, git, top):
+    decide(baton, "on x", "x.py:f")
+    decide(baton, "on y", "y.py")
+    baton("decision", "add", "Version 1.2", "--why", "w", "--session", "other")
+    (top / "src").mkdir()
+    git(top, "mv", "x.py", "src/k.py")
+
+    def list_about(path: str, cwd=top) -> set[str]:
+        records = baton("list", "decisions", "--about", path, "--json", cwd=cwd).json["records"]
+        return {record["title"] for record in records}
+
+    for path in ("src/k.py", "src", "src/", "src/k.py:f", str(top / "src/k.py"), "x.py", "x.py:f"):
+        assert list_about(path) == {"on x"}, path
+    git(top, "commit", "-q", "-m", "move")
+    assert list_about("src/k.py") == list_about("k.py", top / "src") == list_about(".", top / "src") == {"on x"}
+    assert list_about(".") == list_about("..", top / "src") == {"on x", "on y"}
+
+
+def test_an_anchor_to_a_file_that_is_gone_is_not_renewed(baton, code, git, top):
+    id_ = decide(baton, "on x", "x.py").out.strip()
+    (top / "x.py").unlink()
+    error = baton("decision", "anchor", id_, code=2).err
+    assert f"x.py, which {id_} is about, is gone, not committed" in error
+    assert "now with --about" in error
+
+
 def test_uncommitted_files_are_anchored_with_their_current_content(baton, code, top):
     (top / "x.py").write_text(CODE + "# dirty\n")
     decide(baton, "on x", "x.py")

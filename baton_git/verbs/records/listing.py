@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -13,11 +14,12 @@ from baton_git.core.errors import FieldHint, InvalidArgument, NotFound, shorten
 from baton_git.core.isolation import isolate
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import TimeField
+from baton_git.core.records.base import Record, value_at
 from baton_git.core.state import Key, State
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.namespace.results import PageInput, PageResult, full_position, take_page
 from baton_git.namespace.revision import Revision
-from baton_git.namespace.workspace import Workspace
+from baton_git.namespace.workspace import RecordAging, Workspace
 from baton_git.verbs.records.stored import (
     WITH_STATUS,
     RecordContext,
@@ -56,7 +58,9 @@ class RecordFilter(Input):
         None, description="Only records created or changed since this time.", examples=["yesterday"]
     )
     about: str | None = Field(
-        None, description="Only records with this text in a field, or about this file.", examples=["src/export.py"]
+        None,
+        description="Only records with this text in a field, or about this file, whatever its name was before.",
+        examples=["src/export.py"],
     )
     sort: Sort = Field("id", description="Sort order; `id` sorts by kind, then id.")
     archived: bool = Field(False, description="List archived records instead of live ones.")
@@ -160,6 +164,7 @@ def _make_filter(
         )
     touched = _find_touched(ws, revision, verb_input)
     about = verb_input.about.casefold() if verb_input.about is not None else ""
+    is_about = _make_text_filter(ws, revision, verb_input.about or "")
 
     def matches(key: Key) -> bool:
         if touched is not None and (key.kind, key.id) not in touched:
@@ -168,9 +173,53 @@ def _make_filter(
             return True
         fields = read_fields(revision.state.entry(key))
         is_status = verb_input.status is None or read_status(key.kind, fields) == verb_input.status
-        return is_status and (about in key.id.casefold() or any(about in text.casefold() for text in _texts(fields)))
+        return is_status and (about in key.id.casefold() or is_about(key, fields))
 
     return matches
+
+
+def _make_text_filter(ws: Workspace, revision: Revision, about: str) -> Callable[[Key, Any], bool]:
+    """Return a function that tells whether a record has the text `about`, or is about the file of this path: `.` is the
+    folder of all files. Files that git moved are followed, from anchors whose path HEAD does not have."""
+    if about == ".":
+        return lambda _, fields: any(_list_paths(fields))
+    folded, files = about.casefold(), ws.source_files
+    path = about.partition(":")[0]
+    is_file = files is not None and os.path.lexists(files.top / path) if "\0" not in path else False
+    aging = RecordAging(ws, revision)
+
+    def is_moved(anchor: Any) -> bool:
+        name = value_at(anchor, "path")
+        return isinstance(name, str) and files is not None and not os.path.lexists(files.top / name)
+
+    def matches(key: Key, fields: Any) -> bool:
+        if any(folded in text.casefold() for text in _texts(fields)):
+            return True
+        anchors = value_at(fields, "anchors") or ()
+        if any(f"{value_at(one, 'path')}:{value_at(one, 'symbol')}".casefold() == folded for one in anchors):
+            return True
+        if not is_file or not any(map(is_moved, anchors)):
+            return False
+        record = revision.state.entry(key)
+        states = aging.judge(record) if isinstance(record, Record) else []
+        return any(about in (state.path, state.name) or state.path.startswith(f"{about}/") for state in states)
+
+    return matches
+
+
+def _list_paths(value: Any) -> Iterator[str]:
+    """Yield the paths of files that a record names in a field for them."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if name == "path" and isinstance(item, str):
+                yield item
+            elif name == "files_modified" and isinstance(item, list | tuple):
+                yield from map(str, item)
+            else:
+                yield from _list_paths(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _list_paths(item)
 
 
 def _check_status(kinds: Sequence[str], status: str) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from baton_git.core.errors import InvalidArgument
+from baton_git.core.errors import FieldHint, InvalidArgument
 from baton_git.core.records.anchor import Anchor
 from baton_git.core.records.base import value_at
 from baton_git.core.records.work_items import ActiveDecision, Pattern
@@ -44,9 +44,16 @@ def anchor_record(
         InvalidArgument: a file is not in the work tree, its symbol is not found, or there are no anchors to renew.
     """
     record = ws.branch.read().state.find(model, id_)
-    texts = about or [state.name for state in RecordAging(ws).judge(record)]
+    states = [] if about else RecordAging(ws).judge(record)
+    texts = about or [state.name for state in states]
     if not texts:
         raise InvalidArgument(f"{record.id} is about no file yet", hint="name one, PATH or PATH:SYMBOL")
+    lost = next((state for state in states if state.state == "gone"), None)
+    if lost is not None:
+        raise InvalidArgument(
+            f"{lost.name}, which {record.id} is about, is {lost.describe()}",
+            hint=FieldHint("name the files that it is about now with {about}; if it holds no more, withdraw it"),
+        )
     anchors = [anchor.as_data() for anchor in make_anchors(ws, texts)]
     return ws.edit(op, now, model, record.id, lambda state, current: state.put(current.replace(anchors=anchors)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import datetime
 from itertools import groupby
+from pathlib import Path
 
 import click
 
@@ -123,13 +124,13 @@ def _make_tables(app: App, records: list[StoredRecord]) -> Styled:
 
 
 def fill_filter(app: App, values: Values) -> Values:
-    """Return the values with --session and --agent as filters, and with the path of --about, if it exists, relative
-    to the top of the work tree. The default of the limit is 1000."""
+    """Return the values with --session and --agent as filters, and with the path of --about (PATH or PATH:SYMBOL), if
+    it exists, relative to the top of the work tree. The default of the limit is 1000."""
     options = app.settings.options
     named = {"by_session": options.session, "by_agent": options.agent}
     about = values.get("about")
-    if about and os.path.exists(about):  # Path("") is the current folder
-        named["about"] = path_from_top(app, about)
+    if about and any(path and os.path.lexists(path) for path in (about, about.partition(":")[0])):
+        named["about"] = path_from_top(app, os.path.relpath(about) if Path(about).is_absolute() else about)
     return {"limit": 1000} | values | {name: value for name, value in named.items() if value is not None}
 
 
