@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from baton_git.core.names import Namespace, Oid
@@ -14,6 +15,7 @@ from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import ChangeCaller
+from baton_git.namespace.machine import Machine
 from baton_git.namespace.provenance.labels import Vouching
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.workspace import Actor, Workspace
@@ -32,6 +34,11 @@ def later(*, days: float = 0, minutes: float = 0) -> datetime:
 def workspace(store: Store, session: str | None = "s1", *, namespace: str = "x", **more: Any) -> Workspace:
     more = {"environment": {"PATH": os.environ["PATH"]}, **more}
     return Workspace(Branch(store, Namespace(namespace)), Actor(WHO, session, "claude", "laptop"), **more)
+
+
+def on_machine(ws: Workspace, home: Path) -> Workspace:
+    """Return the same workspace on a machine with this home directory."""
+    return replace(ws, find_machine=lambda: Machine(home, home, home / ".config", {}))
 
 
 def begin(branch: Branch) -> None:

@@ -154,6 +154,8 @@ class Verb(NamedTuple, Generic[I, R]):
         is_authored: whether it stores text from its input, whose author is then the person at the terminal.
         session: whether it acts in a session, begins one or ends one. Every verb that writes acts in a session. The
             result of a verb that begins or ends a session names that session.
+        machine: whether it asks this machine for something besides the repository: transcripts, settings, the copy of
+            a run. Every interface supplies the same `Workspace.machine`.
         on_existing: whether it acts only on existing records, so that it never creates a namespace. Implied for verbs
             with a required `id`.
     """
@@ -183,6 +185,7 @@ class Verb(NamedTuple, Generic[I, R]):
     is_authored: bool = False
     session: Literal["acts", "begins", "ends"] | None = None
     on_existing: bool = False
+    machine: bool = False
 
     @property
     def may_create(self) -> bool:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer
 
 from baton_git.core import diff
 from baton_git.core.errors import FieldHint, NotFound
+from baton_git.core.names import Namespace
 from baton_git.core.natural_times import TIME_TEXT
 from baton_git.core.redaction.changes import Redactions
 from baton_git.core.verb import Input, Result
@@ -183,6 +184,29 @@ def summarise_write(written: WriteResult) -> str:
     """Summarise a write in words; one that made a revision is told apart from one that made none."""
     made = written.revision.commit != written.before.commit
     return "no record changed" if made and not written.changes else summarise(written.changes)
+
+
+CHECKED_OUT = (
+    "{} has this branch checked out: git shows baton's new commits there as uncommitted reverts, and a commit there "
+    "would revert them. Switch to another branch there, and read the state with baton show or baton diff"
+)
+
+
+def describe_write(written: WriteResult, common_dir: Path) -> list[str]:
+    """Return lines about a commit: its summary, a new namespace, redactions, a checked-out branch."""
+    before, after = written.before, written.revision
+    is_new = before.commit is None and after.commit is not None
+    return [
+        f"{summarise_write(written)} (revision {after.number})",
+        *([describe_new_namespace(after.namespace, common_dir)] if is_new else []),
+        *(f"redacted: {value.kind} in {key.display_name}, {value.path}" for key, value in written.redactions),
+        *([CHECKED_OUT.format(written.checked_out_at)] if written.checked_out_at is not None else []),
+    ]
+
+
+def describe_new_namespace(namespace: Namespace | str, common_dir: Path) -> str:
+    """Return a line about a namespace that a call created, in case its name or folder was mistyped."""
+    return f"this created the namespace {namespace} in {common_dir}"
 
 
 def list_redactions(redactions: Redactions) -> list[RedactedValue]:

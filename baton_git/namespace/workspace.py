@@ -29,6 +29,7 @@ from baton_git.git.store import CommitInfo
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import ChangeCaller, Vouched
 from baton_git.namespace.commit_log import UNAUTHENTICATED, UNAUTHENTICATED_AUTHOR
+from baton_git.namespace.machine import Machine
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels, Patience, Vouching
 from baton_git.namespace.remote_settings import RemoteSettings
@@ -51,6 +52,7 @@ class Actor:
         author: `Name <mail>`; the other fields may be unknown.
         is_agent_named: whether the call names the agent. If only the environment does, the settings of the work tree
             take precedence.
+        is_session_named: whether the call names the session, as `is_agent_named`.
         follows: the session in this work tree that a session replaces if it begins now.
         ended: without a session, the one that ended last in this work tree, if it is known.
         is_unauthenticated: whether the caller reached a server that asks for no token, so that nobody knows who it is.
@@ -61,6 +63,7 @@ class Actor:
     agent: str | None = None
     machine: str | None = None
     is_agent_named: bool = False
+    is_session_named: bool = False
     follows: str | None = None
     ended: str | None = None
     is_unauthenticated: bool = False
@@ -76,6 +79,11 @@ class Actor:
     def named_agent(self) -> str | None:
         """The agent, if the call names it; otherwise None."""
         return self.agent if self.is_agent_named else None
+
+    @property
+    def named_session(self) -> str | None:
+        """The session, if the call or BATON_SESSION names it; otherwise None."""
+        return self.session if self.is_session_named else None
 
 
 class Background(NamedTuple):
@@ -121,6 +129,8 @@ class Workspace:
         calls_tools: whether the verb is called as an MCP tool.
         background: starts background work.
         folds_archive: whether archived records are moved into bundles (git config baton.foldArchive).
+        find_machine: returns this machine, for verbs that declare that they need it.
+        tell: called with a line about what was done beside the result; a command prints it to stderr.
         sandbox_hint: what to do if the sandbox of an agent CLI makes the repository read-only; empty elsewhere.
         send_cached: sends what waits in the cache of this machine's clients, within some seconds, and returns lines for
             a person; does nothing for callers that act for others, such as a server.
@@ -143,6 +153,8 @@ class Workspace:
     calls_tools: bool = False
     background: Background = NO_BACKGROUND
     folds_archive: bool = True
+    find_machine: Callable[[], Machine] | None = None
+    tell: Callable[[str], None] = lambda line: None
     sandbox_hint: str = ""
     send_cached: Callable[[float], Sequence[str]] = lambda seconds: ()
     catch_up: Callable[[Workspace, datetime], Sequence[str]] = lambda ws, now: ()
@@ -161,6 +173,23 @@ class Workspace:
         if text is None or not is_short_name(text):
             return text
         return complete_session(self.branch.read().state, text)
+
+    @property
+    def machine(self) -> Machine | None:
+        """This machine; None if the caller is none of the interfaces."""
+        return self.find_machine() if self.find_machine is not None else None
+
+    @property
+    def required_machine(self) -> Machine:
+        """The same as `machine`.
+
+        Raises:
+            InvalidArgument: there is none.
+        """
+        machine = self.machine
+        if machine is None:
+            raise InvalidArgument("this caller gives no access to the machine")
+        return machine
 
     @property
     def unauthenticated(self) -> Workspace:

@@ -149,6 +149,8 @@ def _interfaces(function: VerbFunction[Any, Any]) -> Iterator[str]:
     if verb.tool is not None:
         yield f"- MCP: `{verb.tool.name or verb.name.replace(' ', '_')}`"
     yield f"- Library: `ns.{function.__name__}()`"
+    if verb.machine:
+        yield "- Uses more of this machine than the repository (transcripts, settings files), in every interface"
 
 
 def _input_row(verb: Verb[Any, Any], name: str, info: FieldInfo) -> str:

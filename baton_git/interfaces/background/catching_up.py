@@ -53,10 +53,9 @@ def _list_unended(ws: Workspace) -> list[HookSession]:
 
 def _catch_up(ws: Workspace, now: datetime, git_dir: str, max_unread: int | None) -> list[str]:
     """Catch up with the sessions of one work tree, with its settings; problems go to the log of the hooks."""
-    from baton_git.interfaces.context.handoff import read_handoff_options
     from baton_git.interfaces.context.invocation import Call
     from baton_git.interfaces.context.settings import CommonOptions, Settings
-    from baton_git.interfaces.context.workflows import workflow_folders
+    from baton_git.interfaces.context.system_settings import read_call_options, workflow_folders
     from baton_git.interfaces.hook.catch_up import TASK, catch_up
     from baton_git.interfaces.hook.command import LOG, log_problems
     from baton_git.interfaces.hook.inputs import HookInputs
@@ -64,7 +63,7 @@ def _catch_up(ws: Workspace, now: datetime, git_dir: str, max_unread: int | None
     common_dir = str(ws.branch.store.repository.common_dir)
     named = CommonOptions(str(ws.folder or common_dir), str(ws.branch.namespace))
     call = Call(Settings(named, is_lenient=True))
-    options = read_handoff_options(call)
+    options = read_call_options(call)
     if not options.enabled:
         return []
     memory = HookSessionStore(common_dir)

@@ -25,14 +25,9 @@ from baton_git.interfaces.cli.printing import ask, tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.namespace.caller import Vouched
-from baton_git.namespace.results import WrittenResult, summarise_write
+from baton_git.namespace.results import WrittenResult, describe_new_namespace, describe_write
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
-
-CHECKED_OUT = (
-    "{} has this branch checked out: git shows baton's new commits there as uncommitted reverts, and a commit there "
-    "would revert them. Switch to another branch there, and read the state with baton show or baton diff"
-)
 
 
 class WholeNumber(click.IntRange):
@@ -185,17 +180,11 @@ class App(Call):
 
     def tell_write(self, written: WriteResult) -> None:
         """Print the summary of a commit to stderr, with warnings: a new namespace, redactions, a checked-out branch."""
-        self.say(f"{summarise_write(written)} (revision {written.revision.number})")
-        if written.before.commit is None and written.revision.commit is not None:
-            self.tell_new_namespace(written.revision.namespace)
-        for key, redaction in written.redactions:
-            self.say(f"redacted: {redaction.kind} in {key.display_name}, {redaction.path}")
-        if written.checked_out_at is not None:
-            self.say(CHECKED_OUT.format(written.checked_out_at))
+        self.say(*describe_write(written, self.settings.repository.common_dir))
 
     def tell_new_namespace(self, namespace: Namespace | str) -> None:
         """Print that the command created the namespace, in case its name or folder was mistyped."""
-        self.say(f"this created the namespace {namespace} in {self.settings.repository.common_dir}")
+        self.say(describe_new_namespace(namespace, self.settings.repository.common_dir))
 
 
 JSON = click.option(

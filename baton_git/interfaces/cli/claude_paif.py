@@ -16,9 +16,8 @@ from baton_git.core.verb import Verb
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.error_handler import run
 from baton_git.interfaces.cli.sessions.checkpoint import ADDITIONS
-from baton_git.interfaces.cli.sessions.identity import CHECK, exit_unknown_on_errors, fill_checked
+from baton_git.interfaces.cli.sessions.identity import CHECK, exit_unknown_on_errors
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
-from baton_git.interfaces.context.paif import find_named_agent
 from baton_git.interfaces.context.process import interrupt_on_sigterm, mend_streams, skip_plugin_search
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.checkpoint_verbs import (
@@ -28,23 +27,23 @@ from baton_git.systems.paif.checkpoint_verbs import (
     restore_agent,
     save_agent_checkpoint,
 )
-from baton_git.systems.paif.checkpoints import Restored, check_agent, preview_restore, restore
+from baton_git.systems.paif.checkpoints import Restored, preview_restore, restore
+from baton_git.systems.paif.identities import check_words
 from baton_git.systems.paif.identity_updates import make_empty_identity
-from baton_git.systems.paif.identity_verbs import check_agent_identity
+from baton_git.systems.paif.identity_verbs import CheckedIdentity, CheckIdentity, check_agent_identity
+from baton_git.systems.paif.settings_file import find_agent, require_agent
 
 
-def _fill_gravity(app: App, values: Values) -> Values:
-    """Add the agent named by `--agent` or the settings, if there is one.
-
-    Without an agent, the text is checked against PAIF's own phrases, and nothing is written.
-    """
-    agent = find_named_agent(app)
-    return fill_checked(app, values if agent is None else {**values, "agent": agent})
+def _check_gravity(app: App, ws: Workspace, verb_input: CheckIdentity, values: Values) -> CheckedIdentity:
+    """Check a text; without an agent, against PAIF's own phrases, and nothing is written."""
+    if find_agent(ws, verb_input.agent) is None:
+        return CheckedIdentity.of(None, check_words(verb_input.text))
+    return check_agent_identity.verb.run(ws, app.now, verb_input)
 
 
 def _restore(app: App, ws: Workspace, verb_input: RestoreAgent, values: Values) -> RestoredAgent:
     """Restore an agent; the first session of a new agent counts, too, as in PAIF."""
-    agent = check_agent(verb_input.agent)
+    agent = require_agent(ws, verb_input.agent)
     if verb_input.look:
         try:
             restored = preview_restore(ws, app.now, agent)
@@ -64,7 +63,7 @@ def _paif_command(verb: Verb[Any, Any], addition: Addition) -> click.Command:
 
 EXAMPLE = 'claude-paif gravity "How can I help you today!" --agent zero'
 GRAVITY = check_agent_identity.verb._replace(name="gravity", examples=(EXAMPLE,))
-gravity_command = exit_unknown_on_errors(_paif_command(GRAVITY, CHECK._replace(fill=_fill_gravity)))
+gravity_command = exit_unknown_on_errors(_paif_command(GRAVITY, CHECK._replace(run=_check_gravity)))
 RESTORE = ADDITIONS["restore"]._replace(run=_restore)
 restore_command, checkpoint_command, sessions_command = (
     _paif_command(function.verb, addition)

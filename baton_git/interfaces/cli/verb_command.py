@@ -26,11 +26,13 @@ from baton_git.interfaces.cli.app import (
     WholeNumber,
     command,
     command_alone,
+    flat,
     group,
 )
 from baton_git.interfaces.cli.common_command import CommonCommand, Completer, find_completer
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.caller import Vouched
+from baton_git.namespace.machine import Machine
 from baton_git.namespace.results import Changed, Preview, WrittenResult
 from baton_git.namespace.workspace import Workspace
 
@@ -46,6 +48,7 @@ class Addition(NamedTuple):
         about: a further paragraph of the help.
         fill: turns the values of the command line into the values of the input's fields.
         run: runs the verb, with prompts before it or special output; returns None if it printed the result itself.
+        machine: adapts the machine that the verb sees to the values of the command line.
         acting: adapts the `App`, if an option that all commands share has another meaning for this one.
         session_help: the help of `--session`.
         agent_help: the help of `--agent`.
@@ -57,6 +60,7 @@ class Addition(NamedTuple):
     about: str = ""
     fill: Callable[[App, Values], Values] | None = None
     run: Callable[[App, Workspace, Any, Values], Result | None] | None = None
+    machine: Callable[[Machine, Values], Machine] | None = None
     acting: Callable[[App], App] | None = None
     session_help: str = SESSION_HELP
     agent_help: str = AGENT_HELP
@@ -92,7 +96,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         app = _add_known_fields(app, verb) if app.fields else app
         app = addition.acting(app) if addition.acting is not None else app
         with _name_options(verb), _open_workspace(app, verb, verb_input) as ws:
-            ws = _with_typing_person(app, verb, ws)
+            ws = _with_machine(app, addition, _with_typing_person(app, verb, ws), fields)
             with progress_line(addition.progress) as line:
                 ws = replace(ws, progress=line.advance) if addition.progress else ws
                 result = _run(app, ws, verb, addition, verb_input, fields)
@@ -207,6 +211,15 @@ def _with_typing_person(app: App, verb: Verb[Any, Any], ws: Any) -> Any:
     if not verb.is_authored or not app.is_person_typing():
         return ws
     return replace(ws, confirmed=Vouched(app.person, "typed"))
+
+
+def _with_machine(app: App, addition: Addition, ws: Any, fields: Values) -> Any:
+    """Return the workspace with the machine as the command line adapts it, and with messages printed to stderr."""
+    if ws is None:
+        return None
+    ws = replace(ws, tell=lambda line: app.say(flat(line)))
+    adapt = addition.machine
+    return ws if adapt is None else replace(ws, find_machine=lambda: adapt(app.find_machine(), fields))
 
 
 def _find_continued_session(app: App) -> str | None:

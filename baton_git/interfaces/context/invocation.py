@@ -17,9 +17,10 @@ from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.process import child_environment, find_sandbox_hint, outside_git
-from baton_git.interfaces.context.repository_choice import data_home
+from baton_git.interfaces.context.repository_choice import config_home, data_home
 from baton_git.interfaces.context.settings import Settings
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.machine import Machine
 from baton_git.namespace.machine_state import CurrentSession
 from baton_git.namespace.workspace import Actor, Background, Workspace
 
@@ -55,8 +56,9 @@ class Call:
             named = settings.options.agent is not None
             ended = self.current.get_ended() if session is None else None
             actor = replace(
-                ws.actor, session=ws.complete_session(session), agent=settings.agent, is_agent_named=named, ended=ended
-            )
+                ws.actor, session=ws.complete_session(session), agent=settings.agent, is_agent_named=named,
+                is_session_named=settings.session is not None, ended=ended,
+            )  # fmt: skip
             yield replace(ws, actor=actor)
 
     def _fetch_on_demand(self, ws: Workspace) -> None:
@@ -102,8 +104,15 @@ class Call:
             shares_turns=settings.shares_turns,
             background=Background(lambda task: self.start_work(task, namespace), self.start_work, self.start_work),
             folds_archive=settings.folds_archive,
+            find_machine=self.find_machine,
             sandbox_hint=find_sandbox_hint(),
         )
+
+    def find_machine(self) -> Machine:
+        """Return this machine, for verbs that declare that they need it."""
+        return Machine(
+            Path.home(), Path.cwd(), config_home(), dict(os.environ), lambda: self.settings.handover_file
+        )  # fmt: skip
 
     def start_work(self, task: str | None = None, namespace: Namespace | None = None) -> bool:
         """Request background work of a namespace, or resume what was requested; return whether it goes on."""

@@ -25,6 +25,12 @@ def data_home() -> Path:
     return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
 
 
+def config_home() -> Path:
+    """Return the folder of the user's configuration files."""
+    named = os.environ.get("XDG_CONFIG_HOME", "")
+    return Path(named) if named.startswith("/") else Path.home() / ".config"
+
+
 def own_store() -> Path:
     """Return the path of the user's own store, which has the namespaces of folders outside of repositories."""
     return data_home() / "baton" / "state.git"

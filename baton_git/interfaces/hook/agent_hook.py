@@ -16,11 +16,10 @@ from baton_git.agents.settings.mcp_server import has_server
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact_text
 from baton_git.interfaces.context.client_cache import with_client_cache
-from baton_git.interfaces.context.handoff import read_handoff_options
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.context.paif import paif_config
 from baton_git.interfaces.context.process import hide_tokens
 from baton_git.interfaces.context.settings import CommonOptions, Settings
+from baton_git.interfaces.context.system_settings import paif_config, read_call_options
 from baton_git.interfaces.hook.event_runner import HookReply
 from baton_git.interfaces.hook.first_start import meet_at_first_start
 from baton_git.interfaces.hook.handler import handle_event
@@ -41,7 +40,7 @@ def handle(payload: Payload) -> HookReply:
     settings = app.settings
     inputs = HookInputs(
         memory,
-        read_handoff_options(app),
+        read_call_options(app),
         lambda: _find_workflow_folders(app),
         Path.home(),
         settings.environment,
@@ -65,7 +64,7 @@ def handle(payload: Payload) -> HookReply:
 
 
 def _find_workflow_folders(app: Call) -> WorkflowFolders:
-    from baton_git.interfaces.context.workflows import workflow_folders  # most turns have no workflows
+    from baton_git.interfaces.context.system_settings import workflow_folders  # most turns have no workflows
 
     return workflow_folders(app)
 

@@ -19,10 +19,10 @@ from baton_git.agents.extraction.repository import find_subjects
 from baton_git.agents.hook_events.payloads import END, Payload
 from baton_git.core.redaction import redact_text
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
-from baton_git.interfaces.context.handoff import read_handoff_options
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.process import hide_tokens
 from baton_git.interfaces.context.settings import CommonOptions, Settings
+from baton_git.interfaces.context.system_settings import read_call_options
 from baton_git.interfaces.hook.event_runner import HookReply
 from baton_git.interfaces.hook.session_facts import attempt
 from baton_git.namespace.workspace import Workspace
@@ -43,7 +43,7 @@ def save_below(payload: Payload, tops: Sequence[str]) -> HookReply:
 def _save(payload: Payload, top: str, problems: list[str]) -> None:
     os.chdir(top)  # the settings are those of the repository around the current folder
     call = Call(Settings(CommonOptions(), is_lenient=True))
-    options = read_handoff_options(call)
+    options = read_call_options(call)
     if not options.enabled:
         return
     extraction = extract(

@@ -9,15 +9,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from baton_git.core.names import AgentId, SessionId
-from baton_git.core.verb import Input, VerbFunction
-from baton_git.interfaces.context import machine_view, paif
+from baton_git.core.verb import VerbFunction
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
-from baton_git.interfaces.context.transcripts import fill_home
 from baton_git.interfaces.library.verb_methods import VerbMethods
-
-FILLS = {**paif.FILLS, **machine_view.FILLS, "mine": fill_home}
-"""By verb, the function that completes its fields from the settings of this machine."""
 
 
 class OpenNamespace(VerbMethods):
@@ -51,10 +46,6 @@ class OpenNamespace(VerbMethods):
         verb = function.verb
         verb.check_namespace(self._workspace)
         workspace = replace(self._workspace, actor=replace(self._workspace.actor, session=self.session))
-        fill = FILLS.get(verb.name)
-        names = list(verb.input_model.model_fields)
-        if fill is not None and len(args) <= len(names) and not (args and isinstance(args[0], Input)):
-            args, fields = (), fill(self._call, {**dict(zip(names, args, strict=False)), **fields})
         bound = function.bind(*args, now=self._call.now, **fields)
         result = verb.run(workspace, self._call.now, bound)
         if verb.session == "begins":

@@ -2,11 +2,9 @@
 
 from typing import Any, Literal
 
-from baton_git.agents.extraction.options import Options
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.core.verb import VerbFunction
 from baton_git.namespace.results import Changed
-from baton_git.systems.ecc.adapters.adapter import Surroundings
 from baton_git.systems.ecc.recordings import ExportedRecordings
 from baton_git.systems.ecc.recordings import ImportedRecordings
 from baton_git.systems.ecc.snapshot_verbs import RecordedSnapshot
@@ -280,8 +278,7 @@ class VerbMethods:
         folder: Path | None = None,
         keep: bool = False,
         cli: str | None = None,
-        session: str | None = None,
-        options: Options | Mapping[str, Any] = ...,
+        config: Path | None = None,
     ) -> ExtractedHandoff: ...
     def finish_follow_up(
         self,
@@ -360,14 +357,13 @@ class VerbMethods:
         *,
         adapter: str | None = None,
         target_type: str | None = None,
-        around: Surroundings | None = None,
     ) -> InspectedTarget: ...
     def list_agent_sessions(
         self,
         *,
         limit: int = 50,
         after: str | None = None,
-        agent: str,
+        agent: str | None = None,
     ) -> AgentSessions: ...
     def list_conflicts(
         self,
@@ -442,7 +438,6 @@ class VerbMethods:
         *,
         adapter: str | None = None,
         limit: int = 20,
-        around: Surroundings | None = None,
     ) -> TargetList: ...
     def list_todos(
         self,
@@ -485,8 +480,6 @@ class VerbMethods:
         project: str | None = None,
         all_projects: bool = False,
         take: list[str] = ...,
-        home: str = "",
-        variables: dict[str, str] = ...,
     ) -> MineResult: ...
     def monitor_decision(
         self,

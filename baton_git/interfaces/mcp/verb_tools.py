@@ -11,16 +11,11 @@ from pydantic import Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from baton_git.core.verb import Tool, Verb
-from baton_git.interfaces.context import handover, paif, transcripts
 from baton_git.interfaces.mcp.annotations import ADDS, READS, REPLACES, SETTLES
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 
 ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}
-LOCAL_FILLS = {**paif.FILLS}
-"""By verb, the function that completes its fields from the settings of this machine."""
-LOCAL_RUNS = {**handover.RUNS, **transcripts.RUNS}
-"""By verb, the function that runs it together with its effects on files of this machine."""
 
 
 def verb_tools(tool_context: ToolContext, verbs: Iterable[Verb[Any, Any]]) -> dict[Callable[..., Any], ToolAnnotations]:
@@ -38,18 +33,11 @@ def _make_function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) 
     def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
         values = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
         values = {**tool.defaults, **values}
-        fill = LOCAL_FILLS.get(verb.name)
-        if fill is not None:
-            values = fill(tool_context.app, values)
         parsed = verb.parse(values, lambda name: tool.names.get(name, name), tool_context.now)
         acting = tool_context.open_workspace(ctx, session, current=verb.session != "begins")
         with acting if verb.is_in_session else tool_context.open_for_reading() as ws:
             verb.check_namespace(ws)
-            run = LOCAL_RUNS.get(verb.name)
-            call_in_session = tool_context.with_session(session)
-            result: Any = (
-                run(call_in_session, ws, parsed) if run is not None else verb.run(ws, tool_context.now, parsed)
-            )
+            result: Any = verb.run(ws, tool_context.now, parsed)
         if verb.session == "begins":
             tool_context.remember(ctx, result)
         elif verb.session == "ends":

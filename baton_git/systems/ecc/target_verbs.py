@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import Field, InstanceOf
+from pydantic import Field
 
-from baton_git.core.errors import InvalidArgument
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, NoInput, Option, Result, verb
 from baton_git.namespace.results import ResultPart
@@ -20,14 +18,7 @@ from baton_git.systems.ecc.adapters.all_adapters import BrokenAdapter, list_adap
 from baton_git.systems.ecc.snapshot_verbs import RECORDED
 from baton_git.systems.ecc.snapshots import find_recorded
 
-HIDDEN = Option(hidden=True)
 ADAPTER = Field(None, description="The adapter to use. Default: try each.", examples=["claude-history"])
-
-
-Around = Annotated[
-    InstanceOf[Surroundings] | None,
-    Field(description="What adapters may see of this machine; set by the interface."),
-]
 
 
 class ListTargets(Input):
@@ -35,7 +26,6 @@ class ListTargets(Input):
 
     adapter: str | None = Field(None, description="The adapter to use. Default: all.", examples=["claude-history"])
     limit: int = Field(20, ge=1, le=1000, description="Maximum number of sessions.")
-    around: Around = None
 
 
 class InspectTarget(Input):
@@ -50,7 +40,6 @@ class InspectTarget(Input):
     target_type: str | None = Field(
         None, description="How to read the target, if it is ambiguous: one of the types that `session adapters` lists."
     )
-    around: Around = None
 
 
 class AdapterProblem(ResultPart):
@@ -116,7 +105,8 @@ class AdapterList(AdapterResult):
     "session list",
     effect=READS,
     anywhere=True,
-    options={"adapter": Option(metavar="ID"), "limit": Option(names=("--limit", "-l")), "around": HIDDEN},
+    options={"adapter": Option(metavar="ID"), "limit": Option(names=("--limit", "-l"))},
+    machine=True,
     examples=("baton session list", "baton session list --adapter claude-history --limit 5"),
 )
 def list_targets(ws: Workspace, now: datetime, verb_input: ListTargets) -> TargetList:
@@ -127,7 +117,7 @@ def list_targets(ws: Workspace, now: datetime, verb_input: ListTargets) -> Targe
     Raises:
         InvalidArgument: there is no such adapter.
     """
-    offered, broken = list_sessions(_complete_surroundings(ws, now, verb_input.around), verb_input.adapter)
+    offered, broken = list_sessions(_describe_surroundings(ws, now), verb_input.adapter)
     listed = list(islice(offered, verb_input.limit))
     spawned, unreadable = _find_spawned(ws, now)
     sessions = [
@@ -154,7 +144,8 @@ def _find_spawned(ws: Workspace, now: datetime) -> tuple[dict[str, dict[str, str
     effect=READS,
     anywhere=True,
     positional=("target",),
-    options={"adapter": Option(metavar="ID"), "target_type": Option(metavar="TYPE"), "around": HIDDEN},
+    options={"adapter": Option(metavar="ID"), "target_type": Option(metavar="TYPE")},
+    machine=True,
     examples=(
         "baton session inspect claude:latest",
         "baton session inspect workflow-visual-proof --adapter dmux-tmux",
@@ -175,8 +166,8 @@ def inspect_target(ws: Workspace, now: datetime, verb_input: InspectTarget) -> I
     if verb_input.target.startswith(RECORDED) and verb_input.adapter is None:
         kept = find_recorded(ws.branch.read().state, verb_input.target.removeprefix(RECORDED)).snapshot
         return InspectedTarget(snapshot=kept.as_data())
-    around = _complete_surroundings(ws, now, verb_input.around)
-    opened = open_target(Target(verb_input.target, verb_input.target_type or ""), around, verb_input.adapter)
+    target = Target(verb_input.target, verb_input.target_type or "")
+    opened = open_target(target, _describe_surroundings(ws, now), verb_input.adapter)
     return InspectedTarget.of(opened.problems, snapshot=opened.data)
 
 
@@ -196,12 +187,7 @@ def list_session_adapters(ws: Workspace, now: datetime, verb_input: NoInput) -> 
     return AdapterList.of(broken, adapters=adapters)
 
 
-def _complete_surroundings(ws: Workspace, now: datetime, around: Surroundings | None) -> Surroundings:
-    """Return the surroundings with the time and the state of the namespace.
-
-    Raises:
-        InvalidArgument: the interface gives adapters no access to the machine.
-    """
-    if around is None:
-        raise InvalidArgument("this interface gives adapters no access to the machine")
-    return replace(around, now=now, state=ws.branch.read().state)
+def _describe_surroundings(ws: Workspace, now: datetime) -> Surroundings:
+    """Return what adapters may see."""
+    machine = ws.required_machine
+    return Surroundings(machine.home, machine.folder, now, machine.variables, ws.branch.read().state)

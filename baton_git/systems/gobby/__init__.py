@@ -2,4 +2,4 @@
 
 from baton_git.systems.seed_system import SeedSystem
 
-SYSTEM = SeedSystem("gobby", kinds=("handoff", "turns"))
+SYSTEM = SeedSystem("gobby", kinds=("handoff", "turns"), mines=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -11,11 +12,15 @@ from pydantic import Field, PrivateAttr
 
 from baton_git.agents.extraction import Extraction, Options
 from baton_git.agents.extraction.options import MOST
-from baton_git.core.errors import InvalidArgument
+from baton_git.agents.registry import AGENTS
+from baton_git.agents.transcripts import Transcript
+from baton_git.core.errors import NotFound
 from baton_git.core.verb import SETTLES, Input, Option, Result, Tool, verb
 from baton_git.namespace.results import RedactedValue, ResultPart, list_redactions, position, summarise
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.doubtful_sessions import find_session_doubt
+from baton_git.systems.gobby.handoff_settings import read_handoff_options
 from baton_git.systems.gobby.handoffs import gather_facts, make_handoff_id, store_handoff
 from baton_git.systems.gobby.previous_sessions import resolve_handoff
 
@@ -39,8 +44,9 @@ class ExtractHandoff(Input):
     """The session, and the facts to extract."""
 
     transcript: Path | None = Field(
-        None, description="The path of the transcript. The command line and MCP can find the newest one."
-    )
+        None, description="The path of the transcript. Default: the newest of a session in the current folder, or in "
+        "one above or below it; else of any session.",
+    )  # fmt: skip
     max_turns: int | None = Field(
         None, ge=1, le=1_000_000, description="Use only the last N turns (and the goal).  [all]"
     )
@@ -62,10 +68,9 @@ class ExtractHandoff(Input):
         description="The agent CLI that wrote the transcript. Default: detected from the file.",
         examples=["codex"],
     )
-    session: str | None = Field(None, description="The name of the session in the namespace; selects its to-do list.")
-    options: Options = Field(Options(), description="The settings, as in the block `autonomous_handoff`.")
+    config: Path | None = Field(None, description="Read the settings of autonomous_handoff only from this file.")
 
-    def complete_options(self) -> Options:
+    def complete_options(self, settings: Options) -> Options:
         """Return the settings, overridden by the options of this call; git is not run for excluded facts."""
         facts = {
             "max_turns_to_analyze": self.max_turns, "include_recent_activity": self.activity,
@@ -73,10 +78,10 @@ class ExtractHandoff(Input):
         }  # fmt: skip
         git = {"max_commits": self.max_commits, "include_diff_stats": self.diff_stats or None}
         left_out = {name: False for name in ("git_status", "git_commits") if name in self.list_unwanted()}
-        return self.options.replace(
+        return settings.replace(
             **{name: value for name, value in facts.items() if value is not None},
-            git={**self.options.git.as_data(), **{name: value for name, value in git.items() if value is not None}},
-            extract={**self.options.extract.as_data(), **left_out},
+            git={**settings.git.as_data(), **{name: value for name, value in git.items() if value is not None}},
+            extract={**settings.extract.as_data(), **left_out},
         )
 
     def list_unwanted(self) -> set[str]:
@@ -177,8 +182,9 @@ class ExtractedHandoff(Result):
         "max_turns": Option(metavar="N"), "activity": Option(metavar="N"), "max_commits": Option(metavar="N"),
         "only": Option(metavar="FACT"), "without": Option(names=("--no",), metavar="FACT"),
         "memory": Option(metavar="FILE"), "folder": Option(metavar="DIR"),
-        "cli": Option(hidden=True), "session": Option(hidden=True), "options": Option(hidden=True),
+        "config": Option(metavar="FILE"), "cli": Option(hidden=True),
     },
+    machine=True,
     tool=Tool(
         "Store the facts of a transcript.",
         hidden=tuple(name for name in ExtractHandoff.model_fields if name != "transcript"),
@@ -198,15 +204,19 @@ def extract_handoff(ws: Workspace, now: datetime, verb_input: ExtractHandoff) ->
     key_decisions, latest_prompts, unanswered, last_answer, open_questions, next_steps, files_used, errors.
 
     Raises:
-        InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript is not named or cannot be
-            read.
+        InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript or the settings cannot be
+            read, or there is no transcript.
         InvalidName, InvalidDocument: the session's id cannot be the name of a file, or contains a secret.
     """
-    if verb_input.transcript is None:
-        raise InvalidArgument("no transcript is named", hint="give the path of one")
+    transcript, cli, folder = verb_input.transcript, verb_input.cli, verb_input.folder
+    if transcript is None:
+        agent = ws.actor.agent if ws.calls_tools and ws.actor.agent in AGENTS else None
+        transcript, cli, cwd = _find_newest(ws, cli or agent)
+        folder = folder or (Path(cwd).absolute() if cwd else None)
+    options = verb_input.complete_options(_read_options(ws, verb_input))
     extraction = gather_facts(
-        ws, now, verb_input.transcript, verb_input.cli, memory=verb_input.memory, options=verb_input.complete_options(),
-        folder=verb_input.folder, session=verb_input.session,
+        ws, now, transcript, cli, memory=verb_input.memory, options=options,
+        folder=folder, session=ws.actor.named_session,
     )  # fmt: skip
     extraction = _leave_out_facts(extraction, verb_input.list_unwanted())
     if not verb_input.keep:
@@ -219,6 +229,49 @@ def extract_handoff(ws: Workspace, now: datetime, verb_input: ExtractHandoff) ->
         new["redactions"] = list_redactions(written.redactions)
     kept = KeptHandoff(id=handoff.id, changed=written is not None, **new)
     return ExtractedHandoff.of(extraction, written, kept=kept, id=handoff.id, handoff=handoff.as_data())
+
+
+def _find_newest(ws: Workspace, agent: str | None) -> tuple[Path, str, str | None]:
+    """Find the newest transcript of a session in the current folder, or in one above or below it; else of any session.
+
+    Sessions in this folder that probably worked in another project are skipped.
+
+    Args:
+        agent: the agent CLI; None for any.
+
+    Returns:
+        The path of the transcript, the agent CLI, and the folder in which the session worked, if known.
+
+    Raises:
+        NotFound: there is no transcript.
+    """
+    machine = ws.required_machine
+    here = os.path.realpath(machine.folder)
+    newest: list[tuple[bool, float, Transcript, str]] = []
+    for name in [agent] if agent else AGENTS:
+        for number, transcript in enumerate(AGENTS[name].find_sessions(machine.home, machine.variables)):
+            is_here = transcript.cwd is not None and _is_around(here, os.path.realpath(transcript.cwd))
+            if is_here and find_session_doubt(ws, name, transcript.session or "", transcript.path, transcript.cwd):
+                continue
+            if number == 0 or is_here:
+                newest.append((is_here, transcript.path.stat().st_mtime, transcript, name))
+            if is_here:
+                break
+    if not newest:
+        whose = AGENTS[agent].title if agent else "any agent CLI"
+        raise NotFound(f"transcript of {whose} on this machine", hint="give the path of a transcript")
+    _, _, transcript, name = max(newest, key=lambda entry: entry[:2])
+    return transcript.path, name, transcript.cwd
+
+
+def _is_around(folder: str, cwd: str) -> bool:
+    return os.path.commonpath([folder, cwd]) in (folder, cwd) and min(folder, cwd) != "/"
+
+
+def _read_options(ws: Workspace, verb_input: ExtractHandoff) -> Options:
+    """Return the settings of `autonomous_handoff` that apply to the work tree; the defaults without a machine."""
+    machine, top = ws.machine, ws.branch.store.repository.work_tree
+    return Options() if machine is None else read_handoff_options(top, machine.config, verb_input.config)
 
 
 def _leave_out_facts(extraction: Extraction, unwanted: set[str]) -> Extraction:

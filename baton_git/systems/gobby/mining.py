@@ -21,7 +21,7 @@ from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidenc
 from baton_git.agents.mining.running import make_running_check
 from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence
 from baton_git.agents.registry import AGENTS
-from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotFound
+from baton_git.core.errors import BatonError, Busy, NotFound
 from baton_git.core.isolation import describe_bug
 from baton_git.core.natural_times import TimeField, parse_moment
 from baton_git.core.output import count_noun
@@ -49,6 +49,9 @@ LOOK_AGAIN = timedelta(minutes=1)
 """After a complete run of `keep_local_turns`, runs are skipped for this time: listing the transcripts takes longer than
 a search."""
 
+READING_SECONDS = 3.0
+"""Time limit in seconds for reading new transcripts before a question is answered."""
+
 MAX_WEIGHED = 64 << 20
 """Maximum number of bytes of transcripts that `count_new` searches for evidence of another project."""
 ALL = "all"
@@ -68,12 +71,6 @@ class Mine(Input):
     all_projects: bool = Field(False, description="Import the sessions of all projects into this namespace.")
     take: list[str] = Field(
         [], description="Also import these doubtful sessions (AGENT/SESSION), or `all` of them.", examples=[["all"]]
-    )
-    home: str = Field(
-        "", description="The home directory in which the agent CLIs store transcripts. Default: your home directory."
-    )
-    variables: dict[str, str] = Field(
-        {}, description="Environment variables of the agent CLIs that name their folders and the current session."
     )
 
     @model_validator(mode="after")
@@ -143,9 +140,9 @@ class MineResult(AtNamespace):
     "mine",
     effect=SETTLES,
     tag="sessions",
+    machine=True,
     options={
-        "agent": Option(hidden=True), "home": Option(hidden=True), "variables": Option(hidden=True),
-        "since": Option(metavar="TIME"),
+        "agent": Option(hidden=True), "since": Option(metavar="TIME"),
         "project": Option(metavar="PATH"), "all_projects": Option(names=("--all",)), "take": Option(metavar="SESSION"),
     },
     examples=("baton mine --dry-run", "baton mine", "baton mine --agent codex --since 2026-06-01"),
@@ -165,8 +162,6 @@ def mine(ws: Workspace, now: datetime, verb_input: Mine) -> MineResult:
     """
     if verb_input.agent is not None:
         check_agent_name(verb_input.agent)
-    if not verb_input.home:
-        raise InvalidArgument("no home directory is named", hint="give home")
     since = parse_moment(verb_input.since) if verb_input.since is not None else None
     with _hold_lock(ws, needed=not verb_input.dry_run):
         run = _MiningRun(ws, now, verb_input)
@@ -184,6 +179,15 @@ def count_new(ws: Workspace, now: datetime, verb_input: Mine) -> int:
     run = _MiningRun(ws, now, verb_input.model_copy(update={"dry_run": True}), looks_inside=False)
     run.select_transcripts(None)
     return run.count_undoubted()
+
+
+def read_new_sessions(ws: Workspace, now: datetime) -> str:
+    """See `session_hooks.read_new_sessions`."""
+    try:
+        unread = keep_local_turns(ws, now, Mine(), READING_SECONDS)
+    except BatonError as error:
+        return f"transcripts of earlier sessions: {error}"
+    return f"{unread} transcripts of earlier sessions are not read yet; ask again, or run baton mine" if unread else ""
 
 
 def keep_local_turns(ws: Workspace, now: datetime, verb_input: Mine, seconds: float) -> int:
@@ -253,7 +257,10 @@ class _MiningRun:
 
     def __init__(self, ws: Workspace, now: datetime, verb_input: Mine, *, looks_inside: bool = True) -> None:
         self._ws, self._now, self._verb_input, self._looks_inside = ws, now, verb_input, looks_inside
-        self._home = Path(verb_input.home)
+        machine = ws.required_machine
+        self._home, self._variables = machine.home, machine.variables
+        named = verb_input.project
+        self._project = None if named is None else os.path.normpath(machine.folder / named)
         self._state: State = ws.branch.read().state
         self._progress = MiningProgress(_mining_folder(ws) / f"{ws.branch.namespace.component}.jsonl")
         self._writes = not verb_input.dry_run
@@ -275,12 +282,10 @@ class _MiningRun:
     def select_transcripts(self, since: datetime | None) -> None:
         """Find the transcripts of this repository that the namespace lacks, and count the others by reason."""
         agents = [self._verb_input.agent] if self._verb_input.agent is not None else list(AGENTS)
-        listed = list_candidates(agents, self._home, self._verb_input.variables, self._problems.append)
+        listed = list_candidates(agents, self._home, self._variables, self._problems.append)
         candidates = list(_drop_older_copies(listed))
         belongs = self._judge_all(candidates)
-        is_being_written = make_running_check(
-            str(self._ws.branch.store.repository.common_dir), self._verb_input.variables
-        )
+        is_being_written = make_running_check(str(self._ws.branch.store.repository.common_dir), self._variables)
         ids = self._stored_ids()
         for candidate in candidates:
             belonging = belongs[candidate.path]
@@ -303,8 +308,8 @@ class _MiningRun:
                 self._count[outcome] += 1
             elif not self._looks_inside or not self._is_doubtful(item, ids):
                 self.to_read.append(item)
-        if self._verb_input.project is not None and not self._ours:
-            self._problems.append(f"{show_path(Path(self._verb_input.project))}: no session worked in this folder")
+        if self._project is not None and not self._ours:
+            self._problems.append(f"{show_path(Path(self._project))}: no session worked in this folder")
 
     def _stored_ids(self) -> set[str]:
         return {*self._state.ids(Handoff.kind), *self._state.ids(Handoff.kind, archived=True)}
@@ -326,7 +331,7 @@ class _MiningRun:
         folders = self._open_project_folders()
         cwds = self._cwds = {item.path: item.cwd or folders.resolve_digest(item.cwd_digest) for item in candidates}
         judged = {path: folders.judge(cwd) for path, cwd in cwds.items()}
-        for item in candidates if self._verb_input.project is None else ():
+        for item in candidates if self._project is None else ():
             judged[item.path] = self._follow_hooks(item, judged[item.path])
         unclear = [item for item in candidates if self._looks_inside and judged[item.path].verdict == "unclear"]
         self._proven = self._find_proven(folders, unclear)
@@ -347,7 +352,7 @@ class _MiningRun:
         return Belonging("ours", hooked.work_tree) if is_here else belonging
 
     def _open_project_folders(self) -> ProjectFolders:
-        ws, project = self._ws, self._verb_input.project and os.path.normpath(self._verb_input.project)
+        ws, project = self._ws, self._project
         repository = ws.branch.store.repository
         if project is None:
             return ProjectFolders(repository, ws.folder, ws.environment, ws.list_known_work_trees())
@@ -507,7 +512,7 @@ class _MiningRun:
         if self._writes:
             self._store(sessions)
             store_addresses(self._ws.branch.store.repository)
-        expiring = find_expiring(self._ours, self._now, self._home, self._verb_input.variables)
+        expiring = find_expiring(self._ours, self._now, self._home, self._variables)
         return MineResult(
             **full_position(self._ws.branch.read()),
             dry_run=self._verb_input.dry_run,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
+from baton_git.core.errors import EndedError
 from baton_git.core.verb import ADDS, READS, REPLACES, SETTLES, Input, Option, Result, Tool, verb
 from baton_git.namespace.results import (
     AtNamespace,
@@ -21,6 +22,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos.handovers import Outcome, Run, end_run, find_run, record_step, resume_run
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import STALE_AFTER, StepRequest, to_kairos_data
+from baton_git.systems.kairos.shared_copy import SharedCopy
 
 TAG = "handovers"
 MAX_HOURS = 10 * 365 * 24
@@ -127,13 +129,13 @@ class HandoverRun(AtNamespace, RunState):
         return self._record
 
     @classmethod
-    def of(cls, run: Run, **fields: Any) -> Self:
+    def of(cls, run: Run, file_problem: str | None, **fields: Any) -> Self:
         """Return the result about a run, with the additional `fields` of this class."""
         closed = run.closed
         ended = {"ended": RunEnd(outcome=closed.reason, at=closed.at, by=closed.session)} if closed is not None else {}
         contested = [ContestedField(id=conflict.id, field=conflict.field) for conflict in run.contested]
         data = {**to_kairos_data(run.handover), **ended, **full_position(run.revision)}
-        result = cls(**data, contested=contested, **fields)
+        result = cls(**data, contested=contested, file_problem=file_problem, **fields)
         result._record = run.handover
         return result
 
@@ -170,6 +172,7 @@ class Handovers(PageResult):
     "POST /v1/handovers/{session}/step",
     effect=ADDS,
     tag=TAG,
+    machine=True,
     more_paths=("/v1/handovers",),
     refuses=(410,),
     options={
@@ -199,12 +202,17 @@ def step_handover(ws: Workspace, now: datetime, verb_input: StepHandover) -> Ste
         StepConflict: the step is refused.
         InvalidArgument: the challenge or the URI is missing, or several runs are live.
         NotFound: there is no such run.
+        WriteFailed: the step is in git, but the copy for other clients could not be written, or another client changed
+            it so that it cannot be imported.
     """
+    copy = SharedCopy(ws, now)
+    verb_input = copy.import_changes(verb_input)
     request = StepRequest(
         verb_input.challenge, verb_input.uri, verb_input.index, verb_input.came_from, verb_input.stay,
         verb_input.state, tuple(verb_input.unset),
     )  # fmt: skip
     done = record_step(ws, now, verb_input.session, request)
+    copy.write_step(done.handover.id, done.written.revision.commit, stays=verb_input.stay)
     return SteppedHandover.of(done.written, **to_kairos_data(done.handover))
 
 
@@ -213,6 +221,7 @@ def step_handover(ws: Workspace, now: datetime, verb_input: StepHandover) -> Ste
     "GET /v1/handovers/{session}/resume",
     effect=SETTLES,
     tag=TAG,
+    machine=True,
     more_paths=("/v1/resume",),
     refuses=(410,),
     options={"session": HIDDEN, "uri": Option(metavar="URI"), "stale_after": Option(metavar="HOURS")},
@@ -232,12 +241,15 @@ def resume_handover(ws: Workspace, now: datetime, verb_input: ResumeHandover) ->
         NotFound: there is no such run.
         InvalidArgument: several runs match.
     """
-    resumed = resume_run(ws, now, verb_input.session, verb_input.uri, timedelta(hours=verb_input.stale_after))
+    copy = SharedCopy(ws, now)
+    in_copy, problem = copy.try_import_changes(verb_input)
+    named = in_copy if verb_input.uri is None else verb_input
+    resumed = resume_run(ws, now, named.session, named.uri, timedelta(hours=verb_input.stale_after))
     age = resumed.age
-    unknown = {"age_unknown": age.why} if age.why else {}
     return ResumedHandover.of(
-        resumed.run, stale=age.stale, age_seconds=age.seconds, stale_after_hours=verb_input.stale_after, **unknown
-    )
+        resumed.run, problem or copy.refresh(resumed.run.handover.id), stale=age.stale, age_seconds=age.seconds,
+        stale_after_hours=verb_input.stale_after, **({"age_unknown": age.why} if age.why else {}),
+    )  # fmt: skip
 
 
 @verb(
@@ -245,13 +257,14 @@ def resume_handover(ws: Workspace, now: datetime, verb_input: ResumeHandover) ->
     "POST /v1/handovers/{session}/clear",
     effect=REPLACES,
     tag=TAG,
+    machine=True,
     refuses=(410,),
     options={"session": HIDDEN},
     tool=Tool("End a run, and archive it.", names={"session": "run"}),
     examples=("baton handover clear --session run-1 --outcome completed",),
 )
 def clear_handover(ws: Workspace, now: datetime, verb_input: ClearHandover) -> ClearedHandover:
-    """End a protocol run (KAIROS), and archive it. Its history is kept.
+    """End a protocol run (KAIROS), and archive it. Its history is kept, its copy for other clients is deleted.
 
     Raises:
         EndedError: the run had already ended.
@@ -259,8 +272,14 @@ def clear_handover(ws: Workspace, now: datetime, verb_input: ClearHandover) -> C
         NotFound: there is no such run.
         InvalidArgument: no run is named, and several are live.
     """
-    done = end_run(ws, now, verb_input.session, verb_input.outcome)
-    return ClearedHandover.of(done.written, SESSION_ID=done.handover.id, outcome=verb_input.outcome)
+    copy = SharedCopy(ws, now)
+    try:
+        done = end_run(ws, now, copy.import_changes(verb_input).session, verb_input.outcome)
+    except EndedError as error:
+        copy.remove(error.data["session"])
+        raise
+    id_ = done.handover.id
+    return ClearedHandover.of(done.written, SESSION_ID=id_, outcome=verb_input.outcome, file_removed=copy.remove(id_))
 
 
 @verb("handover list", "GET /v1/handovers", effect=READS, tag=TAG, examples=("baton handover list",))
@@ -276,6 +295,7 @@ def list_handovers(ws: Workspace, now: datetime, verb_input: PageInput) -> Hando
     "GET /v1/handovers/{session}",
     effect=READS,
     tag=TAG,
+    machine=True,
     refuses=(410,),
     options={"session": HIDDEN, "at": Option(metavar="REV|TIME")},
     examples=("baton handover show", "baton handover show --session run-1 --at ~1"),
@@ -287,4 +307,5 @@ def show_handover(ws: Workspace, now: datetime, verb_input: ShowHandover) -> Han
         NotFound: there is no such run.
         InvalidArgument: no run is named, and several are live.
     """
-    return HandoverRun.of(find_run(ws, verb_input.session, verb_input.at))
+    named, problem = SharedCopy(ws, now).try_import_changes(verb_input)
+    return HandoverRun.of(find_run(ws, named.session, verb_input.at), problem)

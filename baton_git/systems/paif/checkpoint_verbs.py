@@ -25,13 +25,13 @@ from baton_git.systems.paif import restore_text
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
-    check_agent,
     collect_sessions,
     preview_restore,
     restore,
     save_checkpoint,
 )
 from baton_git.systems.paif.documents import nest_sections, overlay_document, to_whole_document
+from baton_git.systems.paif.settings_file import read_settings, require_agent
 
 HIDDEN = Option(hidden=True)
 BODY_FIELDS = {
@@ -139,7 +139,7 @@ class RestoredAgent(AtRevision):
 class ListAgentSessions(PageInput):
     """The agent whose sessions to list."""
 
-    agent: str = Field(description="The agent.", examples=["zero"])
+    agent: str | None = Field(None, description="The agent.", examples=["zero"])
 
 
 class AgentSessions(PageResult):
@@ -156,6 +156,7 @@ class AgentSessions(PageResult):
 @verb(
     "checkpoint",
     effect=ADDS,
+    machine=True,
     options={
         "agent": HIDDEN, "more": HIDDEN, "interval_minutes": HIDDEN, "source": HIDDEN,
         "project": Option(metavar="ID"), "open_file": Option(metavar="PATH"), "memory_id": Option(metavar="ID"),
@@ -191,19 +192,23 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, verb_input: SaveCheckpoi
     body = overlay_document(
         nest_sections(verb_input.more, where=verb_input.source), nest_sections(ws.names.shorten(options))
     )
-    interval = verb_input.interval_minutes if verb_input.periodic else None
-    saved = save_checkpoint(
-        ws, now, check_agent(verb_input.agent), body, interval_minutes=interval, where=verb_input.source
-    )
+    config = read_settings(ws.folder) if verb_input.periodic and ws.machine is not None else None
+    minutes = verb_input.interval_minutes
+    if config is not None and "interval_minutes" not in verb_input.model_fields_set:
+        minutes = config.interval_minutes
+    agent = require_agent(ws, verb_input.agent, config)
+    interval = minutes if verb_input.periodic else None
+    saved = save_checkpoint(ws, now, agent, body, interval_minutes=interval, where=verb_input.source)
     result = SavedCheckpoint.of(saved.written, id=saved.id, saved=saved.id is not None and not saved.known)
     if saved.younger is None:
         return result
-    return result.model_copy(update={"younger": saved.younger.id, "interval_minutes": verb_input.interval_minutes})
+    return result.model_copy(update={"younger": saved.younger.id, "interval_minutes": minutes})
 
 
 @verb(
     "restore",
     effect=ADDS,
+    machine=True,
     options={"agent": HIDDEN},
     tool=Tool("Restore an agent's identity and newest checkpoint (PAIF).", hidden=("budget", "look")),
     examples=(
@@ -221,7 +226,7 @@ def restore_agent(ws: Workspace, now: datetime, verb_input: RestoreAgent) -> Res
         InvalidArgument: no agent is named.
         NotFound: the agent has no identity and no checkpoint.
     """
-    agent = check_agent(verb_input.agent)
+    agent = require_agent(ws, verb_input.agent)
     return RestoredAgent.of(
         preview_restore(ws, now, agent) if verb_input.look else restore(ws, now, agent), now, verb_input
     )
@@ -232,6 +237,7 @@ def restore_agent(ws: Workspace, now: datetime, verb_input: RestoreAgent) -> Res
     "GET /v1/checkpoints",
     effect=READS,
     tag="sessions",
+    machine=True,
     options={"agent": HIDDEN},
     examples=("baton sessions --agent zero", "baton sessions --agent zero --limit 5 --json"),
 )
@@ -241,7 +247,8 @@ def list_agent_sessions(ws: Workspace, now: datetime, verb_input: ListAgentSessi
     Raises:
         NotFound: the agent has no identity and no checkpoint.
     """
-    sessions = collect_sessions(ws, verb_input.agent)
+    agent = require_agent(ws, verb_input.agent)
+    sessions = collect_sessions(ws, agent)
     shown, after = take_page(sessions, verb_input, lambda session: session.metadata.session_id)
     data = [session.as_data() for session in shown]
-    return AgentSessions(agent=verb_input.agent, sessions=data, next=after, **full_position(ws.branch.read()))
+    return AgentSessions(agent=agent, sessions=data, next=after, **full_position(ws.branch.read()))

@@ -116,13 +116,6 @@ def choose_agent(ws: Workspace, config: PaifConfig, named: str | None = None) ->
     return named or config.agent_id or ws.actor.agent
 
 
-def check_agent(agent: str | None) -> str:
-    """Return the agent. Raises InvalidArgument if none is named."""
-    if agent is None:
-        raise InvalidArgument("no agent is named", hint="name the agent")
-    return agent
-
-
 def check_known(state: State, agent: str) -> None:
     """Raise NotFound if the agent has neither an identity nor a checkpoint."""
     if not checkpoint_store.is_known(state, agent):

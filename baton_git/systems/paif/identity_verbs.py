@@ -11,8 +11,8 @@ from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 from baton_git.core.verb import ADDS, READS, SETTLES, Input, Option, Result, verb
 from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.paif.checkpoints import check_agent
-from baton_git.systems.paif.identities import DriftResult, check_text, check_words, init_identity, show_identity
+from baton_git.systems.paif.identities import DriftResult, check_text, init_identity, show_identity
+from baton_git.systems.paif.settings_file import require_agent
 
 HIDDEN = Option(hidden=True)
 IDENTITY_FIELDS = {
@@ -83,11 +83,7 @@ class ShownIdentity(Result):
 class CheckIdentity(Input):
     """The text to check against an identity."""
 
-    agent: str | None = Field(
-        None,
-        description="The agent. Default: none; the text is checked for the phrases that PAIF documents as drift.",
-        examples=["zero"],
-    )
+    agent: str | None = Field(None, description="The agent.", examples=["zero"])
     text: str = Field(description="The text.", examples=["How can I help you today?"])
     no_count: bool = Field(False, description="Do not count the check.")
 
@@ -128,6 +124,7 @@ class CheckedIdentity(Result):
 @verb(
     "identity init",
     effect=SETTLES,
+    machine=True,
     options={
         "agent": HIDDEN, "document": Option(names=("--file",), hidden=True), "source": HIDDEN,
         "taboo": Option(metavar="PHRASE"), "created_by": Option(metavar="WHO"), "parent_agent": Option(metavar="NAME"),
@@ -149,12 +146,13 @@ def init_agent_identity(ws: Workspace, now: datetime, verb_input: InitIdentity) 
         NotAllowed: the agent already has an identity.
     """
     document = _merge_parts(verb_input.document or {}, verb_input.parts)
-    return init_identity(ws, now, check_agent(verb_input.agent), document, where=verb_input.source)
+    return init_identity(ws, now, require_agent(ws, verb_input.agent), document, where=verb_input.source)
 
 
 @verb(
     "identity show",
     effect=READS,
+    machine=True,
     options={"agent": HIDDEN},
     examples=("baton identity show --agent zero", "baton identity show --agent zero --json | jq .immutable.purpose"),
 )
@@ -165,7 +163,7 @@ def show_agent_identity(ws: Workspace, now: datetime, verb_input: ShowIdentity) 
         InvalidArgument: no agent is named.
         NotFound: the agent has no identity and no checkpoint.
     """
-    agent = check_agent(verb_input.agent)
+    agent = require_agent(ws, verb_input.agent)
     data = show_identity(ws, agent).model_dump(mode="json", exclude={"id"})
     return ShownIdentity(**{**data, "agent": agent})  # a record can have a field of that name
 
@@ -174,24 +172,21 @@ def show_agent_identity(ws: Workspace, now: datetime, verb_input: ShowIdentity) 
     "identity check",
     effect=ADDS,
     positional=("text",),
+    machine=True,
     options={"agent": HIDDEN},
     examples=('baton identity check --agent zero "How can I help you today?"',),
 )
 def check_agent_identity(ws: Workspace, now: datetime, verb_input: CheckIdentity) -> CheckedIdentity:
     """Check a text for phrases that an agent's identity rules out.
 
-    With an agent, the result is counted and added to the agent's next checkpoint. Without one, the text is checked for
-    the phrases that PAIF documents as drift.
+    The result is counted and added to the agent's next checkpoint.
 
     Raises:
-        InvalidArgument: there is no text.
+        InvalidArgument: there is no text, or no agent is named.
         NotFound: the agent has no identity and no checkpoint.
     """
-    if verb_input.agent is None:
-        return CheckedIdentity.of(None, check_words(verb_input.text))
-    return CheckedIdentity.of(
-        verb_input.agent, check_text(ws, now, verb_input.agent, verb_input.text, count=not verb_input.no_count)
-    )
+    agent = require_agent(ws, verb_input.agent)
+    return CheckedIdentity.of(agent, check_text(ws, now, agent, verb_input.text, count=not verb_input.no_count))
 
 
 def _merge_parts(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

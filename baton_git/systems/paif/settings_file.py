@@ -8,7 +8,9 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from baton_git.core.errors import Fault, InvalidDocument, StoreError
+from baton_git.core.errors import Fault, FieldHint, InvalidArgument, InvalidDocument, StoreError
+from baton_git.core.names import AgentId
+from baton_git.namespace.workspace import Workspace
 
 if TYPE_CHECKING:
     from baton_git.systems.paif.settings import PaifConfig
@@ -31,6 +33,42 @@ def read_settings(folder: Path | None) -> PaifConfig | None:
     from baton_git.systems.paif.settings import parse_config  # loads YAML, and few work trees have settings
 
     return parse_config(text, where=FILE)
+
+
+def find_agent(ws: Workspace, agent: str | None, config: PaifConfig | None = None) -> str | None:
+    """Return the agent that a verb acts for: the one it names, that of the call, of PAIF's settings, or of BATON_AGENT.
+
+    Args:
+        config: PAIF's settings, if they are read already.
+
+    Returns:
+        None if none of them names an agent.
+
+    Raises:
+        InvalidDocument, StoreError: as `read_settings`.
+        InvalidName: BATON_AGENT is not a valid name.
+    """
+    named = agent or ws.actor.named_agent
+    if named or ws.machine is None:
+        return named
+    config = config or read_settings(ws.folder)
+    if config is not None and config.agent_id:
+        return config.agent_id
+    variable = ws.machine.variables.get("BATON_AGENT")
+    return AgentId(variable).text if variable else None
+
+
+def require_agent(ws: Workspace, agent: str | None, config: PaifConfig | None = None) -> str:
+    """Return the same as `find_agent`.
+
+    Raises:
+        InvalidArgument: no agent is named.
+    """
+    found = find_agent(ws, agent, config)
+    if found is None:
+        hint = FieldHint(f"give {{agent}}, or set BATON_AGENT or paif_config.agent_id in {FILE}")
+        raise InvalidArgument("no agent is named", hint=hint)
+    return found
 
 
 def _read_text(folder: Path) -> str | None:

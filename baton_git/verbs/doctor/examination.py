@@ -29,7 +29,7 @@ class AgentSetup(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Machine:
+class ExaminedMachine:
     """The machine, as the interface reads it.
 
     Attributes:
@@ -72,7 +72,7 @@ class Examination:
     store: Store | None
     prefix: str
     opened: Workspace | BatonError | None
-    machine: Machine | None = None
+    machine: ExaminedMachine | None = None
     seconds: float = 10.0
 
     @property
@@ -102,7 +102,7 @@ class Examination:
         return self.required_store.repository.common_dir
 
     @property
-    def local(self) -> Machine:
+    def local(self) -> ExaminedMachine:
         """The machine.
 
         Raises:

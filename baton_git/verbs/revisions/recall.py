@@ -21,6 +21,7 @@ from baton_git.recall.index import PassageFilter
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.recalling import Question, find_answer
 from baton_git.recall.terms import MAX_QUESTION
+from baton_git.systems.session_hooks import read_new_sessions
 from baton_git.verbs.records.details import find_exact
 from baton_git.verbs.records.stored import describe_title, read_fields
 from baton_git.verbs.revisions.history import parse_optional_moment
@@ -78,6 +79,10 @@ class RecallResult(AtNamespace):
     more: list[RecalledPassage] = Field(description="Further turns and records that may be relevant.")
     missing: list[str] = Field([], description="Words of the question that occur nowhere.", examples=[["cassandra"]])
     unread: str = Field("", description="Why older revisions could not be searched; empty if all were.")
+    unread_sessions: str = Field(
+        "", description="Which earlier sessions on this machine could not be read in time; empty if all were.",
+        examples=["3 transcripts of earlier sessions are not read yet; ask again, or run baton mine"],
+    )  # fmt: skip
     pending: str = Field(
         "", description="What was not searched because it is not indexed yet; empty if everything is. Each further "
         "question indexes more.", examples=["the commits until 2026-06-17 are not indexed yet"],
@@ -95,6 +100,7 @@ class RecallResult(AtNamespace):
     "GET /v1/recall",
     effect=READS,
     anywhere=True,
+    machine=True,
     tag="history",
     positional=("question",),
     options={
@@ -115,9 +121,9 @@ def recall(ws: Workspace, now: datetime, verb_input: RecallQuestion) -> RecallRe
     """Answer a question from records, their history, and the turns of all sessions.
 
     The answer quotes the relevant sentences, with their session, their time and who vouches for them. What is of the
-    days that the question names ("on Friday", "November 27") comes first. The answer is empty if nothing was found. In
-    a long history, the first questions search the newest commits and the live records only, and say what is not indexed
-    yet.
+    days that the question names ("on Friday", "November 27") comes first. The answer is empty if nothing was found.
+    Transcripts that no hook has saved yet are read before. In a long history, the first questions search the newest
+    commits and the live records only, and say what is not indexed yet.
 
     Raises:
         InvalidArgument: a time or the kind is invalid.
@@ -136,6 +142,7 @@ def answer_question(
         since=iso(since) if since is not None else None, until=iso(until) if until is not None else None,
         kind=_parse_kind(verb_input.kind), session=verb_input.in_session,
     )  # fmt: skip
+    unread_sessions = read_new_sessions(ws, now)
     titles = _find_titles(ws, verb_input.question)
     period = find_period(verb_input.question, now)
     if period is not None:
@@ -156,6 +163,7 @@ def answer_question(
         more=[RecalledPassage(**_describe(passage)) for passage in answer.also],
         missing=[*answer.missing],
         unread=answer.unread,
+        unread_sessions=unread_sessions,
         pending=answer.pending,
         unstored=answer.unstored,
     )

@@ -13,8 +13,8 @@ from baton_git.agents.extraction import Options
 from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.records.handoff_text import render_sections, render_sentences
-from baton_git.interfaces.context.handoff import read_handoff_options
 from baton_git.interfaces.context.settings import CommonOptions, Settings
+from baton_git.interfaces.context.system_settings import read_call_options
 
 FACTS: dict[str, Any] = {
     "initial_goal": "Fix it",
@@ -48,7 +48,7 @@ def options(top: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
                 (path / "config.yaml").write_text(f"autonomous_handoff: {text}\n")
         monkeypatch.chdir(top)
         settings = Settings(CommonOptions(), is_lenient=lenient)
-        return read_handoff_options(App(settings, json=False)), settings.problems
+        return read_call_options(App(settings, json=False)), settings.problems
 
     return read_options
 

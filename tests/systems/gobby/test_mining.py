@@ -19,7 +19,7 @@ import pytest
 from pseudo_terminal import typing_here
 from transcript_sessions import GEMINI, gemini_lines, lines
 from waiting import until
-from world import NOW
+from world import NOW, on_machine
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.core.local_names import LABEL
@@ -385,7 +385,7 @@ def test_another_run_at_the_same_time_is_busy(baton, top):
 def test_an_interrupted_mining_run_continues_where_it_ended(ws, home, tmp_path):
     """The results of reading are cached on this machine; the next run stores them without reading again."""
     paths = [write_transcript(home, tmp_path, name) for name in ("a", "b")]
-    request = Mine(home=str(home), all_projects=True)
+    ws, request = on_machine(ws, home), Mine(all_projects=True)
 
     def stop(done: int, whole: int) -> None:
         raise KeyboardInterrupt

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transcript_sessions import SESSIONS
-from world import NOW
+from world import NOW, on_machine
 
 from baton_git.agents.mining.belonging import ProjectFolders
 from baton_git.agents.mining.candidates import Candidate, MiningProgress
@@ -48,11 +48,11 @@ def test_mutated_transcripts_are_stored_or_reported(
     path = home / PLACES[agent].format(name)
     path.parent.mkdir(parents=True)
     path.write_bytes(text)
-    result = mine(ws, NOW, Mine(home=str(home), all_projects=True))
+    result = mine(on_machine(ws, home), NOW, Mine(all_projects=True))
     assert len(result.imported) + result.known + result.empty + len(result.problems) >= (agent == "claude")
     state = ws.branch.read().state
     assert all(state.get(Handoff, session.id) for session in result.imported)
-    again = mine(ws, NOW, Mine(home=str(home), all_projects=True))
+    again = mine(on_machine(ws, home), NOW, Mine(all_projects=True))
     assert (again.imported, again.revision) == ([], result.revision)
 
 
@@ -96,5 +96,5 @@ def test_a_time_in_the_future_does_not_make_a_session_the_last_one(ws: Workspace
     path = tmp_path / PLACES["claude"].format("a")
     path.parent.mkdir(parents=True)
     path.write_bytes(SESSIONS["claude-2.1"][1].replace(b"2026-", b"9026-"))
-    (session,) = mine(ws, NOW, Mine(home=str(tmp_path), all_projects=True)).imported
+    (session,) = mine(on_machine(ws, tmp_path), NOW, Mine(all_projects=True)).imported
     assert datetime.fromisoformat(session.ended) == NOW.astimezone(UTC)

@@ -37,7 +37,7 @@ from baton_git.interfaces.context.setting_registry import PREFIX, SETTINGS
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Repair, Severity
 from baton_git.verbs.doctor.doctor import ORDER, Diagnosis, DoctorFinding
-from baton_git.verbs.doctor.examination import AgentSetup, Examination, Machine
+from baton_git.verbs.doctor.examination import AgentSetup, Examination, ExaminedMachine
 from baton_git.verbs.doctor.journal import JournalEntry, RepairJournal
 from baton_git.verbs.doctor.registry import CHECKS, Check, examine, select_checks
 from baton_git.verbs.doctor.report import write_report
@@ -148,12 +148,12 @@ def _find_repository(app: App) -> tuple[Repository | None, BatonError | None]:
         return None, error
 
 
-def _describe_machine(app: App, repository: Repository | None, *, is_broken: bool) -> Machine:
+def _describe_machine(app: App, repository: Repository | None, *, is_broken: bool) -> ExaminedMachine:
     health = ProgramHealth(outside_git(), own_command())
     of_agents = ProgramHealth(outside_git(), find_program("user"))
     top = repository.work_tree if repository is not None else None
     agents = {} if is_broken else {name: _describe_agent(app, name, of_agents) for name in AGENTS}
-    return Machine(
+    return ExaminedMachine(
         __version__, tuple(own_command()), outside_git(), Path.home(), data_home() / "baton", top, agents, health,
         _find_unknown_settings(repository) if repository is not None else {},
     )  # fmt: skip

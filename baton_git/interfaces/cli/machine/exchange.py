@@ -10,13 +10,14 @@ import click
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun
 from baton_git.git.files.atomic_files import show_path
-from baton_git.interfaces.cli.app import CHECKED_OUT, SIGN, App, flat
+from baton_git.interfaces.cli.app import SIGN, App, flat
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.machine.imported_rules import confirm_rules
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.sessions.handover import RUN_HELP, format_handover_file, tell_run_conflicts
 from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.results import CHECKED_OUT
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.recordings import ExportedRecordings, ImportedRecording, ImportedRecordings
 from baton_git.systems.kairos import codec as kairos

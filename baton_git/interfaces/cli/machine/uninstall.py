@@ -34,9 +34,8 @@ from baton_git.interfaces.cli.machine.agent_settings import (
 from baton_git.interfaces.cli.machine.agents import find_trusted, forget_trust
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.context.process import outside_git
-from baton_git.interfaces.context.repository_choice import data_home, own_store
+from baton_git.interfaces.context.repository_choice import config_home, data_home, own_store
 from baton_git.interfaces.context.running_servers import list_servers
-from baton_git.interfaces.context.workflows import config_home
 from baton_git.namespace.removal import (
     PREFIXES,
     RemoteBranch,

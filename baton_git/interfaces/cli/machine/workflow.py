@@ -17,7 +17,7 @@ from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.context.workflows import DISABLED, ENABLED, read_list, workflow_folders
+from baton_git.interfaces.context.system_settings import DISABLED, ENABLED, read_list, workflow_folders
 from baton_git.systems.gobby.workflow.definition import ALIASES, EVENTS, parse_workflow
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
 from baton_git.systems.gobby.workflow.event_run import ActionRun, EventOutcome

@@ -15,9 +15,8 @@ from baton_git.interfaces.cli.records.handoff_text import FORMATS
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.interfaces.context.transcripts import extract_with_settings
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.extraction_verb import ExtractedHandoff, ExtractHandoff
+from baton_git.systems.gobby.extraction_verb import ExtractedHandoff
 from baton_git.systems.gobby.handoff_verbs import HandoffList, ShowHandoff, show_handoff
 from baton_git.systems.gobby.record import Facts, Handoff
 
@@ -45,10 +44,6 @@ def _drop_auto_agent(app: App) -> App:
     if options.agent != AUTO:
         return app
     return replace(app, settings=replace(app.settings, options=options._replace(agent=None)))
-
-
-def _extract(app: App, ws: Workspace, verb_input: ExtractHandoff, values: Values) -> ExtractedHandoff:
-    return extract_with_settings(app, ws, verb_input, verb_input.cli, values.get("config"))
 
 
 def _render_extracted(app: App, result: ExtractedHandoff) -> None:
@@ -94,12 +89,6 @@ def _format_handoff(ws: Workspace, handoff: Handoff, format_: str) -> str:
 FORMAT = click.option(
     "--format", "format_", type=click.Choice(list(FORMATS)), default="structured", help="Print sections, or sentences."
 )
-CONFIG = click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Read the settings of autonomous_handoff only from this file.",
-)
 SETTINGS = """\
 --agent names the agent CLI that wrote the transcript: claude, codex, gemini, or auto to detect it.
 
@@ -110,10 +99,8 @@ your file disables, and of two numbers the smaller one is used.
 Nothing is written without --keep or --memory."""
 ADDITIONS = {
     "handoff extract": Addition(
-        [CONFIG],
         about=SETTINGS,
         fill=_fill_extraction,
-        run=_extract,
         acting=_drop_auto_agent,
         render=_render_extracted,
         agent_help="The agent CLI that wrote the transcript. Default: detect it.",

@@ -1,20 +1,17 @@
-"""Command-line additions to `recall`: read new transcripts first, and print the answer."""
+"""Command-line additions to `recall`: print the answer."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.error_handler import UNKNOWN
 from baton_git.interfaces.cli.verb_command import Addition
-from baton_git.interfaces.context.transcripts import read_new_transcripts
-from baton_git.namespace.workspace import Workspace
-from baton_git.recall.answer import OPTIONS
-from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, answer_question
+from baton_git.verbs.revisions.recall import RecallResult
 
 
 def render_answer(app: App, result: RecallResult) -> int | None:
     """Print the answer; if nothing matches, print a message to stderr."""
+    if result.unread_sessions:
+        app.say(flat(result.unread_sessions))
     app.answer(result.as_data(), result.text.rstrip("\n"))
     if result.pending:
         found = "" if result.text else "nothing matches the question so far: "
@@ -31,11 +28,4 @@ def render_answer(app: App, result: RecallResult) -> int | None:
     return UNKNOWN if result.pending and not result.text else None
 
 
-def _recall(app: App, ws: Workspace, verb_input: RecallQuestion, values: dict[str, Any]) -> RecallResult:
-    note = read_new_transcripts(app, ws)
-    if note:
-        app.say(flat(note))
-    return answer_question(ws, app.now, verb_input, OPTIONS)
-
-
-ADDITIONS = {"recall": Addition(run=_recall, render=render_answer)}
+ADDITIONS = {"recall": Addition(render=render_answer)}

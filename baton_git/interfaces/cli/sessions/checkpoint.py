@@ -14,7 +14,6 @@ from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.interfaces.context.paif import fill_agent, fill_checkpoint
 from baton_git.systems.paif.checkpoint_verbs import AgentSessions, RestoredAgent, SavedCheckpoint
 
 FILE = click.option(
@@ -28,9 +27,8 @@ FILE = click.option(
 
 def _fill_checkpoint(app: App, values: Values) -> Values:
     """Add the fields of the file, if one is given."""
-    filled = fill_checkpoint(app, values)
     file = values.get("file")
-    return filled if file is None else {**filled, "more": _body(file), "source": file}
+    return values if file is None else {**values, "more": _body(file), "source": file}
 
 
 def _body(file: str) -> dict[str, Any]:
@@ -89,8 +87,8 @@ ADDITIONS = {
         "fields.",
     ),
     "restore": Addition(
-        fill=fill_agent, render=_render_restored,
+        render=_render_restored,
         about="If the restore cannot be recorded, the text is printed nevertheless, and the exit status is 1.",
     ),
-    "sessions": Addition(fill=fill_agent, render=_render_sessions),
+    "sessions": Addition(render=_render_sessions),
 }  # fmt: skip

@@ -15,7 +15,6 @@ from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN, report_error
 from baton_git.interfaces.cli.lazy import make_list_command
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
-from baton_git.interfaces.context.paif import fill_agent
 from baton_git.systems.paif.identity_verbs import CheckedIdentity, ShownIdentity
 from baton_git.systems.paif.records.identity import Identity
 from baton_git.verbs.table import verbs_of
@@ -24,8 +23,7 @@ from baton_git.verbs.table import verbs_of
 def _fill_identity(app: App, values: Values) -> Values:
     """Add the identity in the file, if one is given."""
     file = values.get("file")
-    filled = fill_agent(app, values)
-    return filled if file is None else {**filled, "document": _read(file), "source": file}
+    return values if file is None else {**values, "document": _read(file), "source": file}
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -131,7 +129,7 @@ FILE = click.option(
     help="PAIF's identity as YAML, JSON or TOML; - reads standard input.",
 )
 CHECK = Addition(
-    fill=lambda app, values: fill_agent(app, fill_checked(app, values)), render=_render_checked,
+    fill=fill_checked, render=_render_checked,
     about="If TEXT is -, it is read from standard input.\n\nExit status: 1 if the text drifts, 5 if it could not be "
     "checked, or the result could not be counted.",
 )  # fmt: skip
@@ -141,7 +139,7 @@ ADDITIONS = {
         about="The file has `immutable:` and `mutable:`, like PAIF's identity.yaml, or only the fields of the "
         "immutable part. Options override its fields.",
     ),
-    "identity show": Addition(fill=fill_agent, render=_render_shown),
+    "identity show": Addition(render=_render_shown),
     "identity check": CHECK,
 }  # fmt: skip
 DERIVED = {name: verb_command(verb, ADDITIONS[name]) for name, verb in verbs_of("identity").items()}

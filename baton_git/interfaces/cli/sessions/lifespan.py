@@ -11,10 +11,11 @@ from baton_git.core.kinds import BY_FOLDER, KINDS, KindInfo, name_kind
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun
 from baton_git.core.times import iso
-from baton_git.interfaces.cli.app import CHECKED_OUT, INPUT_FILE, App, baton_command, flat, read_text
+from baton_git.interfaces.cli.app import INPUT_FILE, App, baton_command, flat, read_text
 from baton_git.interfaces.cli.rendering.styles import join
 from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.results import CHECKED_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

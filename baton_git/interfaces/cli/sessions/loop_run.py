@@ -16,7 +16,7 @@ from baton_git.agents.sessions.records import cost_in_words
 from baton_git.core.output import count_noun
 from baton_git.interfaces.cli.app import INPUT_FILE, App, Number, WholeNumber, command, flat, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
-from baton_git.interfaces.context.workflows import workflow_folders
+from baton_git.interfaces.context.system_settings import workflow_folders
 from baton_git.systems.gobby.foreground_loops import (
     INTERRUPTED,
     Loop,

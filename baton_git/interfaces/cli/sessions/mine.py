@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
@@ -17,7 +16,6 @@ from baton_git.interfaces.cli.printing import agrees, progress_line
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.interfaces.context.transcripts import fill_home
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.mining import Mine, MineResult, count_new, mine
 
@@ -30,8 +28,7 @@ def _fill(app: App, values: Values) -> Values:
     agent = app.settings.options.agent
     if agent is not None and agent not in AGENTS:
         raise click.UsageError(f"--agent {agent!r}: give {', '.join(AGENTS)}")
-    project = {"project": str(Path(values["project"]).absolute())} if "project" in values else {}
-    return fill_home(app, {**values, **project, **({"agent": agent} if agent else {})})
+    return {**values, **({"agent": agent} if agent else {})}
 
 
 def _drop_agent(app: App) -> App:
@@ -58,7 +55,7 @@ def _run(app: App, ws: Workspace, verb_input: Mine, values: Values) -> MineResul
 def offer_mining(app: App) -> None:
     """If transcripts of earlier sessions exist, offer to import them: ask at a terminal, else print the command."""
     with app.workspace() as ws:
-        verb_input = Mine(**fill_home(app, {}))
+        verb_input = Mine()
         try:
             number = count_new(ws, app.now, verb_input)
         except BatonError as error:

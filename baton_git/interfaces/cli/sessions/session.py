@@ -26,7 +26,6 @@ from baton_git.interfaces.cli.sessions.spawned import (
     render_stopped,
 )
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.interfaces.context.machine_view import fill_surroundings
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
@@ -158,8 +157,7 @@ def _fill_snapshot(app: App, values: Values) -> Values:
     if target is None:
         raise click.UsageError("give a TARGET, or --file with a snapshot")
     verb_input = InspectTarget(
-        target=target, adapter=values.get("adapter"), target_type=values.get("target_type"),
-        around=fill_surroundings(app, {})["around"],
+        target=target, adapter=values.get("adapter"), target_type=values.get("target_type")
     )  # fmt: skip
     with app.workspace() as ws:
         return {"snapshot": _open_target(app, ws, verb_input).snapshot}
@@ -243,8 +241,8 @@ COPIES = (
     ),
 )
 ADDITIONS = {
-    "session list": Addition(LISTS, fill=fill_surroundings, run=_list_sessions),
-    "session inspect": Addition(COPIES, fill=fill_surroundings, run=_inspect),
+    "session list": Addition(LISTS, run=_list_sessions),
+    "session inspect": Addition(COPIES, run=_inspect),
     "session adapters": Addition(run=_list_adapters),
     "session record": Addition([TARGET, ADAPTER, TARGET_TYPE, FILE], fill=_fill_snapshot, render=_render_recorded),
     "session history": Addition(render=_render_history),

@@ -14,7 +14,7 @@ from baton_git.interfaces.context.process import outside_git, own_command
 from baton_git.interfaces.context.repository_choice import data_home
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.verbs.doctor.doctor import ORDER, SECONDS, Diagnosis, DoctorFinding
-from baton_git.verbs.doctor.examination import Examination, Machine
+from baton_git.verbs.doctor.examination import Examination, ExaminedMachine
 from baton_git.verbs.doctor.registry import CHECKS, Check, examine
 
 MOST_NAMESPACES = 40
@@ -64,11 +64,13 @@ def _run_checks(request: PageRequest, namespace: str | None, checks: Sequence[Ch
         return sorted(Diagnosis.of(items).findings, key=lambda finding: ORDER.index(finding.severity))
 
 
-def _look_at_machine(work_tree: Path | None) -> Machine:
+def _look_at_machine(work_tree: Path | None) -> ExaminedMachine:
     """Return the data about this machine that the server's process can see, without the agents' CLIs."""
     command, environment = own_command(), outside_git()
     health = ProgramHealth(environment, command)
-    return Machine(__version__, tuple(command), environment, Path.home(), data_home() / "baton", work_tree, {}, health)
+    return ExaminedMachine(
+        __version__, tuple(command), environment, Path.home(), data_home() / "baton", work_tree, {}, health
+    )
 
 
 PAGES = {"/doctor": PageRoute(show)}

@@ -5,8 +5,7 @@ The work tree's file may come from somebody else, so it can only restrict the us
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ from baton_git.agents.extraction import Options, parse_options
 from baton_git.core.codecs import yaml
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.git.files.atomic_files import read_head
-from baton_git.git.store import Repository
-from baton_git.interfaces.context.invocation import Call
 from baton_git.systems.gobby.project_files import read_project_file
 
 BLOCK = "autonomous_handoff"
@@ -23,11 +20,20 @@ FILE = ".baton/config.yaml"
 MAX_BYTES = 256 * 1024
 
 
-def read_handoff_options(call: Call, file: Path | None = None) -> Options:
-    """Return the options for extracting facts. A lenient call ignores an invalid file, and adds it to its problems.
+def read_handoff_options(
+    top: Path | None,
+    config: Path,
+    file: Path | None = None,
+    *,
+    ignore: Callable[[BatonError], None] | None = None,
+) -> Options:
+    """Return the options for extracting facts.
 
     Args:
+        top: the work tree, if there is one.
+        config: the folder of the user's configuration files.
         file: the file to read instead of the work tree's and the user's.
+        ignore: called with the error of an invalid file, which is then ignored; None to raise it.
 
     Raises:
         InvalidDocument, InvalidArgument, LimitExceeded: a file is invalid or too large.
@@ -36,12 +42,11 @@ def read_handoff_options(call: Call, file: Path | None = None) -> Options:
     """
     if file is not None:
         return parse_options(read_block(file), where=str(file))
-    top = find_work_tree(call)
-    own = _read_valid_block(call, _user_file(), None)
-    return parse_options(_restrict(_read_valid_block(call, top / FILE, top), own) if top is not None else own)
+    own = _read_valid_block(config / "baton" / "config.yaml", None, ignore)
+    return parse_options(_restrict(_read_valid_block(top / FILE, top, ignore), own) if top is not None else own)
 
 
-def _read_valid_block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
+def _read_valid_block(file: Path, top: Path | None, ignore: Callable[[BatonError], None] | None) -> Mapping[str, Any]:
     """Return the block of a file; empty if the file or the block is missing. Raises as `read_handoff_options` does."""
     try:
         block = read_block(file, top)
@@ -49,9 +54,9 @@ def _read_valid_block(call: Call, file: Path, top: Path | None) -> Mapping[str, 
     except NotFound:
         return {}
     except BatonError as error:
-        if not call.settings.is_lenient:
+        if ignore is None:
             raise
-        call.settings.add_problem(error, "it is ignored")
+        ignore(error)
         return {}
     return block or {}
 
@@ -69,18 +74,6 @@ def _restrict(project: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, A
         elif isinstance(own_value, int) and own_value is not True:
             restricted[name] = min(own_value, value) if isinstance(value, int) else own_value
     return restricted
-
-
-def _user_file() -> Path:
-    folder = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(folder) if folder.startswith("/") else Path.home() / ".config") / "baton" / "config.yaml"
-
-
-def find_work_tree(call: Call) -> Path | None:
-    """Return the work tree of the call; None if there is none. No repository is created."""
-    named = call.settings.options.repo or os.environ.get("BATON_REPO")
-    repository = Repository.open(Path(named)) if named else Repository.discover(Path.cwd())
-    return repository.work_tree if repository is not None else None
 
 
 def read_block(file: Path, top: Path | None = None) -> Any:

@@ -1,16 +1,25 @@
-"""Read the folders of workflows, and their settings in git's configuration."""
+"""Read the settings of the systems for hooks and background work: workflows, extraction, PAIF."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from baton_git.agents.extraction.options import Options
 from baton_git.agents.registry import AGENTS
-from baton_git.core.errors import InvalidArgument
+from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.git.hooks.shipped import find_shipped
+from baton_git.git.store import Repository
 from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.repository_choice import config_home
+from baton_git.systems.gobby.handoff_settings import read_handoff_options
 from baton_git.systems.gobby.workflow.files import WorkflowFolders
+from baton_git.systems.paif.settings_file import read_settings
+
+if TYPE_CHECKING:
+    from baton_git.systems.paif.settings import PaifConfig
 
 ENABLED, DISABLED = "baton.enabledWorkflows", "baton.disabledWorkflows"
 
@@ -27,6 +36,37 @@ def workflow_folders(call: Call) -> WorkflowFolders:
         notify=_words(call, "baton.notifyCommand"),
         arguments=tuple((cli, _words(call, f"baton.{cli}Arguments")) for cli in AGENTS),
     )
+
+
+def read_call_options(call: Call) -> Options:
+    """Return the options for extracting facts that apply to the work tree of a call; no repository is created.
+
+    A lenient call ignores an invalid file, and adds it to its problems.
+
+    Raises:
+        BatonError: as `read_handoff_options`.
+    """
+    named = call.settings.options.repo or os.environ.get("BATON_REPO")
+    repository = Repository.open(Path(named)) if named else Repository.discover(Path.cwd())
+    ignore = (lambda error: call.settings.add_problem(error, "it is ignored")) if call.settings.is_lenient else None
+    top = repository.work_tree if repository is not None else None
+    return read_handoff_options(top, config_home(), ignore=ignore)
+
+
+def paif_config(call: Call) -> PaifConfig | None:
+    """Return PAIF's settings; None if there are none, or a lenient call found invalid ones and added a problem.
+
+    Raises:
+        InvalidDocument: the settings are invalid.
+        StoreError: the file cannot be read.
+    """
+    try:
+        return read_settings(call.settings.folder)
+    except BatonError as error:
+        if not call.settings.is_lenient:
+            raise
+        call.settings.add_problem(error, "it is ignored")
+        return None
 
 
 def read_list(call: Call, key: str) -> list[str]:
@@ -49,8 +89,3 @@ def _words(call: Call, key: str) -> tuple[str, ...]:
             raise fault from None
         call.settings.add_problem(fault, "it is ignored")
         return ()
-
-
-def config_home() -> Path:
-    folder = os.environ.get("XDG_CONFIG_HOME", "")
-    return Path(folder) if folder.startswith("/") else Path.home() / ".config"

@@ -1,0 +1,27 @@
+"""What a verb may ask of the machine that it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Machine:
+    """This machine, as a verb sees it whose declaration says `machine=True`. Every interface supplies the same.
+
+    Attributes:
+        home: the home directory, in which the agent CLIs store their transcripts.
+        folder: the current folder, from which relative paths start.
+        config: the folder of the user's configuration files.
+        variables: the environment of this process.
+        find_handover_file: returns the copy of a protocol run for other KAIROS clients; None if there is none. Raises
+            InvalidArgument if the setting has a relative path, but there is no work tree.
+    """
+
+    home: Path
+    folder: Path
+    config: Path
+    variables: Mapping[str, str]
+    find_handover_file: Callable[[], Path | None] = lambda: None
