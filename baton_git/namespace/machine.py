@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Machine:
         variables: the environment of this process.
         find_handover_file: returns the copy of a protocol run for other KAIROS clients; None if there is none. Raises
             InvalidArgument if the setting has a relative path, but there is no work tree.
+        examine: returns what the checks of `doctor` examine, an `ExaminedMachine`; None if the caller may be on another
+            machine.
     """
 
     home: Path
@@ -25,3 +28,4 @@ class Machine:
     config: Path
     variables: Mapping[str, str]
     find_handover_file: Callable[[], Path | None] = lambda: None
+    examine: Callable[[], Any] | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.child_environment import without_repository
@@ -111,8 +111,14 @@ class Call:
     def find_machine(self) -> Machine:
         """Return this machine, for verbs that declare that they need it."""
         return Machine(
-            Path.home(), Path.cwd(), config_home(), dict(os.environ), lambda: self.settings.handover_file
-        )  # fmt: skip
+            Path.home(), Path.cwd(), config_home(), dict(os.environ), lambda: self.settings.handover_file, self._examine
+        )
+
+    def _examine(self) -> Any:
+        from baton_git.interfaces.context.agent_settings import find_repository
+        from baton_git.interfaces.context.machine_examination import examine_machine  # only doctor needs it
+
+        return examine_machine(self.settings, find_repository(self.settings), is_broken=False)
 
     def start_work(self, task: str | None = None, namespace: Namespace | None = None) -> bool:
         """Request background work of a namespace, or resume what was requested; return whether it goes on."""

@@ -119,6 +119,9 @@ class Site:
         store = store or self._open_store(settings.repository)
         config = _file_state(store.repository)
         plain = app.workspace_on(store, settings.namespace)
+        plain = replace(
+            plain, find_machine=lambda: replace(app.find_machine(), examine=None)
+        )  # of the client's, nothing
         return _LoadedSettings(time.monotonic(), config, app, plain)
 
     def _open_store(self, repository: Repository) -> Store:

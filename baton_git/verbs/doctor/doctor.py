@@ -12,7 +12,7 @@ from baton_git.core.verb import READS, Input, Option, Result, verb
 from baton_git.namespace.results import ResultPart
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Severity
-from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.examination import Examination, ExaminedMachine
 from baton_git.verbs.doctor.registry import CheckedDiagnostic, examine, select_checks
 
 SECONDS = 3.0
@@ -65,19 +65,22 @@ class Diagnosis(Result):
     "GET /v1/doctor",
     effect=READS,
     anywhere=True,
+    machine=True,
     tag="state",
     positional=("checks",),
     options={"checks": Option(metavar="[CHECK]...")},
     examples=("baton doctor", "baton doctor refs objects", "baton doctor --fix", "baton doctor --report"),
 )
 def doctor(ws: Workspace, now: datetime, verb_input: ExaminedChecks) -> Diagnosis:
-    """Check that the repository and the namespace are sound. Nothing is changed.
+    """Check the installation: store, records, hooks, agent CLIs, remotes, clock, permissions. Nothing is changed.
 
-    In a terminal, `baton doctor` also checks the machine: hooks of git and of agent CLIs, remotes, file permissions.
+    Over HTTP, only the repository and the namespace are checked, because the client may be on another machine.
     `baton doctor --fix` repairs what it can.
 
     Raises:
         NotFound: there is no such check.
     """
-    examination = Examination(now, ws.branch.store, ws.branch.prefix, ws, seconds=SECONDS)
+    examine_machine = ws.machine.examine if ws.machine is not None else None
+    machine: ExaminedMachine | None = examine_machine() if examine_machine is not None else None
+    examination = Examination(now, ws.branch.store, ws.branch.prefix, ws, machine)
     return Diagnosis.of(examine(examination, select_checks(verb_input.checks)))

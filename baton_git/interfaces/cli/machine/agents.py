@@ -30,15 +30,15 @@ from baton_git.interfaces.cli.machine.agent_extras import (
     select_servers,
     uninstall_tools,
 )
-from baton_git.interfaces.cli.machine.agent_settings import (
+from baton_git.interfaces.cli.rendering.styles import join
+from baton_git.interfaces.cli.rendering.widths import wrap_after
+from baton_git.interfaces.context.agent_settings import (
     build_inspection,
     build_wanted_hooks,
     find_program,
     find_tools,
     open_settings,
 )
-from baton_git.interfaces.cli.rendering.styles import join
-from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.context.process import outside_git
 
 _NAMES = click.Choice([*AGENTS, "all"])
@@ -73,10 +73,10 @@ def install_command(
         raise click.UsageError("--todo-tools is only for claude: other CLIs have no such setting")
     codex = _open_codex(app) if trust else None
     scope: Scope = "project" if project else "user"
-    files = {agent: open_settings(app, agent, scope) for agent in _agents(name)}
+    files = {agent: open_settings(app.settings, agent, scope) for agent in _agents(name)}
     extras = extras if extras is not None else ask_for_extras()
     wanted = {agent: build_wanted_hooks(agent, scope, todo_tools=todo_tools) for agent in files}
-    tools = {agent: find_tools(app, agent, scope) for agent in files}
+    tools = {agent: find_tools(app.settings, agent, scope) for agent in files}
 
     def install(agent: str, file: SettingsFile) -> bool:
         servers = select_servers(app, tools[agent], file, extras, find_program(scope))
@@ -110,9 +110,9 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
     baton agents uninstall all --project
     """
     scope: Scope = "project" if project else "user"
-    files = {agent: open_settings(app, agent, scope) for agent in _agents(name)}
+    files = {agent: open_settings(app.settings, agent, scope) for agent in _agents(name)}
     for_trust = find_trusted(app, files.get("codex"))
-    taken = uninstall_tools(app, {agent: find_tools(app, agent, scope) for agent in files})
+    taken = uninstall_tools(app, {agent: find_tools(app.settings, agent, scope) for agent in files})
     done, failed = _change_each(app, files, lambda _, file: file.uninstall())
     failed = failed if taken is not None else FAILED
     for agent, changed in done.items():
@@ -139,7 +139,7 @@ def status_command(app: App, name: str) -> int | None:
     baton agents status codex
     """
     health = ProgramHealth(outside_git(), find_program("user"))
-    reports = [build_inspection(app, agent, health).report() for agent in _agents(name)]
+    reports = [build_inspection(app.settings, agent, health).report() for agent in _agents(name)]
     app.answer(
         [_describe_report(report) for report in reports],
         join([line for report in reports for line in _format_report(app, report)], "\n"),
@@ -260,7 +260,7 @@ def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> I
         yield f"{agent}: settings of a project take effect once its folder is trusted in the CLI"
     other_scope: Scope = "user" if scope == "project" else "project"
     try:
-        also = open_settings(app, agent, other_scope)
+        also = open_settings(app.settings, agent, other_scope)
         if also.entries_or_none():
             yield f"{agent}: baton is also in {also.path}, so each hook runs twice; uninstall one of them"
     except BatonError:
@@ -270,7 +270,7 @@ def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> I
 def _describe_place(app: App, agent: str, scope: Scope, *, changed: bool) -> Iterator[str]:
     """Yield what the hooks, new or not, need in this folder and on this machine."""
     if scope == "project" and AGENTS[agent].reads_project_where_it_starts:
-        top = open_settings(app, agent, scope).path.parent.parent
+        top = open_settings(app.settings, agent, scope).path.parent.parent
         if changed or top != Path.cwd():
             elsewhere = f"elsewhere: baton agents install {agent}"
             yield f"{agent}: settings of a project count only if it starts in {top}; {elsewhere}"

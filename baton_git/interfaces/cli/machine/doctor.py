@@ -10,34 +10,24 @@ from pathlib import Path
 
 import click
 
-from baton_git import __version__
-from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
 from baton_git.core.output import count_noun
-from baton_git.core.suggestions import find_near_names
-from baton_git.git.hooks.program_health import ProgramHealth
-from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, command, require_terminal
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
-from baton_git.interfaces.cli.machine.agent_settings import (
-    build_inspection,
-    build_wanted_hooks,
-    find_program,
-    find_repository,
-    find_tools,
-)
 from baton_git.interfaces.cli.printing import agrees, write
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.rendering.widths import wrap_after
-from baton_git.interfaces.context.process import outside_git, own_command
-from baton_git.interfaces.context.repository_choice import data_home
-from baton_git.interfaces.context.setting_registry import PREFIX, SETTINGS
+from baton_git.interfaces.context.agent_settings import (
+    find_repository,
+)
+from baton_git.interfaces.context.machine_examination import examine_machine
+from baton_git.interfaces.context.setting_registry import PREFIX
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Repair, Severity
 from baton_git.verbs.doctor.doctor import ORDER, Diagnosis, DoctorFinding
-from baton_git.verbs.doctor.examination import AgentSetup, Examination, ExaminedMachine
+from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.journal import JournalEntry, RepairJournal
 from baton_git.verbs.doctor.registry import CHECKS, Check, examine, select_checks
 from baton_git.verbs.doctor.report import write_report
@@ -137,43 +127,17 @@ def open_examination(app: App) -> Iterator[Examination]:
             except BatonError as error:
                 opened = error
         is_broken = repository is None and opened is not None
-        yield Examination(app.now, store, prefix, opened, _describe_machine(app, repository, is_broken=is_broken))
+        yield Examination(
+            app.now, store, prefix, opened, examine_machine(app.settings, repository, is_broken=is_broken)
+        )
 
 
 def _find_repository(app: App) -> tuple[Repository | None, BatonError | None]:
     """Return the repository, or the error if it cannot be used; both are None outside of any repository."""
     try:
-        return find_repository(app), None
+        return find_repository(app.settings), None
     except BatonError as error:
         return None, error
-
-
-def _describe_machine(app: App, repository: Repository | None, *, is_broken: bool) -> ExaminedMachine:
-    health = ProgramHealth(outside_git(), own_command())
-    of_agents = ProgramHealth(outside_git(), find_program("user"))
-    top = repository.work_tree if repository is not None else None
-    agents = {} if is_broken else {name: _describe_agent(app, name, of_agents) for name in AGENTS}
-    return ExaminedMachine(
-        __version__, tuple(own_command()), outside_git(), Path.home(), data_home() / "baton", top, agents, health,
-        _find_unknown_settings(repository) if repository is not None else {},
-    )  # fmt: skip
-
-
-def _find_unknown_settings(repository: Repository) -> Mapping[str, str]:
-    """Return each key of the section `baton` in git's configuration that is not a setting of baton, with the most
-    similar setting; the value is empty if none is similar."""
-    git = LocalGit(repository.common_dir, outside_git())
-    listed = git.ask(f"--git-dir={repository.git_dir}", "config", "--name-only", "--get-regexp", r"^baton\.") or ""
-    known = {key.lower().removeprefix("baton."): key for key in SETTINGS}
-    names = dict.fromkeys(key.removeprefix("baton.") for key in listed.splitlines())
-    close = {name: find_near_names(name.lower(), known) for name in names if name.lower() not in known}
-    return {f"baton.{name}": known[near[0]] if near else "" for name, near in close.items()}
-
-
-def _describe_agent(app: App, name: str, health: ProgramHealth) -> AgentSetup:
-    inspection = build_inspection(app, name, health)
-    wanted = {scope: build_wanted_hooks(name, scope, todo_tools=False) for scope in inspection.files}
-    return AgentSetup(inspection, wanted, {scope: find_tools(app, name, scope) for scope in inspection.files})
 
 
 # --- repairs

@@ -23,7 +23,9 @@ from baton_git.git.hooks.steps import Move, Remove, Say, Unconfigure
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
-from baton_git.interfaces.cli.machine.agent_settings import (
+from baton_git.interfaces.cli.machine.agents import find_trusted, forget_trust
+from baton_git.interfaces.cli.printing import ask
+from baton_git.interfaces.context.agent_settings import (
     find_project_tools,
     find_repository,
     find_tools,
@@ -31,8 +33,6 @@ from baton_git.interfaces.cli.machine.agent_settings import (
     open_settings,
     state_home,
 )
-from baton_git.interfaces.cli.machine.agents import find_trusted, forget_trust
-from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.context.process import outside_git
 from baton_git.interfaces.context.repository_choice import config_home, data_home, own_store
 from baton_git.interfaces.context.running_servers import list_servers
@@ -143,7 +143,7 @@ class RepositoryPart(NamedTuple):
 
 
 def _uninstall_from_repository(app: App, *, remote: bool, dry_run: bool, yes: bool) -> int | None:
-    repository = find_repository(app)
+    repository = find_repository(app.settings)
     if repository is None:
         hint = "change to a repository; for what all repositories share: baton uninstall --machine"
         raise NotARepository("there is no repository here", hint=hint)
@@ -298,7 +298,10 @@ def _uninstall_from_machine(app: App, *, dry_run: bool, yes: bool) -> int | None
 
 
 def _list_user_parts(app: App) -> list[AgentPart]:
-    return [AgentPart(agent, open_settings(app, agent, "user"), find_tools(app, agent, "user")) for agent in AGENTS]
+    return [
+        AgentPart(agent, open_settings(app.settings, agent, "user"), find_tools(app.settings, agent, "user"))
+        for agent in AGENTS
+    ]
 
 
 def _find_needed_copies(agents: Sequence[AgentPart]) -> list[Staying]:

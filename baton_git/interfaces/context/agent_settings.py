@@ -17,39 +17,39 @@ from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import InvalidArgument
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.store import Repository
-from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.context.process import outside_git
+from baton_git.interfaces.context.settings import Settings
 
 
-def open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
+def open_settings(settings: Settings, agent: str, scope: Scope) -> SettingsFile:
     """Return the settings file of an agent CLI: the user's own, or that of the work tree.
 
     Raises:
         InvalidArgument: the scope is `project`, and there is no work tree here.
     """
-    settings = AGENTS[agent].hooks
+    hooks = AGENTS[agent].hooks
     own = scope == "user"
-    top = None if own else _work_tree(app)
+    top = None if own else _work_tree(settings)
     if AGENTS[agent].hooks_of_main_tree and top is not None:
-        top = _find_main_top(app) or top
-    folder = settings.find_user_folder(Path.home(), os.environ) if top is None else top / settings.folder
-    return SettingsFile(folder / settings.file, _find_notes_folder(), settings.comments, top)
+        top = _find_main_top(settings) or top
+    folder = hooks.find_user_folder(Path.home(), os.environ) if top is None else top / hooks.folder
+    return SettingsFile(folder / hooks.file, _find_notes_folder(), hooks.comments, top)
 
 
-def find_tools(app: App, agent: str, scope: Scope) -> AgentTools:
+def find_tools(settings: Settings, agent: str, scope: Scope) -> AgentTools:
     """Return the skills and the MCP server of an agent CLI in the home directory or in the work tree.
 
     Raises:
         InvalidArgument: the scope is `project`, and there is no work tree here.
     """
-    root = Path.home() if scope == "user" else _work_tree(app)
+    root = Path.home() if scope == "user" else _work_tree(settings)
     return AgentTools.of(agent, scope, root, os.environ, _find_notes_folder())
 
 
 def open_project_settings(agent: str, top: Path) -> SettingsFile:
     """Return the settings file of an agent CLI in a work tree."""
-    settings = AGENTS[agent].hooks
-    return SettingsFile(top / settings.folder / settings.file, _find_notes_folder(), settings.comments, top)
+    hooks = AGENTS[agent].hooks
+    return SettingsFile(top / hooks.folder / hooks.file, _find_notes_folder(), hooks.comments, top)
 
 
 def find_project_tools(agent: str, top: Path) -> AgentTools:
@@ -57,31 +57,31 @@ def find_project_tools(agent: str, top: Path) -> AgentTools:
     return AgentTools.of(agent, "project", top, os.environ, _find_notes_folder())
 
 
-def _work_tree(app: App) -> Path:
-    repository = find_repository(app)
+def _work_tree(settings: Settings) -> Path:
+    repository = find_repository(settings)
     top = repository.work_tree if repository else None
     if top is None:
         raise InvalidArgument("there is no work tree here", hint="change to a work tree, or use --user")
     return top
 
 
-def _find_main_top(app: App) -> Path | None:
+def _find_main_top(settings: Settings) -> Path | None:
     """Return the top of the main work tree if this is a linked one; otherwise None."""
-    repository = find_repository(app)
+    repository = find_repository(settings)
     if repository is None or repository.git_dir == repository.common_dir or repository.common_dir.name != ".git":
         return None
     return Path(repository.common_dir).parent
 
 
-def find_repository(app: App) -> Repository | None:
+def find_repository(settings: Settings) -> Repository | None:
     """Return the repository that is named, or else the one around the current folder; do not create a repository.
 
     Return None outside of a repository, and for the user's own store, which has no settings of agent CLIs.
     """
-    named = app.settings.options.repo or os.environ.get("BATON_REPO")
+    named = settings.options.repo or os.environ.get("BATON_REPO")
     if not named and Repository.discover(Path.cwd()) is None:
         return None
-    return None if app.settings.is_own_store else app.settings.repository
+    return None if settings.is_own_store else settings.repository
 
 
 def _find_notes_folder() -> Path:
@@ -96,9 +96,9 @@ def state_home() -> Path:
 
 def build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
     """Return the entries that `baton agents install` writes to the settings of an agent CLI."""
-    settings = AGENTS[agent].hooks
+    hooks = AGENTS[agent].hooks
     env = AGENTS[agent].todo_variables if todo_tools else {}
-    return WantedHooks(settings.make_groups(make_hook_line(agent, find_program(scope))), env, settings.comments)
+    return WantedHooks(hooks.make_groups(make_hook_line(agent, find_program(scope))), env, hooks.comments)
 
 
 def find_program(scope: Scope) -> list[str]:
@@ -113,22 +113,22 @@ def find_program(scope: Scope) -> list[str]:
     return [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", "baton_git"]
 
 
-def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspection:
+def build_inspection(settings: Settings, agent: str, health: ProgramHealth) -> HookInspection:
     """Return the inspection of an agent CLI, of the user's settings and of those in the work tree, if there is one."""
-    settings = AGENTS[agent].hooks
-    files: dict[Scope, SettingsFile] = {"user": open_settings(app, agent, "user")}
-    repository = find_repository(app)
+    hooks = AGENTS[agent].hooks
+    files: dict[Scope, SettingsFile] = {"user": open_settings(settings, agent, "user")}
+    repository = find_repository(settings)
     top = repository.work_tree if repository else None
     remembered = repository.common_dir / "baton" / "agents" if repository else None
     if top is not None:
-        files["project"] = open_settings(app, agent, "project")
+        files["project"] = open_settings(settings, agent, "project")
     programs = {scope: tuple(find_program(scope)) for scope in files}
-    own = settings.find_user_folder(Path.home(), os.environ)
+    own = hooks.find_user_folder(Path.home(), os.environ)
     roots: dict[Scope, Path] = {"user": Path.home(), **({"project": top} if top is not None else {})}
     tools = tuple(AgentTools.of(agent, scope, root, os.environ, _find_notes_folder()) for scope, root in roots.items())
     return HookInspection(
         agent,
-        settings,
+        hooks,
         files,
         programs,
         own,
@@ -138,5 +138,5 @@ def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspect
         remembered,
         tools,
         Path.cwd(),
-        _find_main_top(app),
+        _find_main_top(settings),
     )
