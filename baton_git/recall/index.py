@@ -10,6 +10,7 @@ sessions (prompts with their answers) form another.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
@@ -23,7 +24,7 @@ from baton_git.core.errors import Busy, SearchUnavailable
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import searchable_text
 
-FORMAT = 8
+FORMAT = 9
 """Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
 FILE = f"index-{FORMAT}.sqlite"
 """Each format has its own file: versions of baton side by side would rebuild a common one with every question."""
@@ -312,7 +313,10 @@ class RecallIndex:
         """
         query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC"
         if allowed is None:
-            return [number for (number,) in self._database.execute(f"{query} LIMIT ?", (phrase, MOST_ROWS))]
+            # One text is read in half the time of 10,000 rows.
+            joined = f"SELECT group_concat(rowid) FROM ({query} LIMIT ?)"  # noqa: S608  a constant
+            (numbers,) = self._database.execute(joined, (phrase, MOST_ROWS)).fetchone()
+            return json.loads(f"[{numbers or ''}]")  # type: ignore[no-any-return]
         found = self._database.execute(query, (phrase,))
         return list(islice((number for (number,) in found if number in allowed), MOST_ROWS))
 

@@ -268,15 +268,19 @@ def _score_sources(matches: Mapping[str, _Matches], depth: int) -> list[_Source]
         for source in candidates & found.sources:
             anywhere[source] += found.weight
     passages: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    get = scores.get
     for number, score in scores.items():
-        if source_of(number) in candidates:
-            beside = scores.get(number - 1, 0.0) + scores.get(number + 1, 0.0)
-            passages[source_of(number)].append((score + _NEIGHBOUR * beside, number))
+        source = source_of(number)
+        if source in candidates:
+            beside = get(number - 1, 0.0) + get(number + 1, 0.0)
+            passages[source].append((-score - _NEIGHBOUR * beside, number))
     sources = [
-        _Source(anywhere[source], heapq.nsmallest(max(depth, 3), unordered, key=lambda item: (-item[0], item[1])))
+        _Source(anywhere[source], [(-score, number) for score, number in sorted(unordered)[: max(depth, 3)]])
         for source, unordered in passages.items()
     ]
-    return sorted(sources, key=lambda source: (-source.score, source.passages[0][1]))
+    best_first = sorted(sources, key=lambda source: (-source.score, source.passages[0][1]))
+    # Of a source that is hardly quoted, few passages are worth reading.
+    return [source._replace(passages=source.passages[: max(depth - at, 3)]) for at, source in enumerate(best_first)]
 
 
 def _score_thread(passages: Sequence[float], anywhere: float) -> float:

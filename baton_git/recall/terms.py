@@ -30,6 +30,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:[._/:@-]+[^\W_]+)*|[\u2190-\u2bff\U0001f000-\U00
 _PART = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
 _CAPITAL = re.compile(r"(?<![.!?:])[ ]([A-Z][^\W\d_]{2,})")
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+_INSIDE = re.compile(r"[a-z\d][A-Z]")
 _CAMEL_NAME = re.compile(r"(?<![^\W_])[A-Z]*[a-z\d]++[A-Z][^\W_]*")
 _SYMBOL = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")
 USER_SAID, AGENT_SAID = "user: ", "agent: "
@@ -75,7 +76,30 @@ def searchable_text(text: str) -> str:
         text = unicodedata.normalize("NFKC", text)
         text = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
         text = _SYMBOL.sub(lambda symbol: f" {_code(symbol[0])} ", text)
-    return _CAMEL_NAME.sub(lambda name: f"{name[0]} {' '.join(_CAMEL.split(name[0]))}", text)
+    return _add_parts(text)
+
+
+def _add_parts(text: str) -> str:
+    """Return a text with the parts of its names like `maxConnections` at its end.
+
+    A search for whole names looks at each word of the text, which takes a fifth of the time of a build.
+    """
+    flat, end = text.replace("\n", " "), 0
+    parts: list[str] = []
+    for inside in _INSIDE.finditer(flat):
+        if inside.start() >= end:
+            begin = flat.rfind(" ", 0, inside.start()) + 1
+            end = flat.find(" ", inside.end())
+            end = end if end >= 0 else len(flat)
+            parts.append(_parts_of(flat[begin:end]))
+    return f"{text}{''.join(parts)}" if parts else text
+
+
+@lru_cache(maxsize=16_384)
+def _parts_of(word: str) -> str:
+    """Return the parts of the names in a word of a text, each after a space."""
+    names = (_CAMEL.split(name) for name in _ALNUM.findall(word))
+    return "".join(f" {' '.join(parts)}" for parts in names if len(parts) > 1)
 
 
 def extract_terms(text: str) -> list[str]:
