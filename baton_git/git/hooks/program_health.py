@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from baton_git.git.remotes import child_process
+from baton_git.git import child_process
 
 SECONDS = 5.0
 """Time in seconds after which a program that has not loaded is reported as hanging."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from baton_git.core.errors import RemoteError
-from baton_git.git.remotes import child_process, ssh
+from baton_git.git import child_process
+from baton_git.git.remotes import ssh
 from baton_git.git.remotes.error_messages import mask_line
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.git.store import Repository

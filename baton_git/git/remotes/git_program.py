@@ -12,9 +12,9 @@ from typing import Final, cast
 
 from baton_git.core.errors import Rejected, StoreError
 from baton_git.core.names import Oid, parse_oid
+from baton_git.git.child_process import ChildResult
 from baton_git.git.remotes import push_outcome, refspecs
 from baton_git.git.remotes.bare_view import quarantine, view, with_drafts
-from baton_git.git.remotes.child_process import ChildResult
 from baton_git.git.remotes.error_messages import mask_logins, remote_error, timeout_error
 from baton_git.git.remotes.git_command import Progress, RemoteGit
 from baton_git.git.remotes.quarantine import SETTINGS, FetchLimits, Quarantine, SizeWatch

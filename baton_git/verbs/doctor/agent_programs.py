@@ -11,7 +11,7 @@ from pathlib import Path
 from baton_git.agents.hook_settings import Scope
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.mcp_server import find_server
-from baton_git.git.remotes import child_process
+from baton_git.git import child_process
 from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import AgentSetup, Examination
 

@@ -15,8 +15,8 @@ from baton_git.core import layout
 from baton_git.core.errors import BatonError, BranchMoved, BrokenFormat, Corrupt, NewerLayout, NotFound
 from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER
 from baton_git.core.stored_form import NEWEST_FORMAT, read_version
+from baton_git.git import child_process
 from baton_git.git.hooks.script import VERSION, read_marker
-from baton_git.git.remotes import child_process
 from baton_git.namespace.commit_log import VERSION as VERSION_TRAILER
 from baton_git.namespace.last_tip import describe_return, find_moved
 from baton_git.namespace.workspace import Workspace

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 from baton_git.core.errors import AccessDenied, BatonError, RemoteError, Unreachable
 from baton_git.core.names import Oid, is_lane_name
 from baton_git.core.output import count_noun, one_line
+from baton_git.git import child_process
 from baton_git.git.files import durable_files
-from baton_git.git.remotes import child_process
 from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.rejected_tips import RejectedTips
 from baton_git.namespace.purges import read_purged

@@ -10,8 +10,9 @@ from dulwich.object_format import SHA1
 from looped_cases import for_each
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
+from baton_git.git import child_process
 from baton_git.git.objects.reader import Objects
-from baton_git.git.remotes import PushOvertaken, PushRefused, child_process, error_messages, push_outcome, refspecs, ssh
+from baton_git.git.remotes import PushOvertaken, PushRefused, error_messages, push_outcome, refspecs, ssh
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.git.remotes.opening import open_remote
 from baton_git.git.remotes.quarantine import FetchLimits
