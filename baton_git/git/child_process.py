@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple, cast
 
 _POLL_SECONDS: Final = 0.1
-_MOST_BYTES: Final = 8 << 20  # limit for stored output, because a server may print without end
+MOST_BYTES: Final = 8 << 20  # limit for stored output, because a server may print without end
 
 
 OnStderr = Callable[[bytes], None]
@@ -36,14 +36,16 @@ def run(
     *,
     stdin: bytes = b"",
     stop: Callable[[], bool] | None = None,
+    most_bytes: int = MOST_BYTES,
 ) -> ChildResult | None:
     """Run `argv` in `folder`.
 
     Args:
         seconds: time limit.
         on_stderr: called immediately with each chunk of stderr.
-        stdin: the input of the program, at most a few kilobytes.
+        stdin: the input of the program.
         stop: called at least ten times a second while output is read; the program is killed when it returns True.
+        most_bytes: how much of the output, and of stderr, is returned; the rest is read and dropped.
 
     Returns:
         The result, or None if the program was killed after `seconds` or by `stop`.
@@ -61,48 +63,76 @@ def run(
         start_new_session=True,  # no prompts on the terminal, and one signal reaches all child processes
     )
     try:
-        if process.stdin is not None:
-            with suppress(BrokenPipeError), process.stdin:
-                process.stdin.write(stdin)
-        return _read_output(process, time.monotonic() + seconds, on_stderr, stop or (lambda: False))
+        pipes = _Pipes(process, stdin, most_bytes, on_stderr)
+        return pipes.exchange(time.monotonic() + seconds, stop or (lambda: False))
     finally:
         _end(process)
 
 
-def _read_output(
-    process: subprocess.Popen[bytes], deadline: float, on_stderr: OnStderr | None, stop: Callable[[], bool]
-) -> ChildResult | None:
-    """Read both pipes until they are closed or the process has ended.
+class _Pipes:
+    """The pipes of a process. `left` is the rest of its input; at most `most_bytes` of each output are kept."""
 
-    A child of the process may keep the pipes open for longer (ssh with ControlPersist).
-    """
-    out, err = (cast(IO[bytes], pipe) for pipe in (process.stdout, process.stderr))
-    read: dict[IO[bytes], bytearray] = {out: bytearray(), err: bytearray()}
-    with selectors.DefaultSelector() as selector:
-        for pipe in read:
-            selector.register(pipe, selectors.EVENT_READ)
-        while selector.get_map():
-            left = deadline - time.monotonic()
-            if left <= 0 or stop():
-                return None
-            has_ended = process.poll() is not None  # before reading, so that the read below gets all output
-            ready = selector.select(0 if has_ended else min(left, _POLL_SECONDS))
-            if not ready and has_ended:
-                break
-            for key, _ in ready:
-                chunk = os.read(key.fd, 1 << 16)
-                pipe = cast(IO[bytes], key.fileobj)
-                if not chunk:
-                    selector.unregister(pipe)
-                if len(read[pipe]) < _MOST_BYTES:
-                    read[pipe] += chunk
-                if on_stderr is not None and pipe is err and chunk:
-                    on_stderr(chunk)
+    def __init__(
+        self, process: subprocess.Popen[bytes], left: bytes, most_bytes: int, on_stderr: OnStderr | None
+    ) -> None:
+        self._process = process
+        self._left = memoryview(left)
+        self._most_bytes = most_bytes
+        self._on_stderr = on_stderr
+        self._read = {cast(IO[bytes], pipe): bytearray() for pipe in (process.stdout, process.stderr)}
+
+    def exchange(self, deadline: float, stop: Callable[[], bool]) -> ChildResult | None:
+        """Write the input and read both outputs until they are closed or the process has ended.
+
+        A child of the process may keep the pipes open for longer (ssh with ControlPersist).
+        """
+        process = self._process
+        with selectors.DefaultSelector() as selector:
+            for pipe in self._read:
+                selector.register(pipe, selectors.EVENT_READ)
+            if process.stdin is not None:
+                os.set_blocking(process.stdin.fileno(), False)
+                selector.register(process.stdin, selectors.EVENT_WRITE)
+            while selector.get_map():
+                left = deadline - time.monotonic()
+                if left <= 0 or stop():
+                    return None
+                has_ended = process.poll() is not None  # before reading, so that the read below gets all output
+                ready = [key for key, _ in selector.select(0 if has_ended else min(left, _POLL_SECONDS))]
+                if has_ended and all(key.fileobj is process.stdin for key in ready):
+                    break
+                for key in ready:
+                    if self._is_done(key):
+                        selector.unregister(key.fileobj)
+        try:
+            code = process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return None
+        return ChildResult(code, *(bytes(read).decode("utf-8", "replace") for read in self._read.values()))
+
+    def _is_done(self, key: selectors.SelectorKey) -> bool:
+        """Write to or read from a pipe that is ready; return whether nothing more will follow."""
+        pipe = cast(IO[bytes], key.fileobj)
+        if pipe is self._process.stdin:
+            with suppress(BlockingIOError):
+                self._left = self._left[_write(key.fd, self._left) :]
+            if not self._left:
+                pipe.close()
+            return not self._left
+        chunk = os.read(key.fd, 1 << 16)
+        if len(self._read[pipe]) < self._most_bytes:
+            self._read[pipe] += chunk
+        if self._on_stderr is not None and pipe is self._process.stderr and chunk:
+            self._on_stderr(chunk)
+        return not chunk
+
+
+def _write(pipe: int, data: memoryview) -> int:
+    """Return how many bytes the pipe has taken: all, if the program does not read its input."""
     try:
-        code = process.wait(max(0.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return None
-    return ChildResult(code, *(bytes(read[pipe]).decode("utf-8", "replace") for pipe in (out, err)))
+        return os.write(pipe, data)
+    except BrokenPipeError:
+        return len(data)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -111,5 +141,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    for pipe in (process.stdout, process.stderr):
-        cast(IO[bytes], pipe).close()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -81,7 +81,7 @@ class PackIndex:
 
     def entries(self) -> list[Indexed]:
         """Return all entries, sorted by id; only for an index of version 2."""
-        # All at once takes a third of the time of `_name` and `_offset` for each; merges list packs of many objects.
+        # All at once takes a third of the time of each by itself; merges list packs of many objects.
         width, end = self._width, self._offsets - 4 * self.count
         names = self._table[self._names : end]
         ids = (names[at : at + width] for at in range(0, len(names), width))
@@ -89,14 +89,6 @@ class PackIndex:
         shorts = struct.unpack_from(f">{self.count}L", self._table, self._offsets)
         offsets = (short if not short & _LONG else self._offset(number) for number, short in enumerate(shorts))
         return list(map(Indexed, ids, offsets, crcs))
-
-    def offsets(self) -> Iterator[tuple[bytes, int]]:
-        """Yield the binary id and the offset of each object."""
-        return ((self._name(number), self._offset(number)) for number in range(self.count))
-
-    def _name(self, number: int) -> bytes:
-        start = self._names + number * self._name_step
-        return self._table[start : start + self._width]
 
     def _offset(self, number: int) -> int:
         short: int = struct.unpack_from(">L", self._table, self._offsets + self._offset_step * number)[0]

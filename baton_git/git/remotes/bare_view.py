@@ -56,9 +56,7 @@ def with_drafts(git: RemoteGit, drafts: Sequence[ObjectDraft]) -> Iterator[Remot
     with _folder(git) as folder:
         with durable_files.writing(str(folder)):
             write_temporary(folder / "objects", objects, drafts[0].form)
-        path = str(folder / "objects").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        # quoted, because git splits the variable at colons
-        yield replace(git, extra={**git.extra, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{path}"'})
+        yield replace(git, extra={**git.extra, **_alternate(folder / "objects")})
 
 
 @contextmanager
@@ -74,29 +72,22 @@ def quarantine(
     Raises:
         WriteFailed: writing to disk failed.
     """
+    common = git.repository.common_dir
     with _folder(git) as folder:
         with durable_files.writing(str(folder)):
             _make(folder, git.repository, refs)
-            _make_objects(folder, git.repository, hide_objects=hide_objects)
-        yield replace(git, view=folder, is_quarantine=True, extra=extra)
+            (folder / "objects" / "pack").mkdir(parents=True)
+            with suppress(FileNotFoundError):
+                shutil.copyfile(common / "shallow", folder / "shallow")
+        # A variable and not `info/alternates`, so that the new objects can be listed without those of the repository.
+        shared = {} if hide_objects else _alternate(common / "objects")
+        yield replace(git, view=folder, is_quarantine=True, extra={**extra, **shared})
 
 
-def _make_objects(folder: Path, repository: Repository, *, hide_objects: bool) -> None:
-    common = repository.common_dir
-    for name in ("pack", "info"):
-        (folder / "objects" / name).mkdir(parents=True)
-    if not hide_objects:
-        (folder / "objects" / "info" / "alternates").write_bytes(_quote_path(common / "objects") + b"\n")
-    with suppress(FileNotFoundError):
-        shutil.copyfile(common / "shallow", folder / "shallow")
-
-
-def _quote_path(path: Path) -> bytes:
-    """Encode a path for `info/alternates`, quoted if necessary."""
-    raw = str(path).encode("utf-8", "surrogateescape")
-    if not raw.startswith((b'"', b"#")) and b"\n" not in raw:
-        return raw
-    return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+def _alternate(objects: Path) -> dict[str, str]:
+    """Return the variable with which git also reads `objects`; quoted, because git splits it at colons."""
+    path = str(objects).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{path}"'}
 
 
 @contextmanager

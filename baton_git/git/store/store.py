@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from itertools import islice
@@ -61,8 +61,9 @@ class Store:
 
     `locks.wait` is the longest wait for a held `<ref>.lock`, `locks.stale_after` the age at which a lock without a
     known owner is removed, both in seconds. `more_objects` are additional object folders to read from, such as the
-    quarantine of a push, and `boundary_there` is the boundary of the history with these objects. `objects` reads
-    objects, `ref_files` reads and moves refs, and `housekeeping` merges packs.
+    quarantine of a push, and `boundary_there` is the boundary of the history with these objects. `environment` has the
+    variables with which git is started to list fetched objects; without a PATH, git is looked for in the usual places.
+    `objects` reads objects, `ref_files` reads and moves refs, and `housekeeping` merges packs.
     """
 
     def __init__(
@@ -71,9 +72,11 @@ class Store:
         *,
         more_objects: Sequence[Path] = (),
         boundary_there: boundary.Boundary | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         form = repository.object_format
         self.repository = repository
+        self.environment: Mapping[str, str] = {} if environment is None else environment
         self.housekeeping = Housekeeping(repository, form)
         self.objects = Objects(repository.common_dir / "objects", form, more_objects)
         self.ref_files = Refs(repository.common_dir, form.hex_length)
@@ -204,13 +207,14 @@ class Store:
         """Return whether the object exists and is undamaged."""
         return self.objects.has(oid)
 
-    def headers(self, folder: Path) -> Iterator[Header]:
-        """Yield type and size of each object in an object folder, without decompressing the contents.
+    def headers(self, folder: Path, seconds: float) -> list[Header]:
+        """List type and size of all objects in an object folder, without decompressing the contents.
 
         Raises:
             Corrupt: a pack or a loose object there is damaged.
+            StoreError: git cannot be started, or did not finish within `seconds`.
         """
-        return read_headers(folder, self.objects.form)
+        return read_headers(self.repository.common_dir, folder, self.environment, seconds)
 
     def draft(self) -> ObjectDraft:
         """Return an empty draft for new objects, which `publish` stores."""

@@ -47,7 +47,7 @@ class Call:
         """
         settings = self.settings
         session = settings.session or settings.hooked_session or self.current.get()
-        with Store(settings.repository) as store:
+        with Store(settings.repository, environment=settings.environment) as store:
             store.tidied_by = self._merge_packs_in_background
             ws = self.workspace_on(store, settings.namespace)
             if self.may_fetch if may_fetch is None else may_fetch:

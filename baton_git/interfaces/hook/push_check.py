@@ -44,7 +44,7 @@ def find_push_refusals(settings: Settings, lines: str) -> Iterator[Refusal]:
     if settings.fault is not None:
         raise settings.fault
     folders = _find_object_folders()
-    with Store(settings.repository, more_objects=folders) as store:
+    with Store(settings.repository, more_objects=folders, environment=settings.environment) as store:
         yield from check_ref_updates(
             store, settings.prefix, parse_ref_updates(lines),
             trusted=settings.remote_settings.signature_check(store), may_rewrite=settings.allows_rewrite,

@@ -19,6 +19,7 @@ from baton_git.core.names import AgentId, Namespace, Oid, SessionId
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.pack_merge_process import PackMergeProcess
+from baton_git.interfaces.context.process import child_environment
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.http.agent_tokens import AgentTokens
 from baton_git.namespace.branch import Branch
@@ -125,7 +126,7 @@ class Site:
         return _LoadedSettings(time.monotonic(), config, app, plain)
 
     def _open_store(self, repository: Repository) -> Store:
-        store = Store(repository)
+        store = Store(repository, environment=child_environment())
         store.tidied_by = self._merge_process = PackMergeProcess(repository)
         return store
 

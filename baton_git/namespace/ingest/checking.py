@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from baton_git.core.errors import BatonError, Rejected
+from baton_git.core.errors import BatonError, Rejected, StoreError
 from baton_git.core.kinds import KIND_OF_FOLDER
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import COMMIT, TREE, CommitInfo, raw_entries
@@ -121,7 +121,13 @@ def find_machine(info: CommitInfo) -> str:
 class _Check:
     def __init__(self, store: Store, folder: Path, budget: Budget, deadline: IngestDeadline, before: Before) -> None:
         self.store, self.budget, self.deadline, self.before = store, budget, deadline, before
-        headers = list(store.headers(folder))
+        task = "listing the new objects"
+        deadline.check(task)
+        try:
+            headers = store.headers(folder, deadline.seconds_left)
+        except StoreError:
+            deadline.check(task)
+            raise
         self.kinds = {header.oid: header.kind for header in headers}
         self.large = {bytes.fromhex(header.oid): header.size for header in headers if header.size > budget.object_bytes}
         self.faults: dict[Oid, TreeFault] = {}

@@ -161,7 +161,8 @@ def _find_missing_ends(store: Store, quarantine: Quarantine) -> list[Oid]:
 def _extend(store: Store, quarantine: Quarantine) -> Store:
     """Return a store that also reads the objects in a quarantine."""
     there = store.boundary.within(quarantine.shallow)
-    return Store(store.repository, more_objects=(quarantine.objects,), boundary_there=there)
+    more = (quarantine.objects,)
+    return Store(store.repository, more_objects=more, boundary_there=there, environment=store.environment)
 
 
 def _find_purged(

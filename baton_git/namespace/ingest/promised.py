@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from baton_git.core.errors import AccessDenied, BatonError, Corrupt, Rejected, RemoteError, StoreError, Unreachable
+from baton_git.core.errors import AccessDenied, BatonError, Rejected, RemoteError, StoreError, Unreachable
 from baton_git.core.names import Oid
 from baton_git.git.remotes import FetchLimits, open_remote
 from baton_git.git.remotes.configured import find_git
@@ -117,7 +117,7 @@ class PromisedObjects:
             started = time.monotonic()
             try:
                 self._fetch_from(name, oids, self._budget.seconds)
-            except (RemoteError, Rejected, Corrupt) as error:
+            except (RemoteError, Rejected, StoreError) as error:
                 last = error
             else:
                 return
@@ -129,7 +129,8 @@ class PromisedObjects:
         remote = open_remote(self._store.repository, name, self._environment)
         limits = FetchLimits(self._budget.total_bytes, self._budget.object_bytes)
         with remote.fetch_objects(sorted(oids), seconds=seconds, limits=limits) as folder:
-            large = next((head for head in self._store.headers(folder) if head.size > limits.object_bytes), None)
+            headers = self._store.headers(folder, seconds)
+            large = next((head for head in headers if head.size > limits.object_bytes), None)
             if large is not None:
                 raise Rejected(f"{name}: object {large.oid} has {large.size:,} bytes, more than the limit")
             with self._store.adopt_packs(sorted((folder / "pack").glob("pack-*.pack"))):

@@ -12,7 +12,7 @@ from dulwich.pack import pack_object_header
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton_git.core.errors import Corrupt
+from baton_git.core.errors import Corrupt, StoreError
 from baton_git.git.objects.pack_reader import OFS_DELTA, EntryHead, OpenPack, encode_entry_head, entry_head
 from baton_git.git.store import Repository, Store
 
@@ -41,7 +41,7 @@ def list_by_git(top: Path) -> set[tuple[str, str, int]]:
 def list_by_baton(top: Path) -> set[tuple[str, str, int]]:
     kinds = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
     with Store(Repository.open(top)) as store:
-        return {(one.oid, kinds[one.kind], one.size) for one in store.headers(top / ".git/objects")}
+        return {(one.oid, kinds[one.kind], one.size) for one in store.headers(top / ".git/objects", 10)}
 
 
 @pytest.mark.parametrize("offsets", ["loose", "true", "false"])
@@ -77,6 +77,21 @@ def test_a_pack_without_its_header_is_refused_at_every_access(varied: Path, git)
         with pytest.raises(Corrupt, match="header of a pack"):
             _ = opened.body
     opened.close()
+
+
+def test_a_pack_that_git_cannot_open_is_corrupt(varied: Path, git) -> None:
+    """Seen with git 2.39.5: `git cat-file --batch-all-objects` leaves its objects out, and ends with status 0."""
+    git(varied, "repack", "-a", "-d", "-q")
+    [index] = (varied / ".git/objects/pack").glob("*.idx")
+    index.chmod(0o644)
+    index.write_bytes(index.read_bytes()[:-1])
+    with pytest.raises(Corrupt):
+        list_by_baton(varied)
+
+
+def test_a_listing_that_takes_too_long_is_an_error(varied: Path) -> None:
+    with Store(Repository.open(varied)) as store, pytest.raises(StoreError, match="did not finish within 0 seconds"):
+        store.headers(varied / ".git/objects", 0)
 
 
 def test_a_damaged_pack_is_corrupt(varied: Path, git) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from baton_git.core.errors import Busy, Corrupt, WriteFailed
+from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Store
 from baton_git.git.store.housekeeping import NotedPack
@@ -157,6 +158,36 @@ def test_packs_in_a_multi_pack_index_are_left_to_git(store, writer, top, git):
     assert set(listed) < set(_packs(top))
     git(top, "multi-pack-index", "verify")
     git(top, "fsck", "--strict")
+
+
+def test_packs_are_merged_beside_alternates_and_a_cut_history(top, git, new_writer, tmp_path, snapshot):
+    """Packs of baton hold commits whose parents are in the alternate, and some whose parents are nowhere."""
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", "--shared", str(top), str(other))
+    first = new_writer(top)
+    _write(first, 3)
+    git(other, "fetch", "-q", "--depth=1", f"file://{top}", f"+{first.ref}:{first.ref}")
+    before = snapshot(top / ".git/objects")
+    writer = new_writer(other)
+    tips = _write(writer, 20)
+    assert (other / ".git/shallow").exists()
+    assert writer.store.pack(everything=True).packs_after == 1
+    assert snapshot(top / ".git/objects") == before
+    assert len(list(writer.store.log(tips[-1]))) == 21
+    git(other, "fsck", "--strict")
+
+
+def test_a_merged_pack_is_durable_before_the_packs_are_removed(store, writer, top, monkeypatch):
+    _write(writer, 3)
+    old, calls = _packs(top), []
+    synced, unlink = durable_files.sync_folder, os.unlink
+    with monkeypatch.context() as patch:
+        patch.setattr(durable_files, "sync_folder", lambda folder: (synced(folder), calls.append(Path(folder).name)))
+        patch.setattr(os, "unlink", lambda path: (unlink(path), calls.append(Path(path).name)))
+        store.pack(everything=True)
+    assert set(old) < set(calls)
+    assert calls.index("pack") < min(calls.index(name) for name in old)
+    assert not set(old) & set(_packs(top))
 
 
 def test_in_a_repository_with_precious_objects_nothing_is_removed(top, git, new_writer):
