@@ -8,9 +8,7 @@ one, or one of another version, counts as missing.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -103,12 +101,7 @@ def _save(repository: Repository, key: str, changes: list[ChangedFiles]) -> None
     """Save the list in place of the earlier one. Errors of the disk are ignored."""
     body = json.dumps(changes, separators=(",", ":")).encode()
     path = repository.git_dir / "baton" / "recent-changes.json"
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with suppress(OSError):
-        durable_files.make_folder(path.parent)
-        durable_files.write_new(fresh, _make_head(key, body) + body, mode=0o600, sync=False)
-        fresh.replace(path)
-    durable_files.remove(fresh)
+    durable_files.save_derived(path, _make_head(key, body) + body, mode=0o600)
 
 
 def _make_head(key: str, body: bytes) -> bytes:

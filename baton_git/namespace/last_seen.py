@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,8 +186,6 @@ def _parse_last_seen(data: Any) -> LastSeen:
 
 def _write(file: Path, index: Index) -> None:
     """Replace the index file, unless another process is writing it or writing to disk fails."""
-    fresh = f"{file}.new"
-    with hold_flock(f"{file}.lock", 0.0) as alone, suppress(OSError):
+    with hold_flock(f"{file}.lock", 0.0) as alone:
         if alone:
-            Path(fresh).write_text(json.dumps(index._asdict()))
-            Path(fresh).replace(file)
+            durable_files.save_derived(file, json.dumps(index._asdict()).encode())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -18,6 +17,7 @@ from typing import Any
 
 from baton_git.core.local_names import LABEL, LocalNames
 from baton_git.core.names import mint_id
+from baton_git.git.files import durable_files
 from baton_git.git.store import Repository
 from baton_git.git.store.checkouts import list_work_trees
 
@@ -160,11 +160,7 @@ class LocalPlaces:
         data = self._read()
         if isinstance(data, dict) and isinstance(data.get("version"), int) and data["version"] > VERSION:
             return
-        fresh = self._file.with_name(f".work-trees.{os.getpid()}.new")
-        with suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_text(json.dumps({"version": VERSION, "paths": paths}, indent=1))
-            fresh.replace(self._file)
+        durable_files.save_derived(self._file, json.dumps({"version": VERSION, "paths": paths}, indent=1).encode())
 
 
 def _list_aliases(path: str, home: str, named_home: str) -> list[str]:

@@ -37,11 +37,6 @@ class CurrentSession(NamedTuple):
     def _ended(self) -> Path:
         return self.git_dir / "baton" / "ended-sessions" / self.namespace.component
 
-    @property
-    def _fresh(self) -> Path:
-        """The temporary file of a write. Its name is fixed, so that killed processes leave at most one."""
-        return self.path.with_name(f".{self.path.name}.new")
-
     def get(self) -> str | None:
         return next(iter(_read_lines(self.path)), "").strip() or None
 
@@ -60,17 +55,13 @@ class CurrentSession(NamedTuple):
         Args:
             holder: the id of the process that runs the session, if it is the same process until the session ends.
         """
+        if session is not None:
+            lines = f"{session}\n" + (f"{holder}\n" if holder else "")
+            return durable_files.save_derived(self.path, lines.encode())
         try:
-            if session is None:
-                self._keep_ended()
-                self.path.unlink(missing_ok=True)
-                return True
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._fresh.write_text(session + "\n" + (f"{holder}\n" if holder else ""))
-            self._fresh.replace(self.path)
+            self._keep_ended()
+            self.path.unlink(missing_ok=True)
         except OSError:
-            with contextlib.suppress(OSError):
-                self._fresh.unlink()
             return False
         return True
 
@@ -172,9 +163,7 @@ class GoneNamespaces:
         file = self._file(namespace)
         with durable_files.writing(str(file)):
             durable_files.make_folder(file.parent)
-            fresh = file.with_name(f".{durable_files.random_name()}")
-            durable_files.write_new(fresh, f"{renamed_to or ''}\n".encode(), mode=0o644, sync=True)
-            fresh.replace(file)
+            durable_files.replace_file(file, f"{renamed_to or ''}\n".encode(), mode=0o644)
 
     def clear(self, namespace: Namespace) -> None:
         """Remove the record of a namespace that exists again."""
@@ -236,10 +225,7 @@ class PendingRenames:
         data = {"format": self.FORMAT, "new": str(rename.new), "remote": rename.remote}
         with durable_files.writing(str(file)):
             durable_files.make_folder(file.parent)
-            fresh = file.with_name(f"{durable_files.random_name()}.tmp")
-            durable_files.write_new(fresh, json.dumps(data).encode() + b"\n", mode=0o644, sync=True)
-            fresh.replace(file)
-            durable_files.sync_folder(file.parent)
+            durable_files.replace_file(file, json.dumps(data).encode() + b"\n", mode=0o644)
 
     def forget(self, *namespaces: Namespace) -> None:
         """Remove the renames from or to one of these namespaces."""

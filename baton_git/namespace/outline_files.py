@@ -8,8 +8,6 @@ program wrote, or that is damaged, counts as missing.
 from __future__ import annotations
 
 import json
-import os
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -48,13 +46,7 @@ class OutlineFiles:
         body = json.dumps(listing.as_data(), separators=(",", ":")).encode()
         if len(body) > MAX_BYTES:
             return
-        path = self._folder / f"{kind}.json"
-        fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        with suppress(OSError):
-            durable_files.make_folder(self._folder)
-            durable_files.write_new(fresh, _make_head(body) + body, mode=_MODE, sync=False)
-            fresh.replace(path)
-        durable_files.remove(fresh)
+        durable_files.save_derived(self._folder / f"{kind}.json", _make_head(body) + body, mode=_MODE)
 
 
 def _make_head(body: bytes) -> bytes:

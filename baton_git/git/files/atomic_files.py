@@ -160,7 +160,7 @@ def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> Non
             make_folder(target.parent)
             staged[target] = spare_name(target.parent)
             with writing(path):
-                _write_new(staged[target], content, like=target, mode=mode)
+                write_new(staged[target], content, like=target, mode=mode)
         replaced: list[Path] = []
         for target, spare in staged.items():
             with writing(target, replaced=replaced):
@@ -173,10 +173,16 @@ def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> Non
         sync_folder(folder)
 
 
-def _write_new(path: Path, content: bytes, *, like: Path, mode: int | None) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else mode)
+def write_new(path: Path, content: bytes, *, like: Path | None = None, mode: int | None = None) -> None:
+    """Write and sync a new file. Its mode is `mode`; if that is None, the one of the file `like`, if it exists, or the
+    usual one of new files. Unlike that of `durable_files.write_new`, it does not depend on the folder.
+
+    Raises:
+        OSError: the file exists, or writing to disk failed.
+    """
+    fd = os.open(path, durable_files.NEW_FILE, 0o666 if mode is None else mode)
     with os.fdopen(fd, "wb") as file:
-        if mode is None and like.exists():
+        if mode is None and like is not None and like.exists():
             os.fchmod(fd, stat.S_IMODE(like.stat().st_mode))
         file.write(content)
         file.flush()

@@ -112,8 +112,8 @@ def write_new(path: str | Path, data: bytes, *, mode: int, sync: bool) -> None:
     os.close(fd)
 
 
-def replace_file(path: Path, data: bytes, *, mode: int, private: bool = False) -> None:
-    """Create or replace the file at `path`, durably and atomically.
+def replace_file(path: Path, data: bytes, *, mode: int, private: bool = False, sync: bool = True) -> None:
+    """Create or replace the file at `path` atomically and, if `sync`, durably.
 
     Args:
         private: use `mode` even in a folder that is shared with a group.
@@ -124,13 +124,25 @@ def replace_file(path: Path, data: bytes, *, mode: int, private: bool = False) -
     """
     fresh = path.with_name(f".{path.name}.{random_name(8)}.tmp")
     try:
-        write_new(fresh, data, mode=mode, sync=True)
+        write_new(fresh, data, mode=mode, sync=sync)
         if private:
             fresh.chmod(mode)
         fresh.replace(path)
     finally:
         remove(fresh)
-    sync_folder(path.parent)
+    if sync:
+        sync_folder(path.parent)
+
+
+def save_derived(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
+    """Create or replace a file that can be made again, and its folder: nothing is synced, and False is returned if
+    writing to disk failed."""
+    try:
+        make_folder(path.parent)
+        replace_file(path, data, mode=mode, sync=False)
+    except OSError:
+        return False
+    return True
 
 
 def open_new(path: str | Path, data: bytes, *, mode: int) -> int:

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from baton_git.core.errors import StoreError, WriteFailed
-from baton_git.git.files.durable_files import make_folder, writing
+from baton_git.git.files.durable_files import make_folder, write_new, writing
 from baton_git.interfaces.http.attempts import Attempts
 from baton_git.interfaces.http.guard import is_token
 from baton_git.interfaces.http.site import Site
@@ -158,10 +158,8 @@ def load_key(path: Path) -> bytes:
 def _make_key(path: Path) -> None:
     """Create the key file atomically. If two processes do so at once, the first one's key is used."""
     new = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    write_new(new, secrets.token_bytes(KEY_BYTES), mode=0o600, sync=True)
     try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
         with suppress(FileExistsError):
             os.link(new, path)
     finally:

@@ -54,7 +54,7 @@ class RejectedTips:
         lines = (__version__, json.dumps(asdict(budget)), _flat(str(error)), _flat(error.hint))
         with durable_files.writing(str(self.folder)):
             durable_files.make_folder(self.folder)
-            self._file(tip).write_text("\n".join((*lines, "")), encoding="utf-8")
+            durable_files.replace_file(self._file(tip), "\n".join((*lines, "")).encode(), mode=0o644, sync=False)
 
     def clear(self) -> None:
         """Forget all rejected tips."""

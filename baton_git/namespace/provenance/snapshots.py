@@ -10,7 +10,6 @@ Therefore a merge base is never much farther from the next older snapshot than f
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -62,17 +61,10 @@ class MarkSnapshots:
         """Store the marks at a commit, for which `visited` commits were visited. Errors of the disk are ignored."""
         newest = max((file.visited for file in self._files.values()), default=0)
         file = _File(newest + visited, commit)
-        path = self._folder / file.name
-        fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        with suppress(OSError):
-            durable_files.make_folder(self._folder)
-            durable_files.write_new(
-                fresh, json.dumps({"version": _VERSION, **as_data(marks)}).encode(), mode=_MODE, sync=False
-            )
-            fresh.replace(path)
+        data = json.dumps({"version": _VERSION, **as_data(marks)}).encode()
+        if durable_files.save_derived(self._folder / file.name, data, mode=_MODE):
             self._files[commit] = file
             self._prune(file.visited)
-        durable_files.remove(fresh)
 
     def _prune(self, newest: int) -> None:
         """Of snapshots of about the same age, remove all but the oldest."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import Corrupt, WriteFailed
 from baton_git.core.names import Namespace, parse_oid
+from baton_git.git.files import durable_files
 from baton_git.git.store import Edit, Folder, TreeEntry
 from baton_git.namespace.file_merge import entry_at
 from baton_git.namespace.sync.tracking_refs import encode_remote
@@ -66,15 +66,10 @@ class ReviewState:
         entries = {
             path: [entry.oid, entry.mode] if isinstance(entry, TreeEntry) else None for path, entry in files.items()
         }
-        fresh = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_text(json.dumps({"files": entries, "refused": list(dict.fromkeys(rejected))}, indent=1))
-            fresh.replace(self.path)
-        except OSError as error:
-            raise WriteFailed(
-                f"{self.path}: {error.strerror}", hint="the decisions of reviews are stored there"
-            ) from error
+        data = json.dumps({"files": entries, "refused": list(dict.fromkeys(rejected))}, indent=1).encode()
+        with durable_files.writing(f"the decisions of a review in {self.path}"):
+            durable_files.make_folder(self.path.parent)
+            durable_files.replace_file(self.path, data, mode=0o644)
 
     def forget(self) -> None:
         """Delete the file.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +24,15 @@ from baton_git.core.errors import (
 )
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
-from baton_git.git.files.atomic_files import make_folder, resolve_target, show_path, spare_name, sync_folder, writing
+from baton_git.git.files.atomic_files import (
+    make_folder,
+    resolve_target,
+    show_path,
+    spare_name,
+    sync_folder,
+    write_new,
+    writing,
+)
 from baton_git.git.files.durable_files import remove
 from baton_git.git.files.ref_locks import hold_flock, local_name
 from baton_git.systems.session_baton.cache.sync_state import SyncState, parse_sync_state
@@ -313,7 +320,7 @@ def _write_files(contents: Mapping[Path, bytes]) -> None:
         for path, content in contents.items():
             staged[path] = spare_name(resolve_target(path).parent)
             with writing(path):
-                _write_new_file(staged[path], content)
+                write_new(staged[path], content, mode=0o600)
         for path, spare in staged.items():
             with writing(path):
                 spare.replace(resolve_target(path))
@@ -336,7 +343,7 @@ def _restore_files(before: Mapping[Path, bytes | None]) -> None:
             if content is None:
                 target.unlink(missing_ok=True)
                 continue
-            _write_new_file(spare, content)
+            write_new(spare, content, mode=0o600)
             spare.replace(target)
         except OSError as error:
             hint = "the document may still be in the cache; when the disk is writable again, run: baton cache status"
@@ -345,11 +352,3 @@ def _restore_files(before: Mapping[Path, bytes | None]) -> None:
             ) from error
         finally:
             remove(spare)
-
-
-def _write_new_file(path: Path, content: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(fd)
