@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -53,6 +53,7 @@ class Addition(NamedTuple):
         session_help: the help of `--session`.
         agent_help: the help of `--agent`.
         progress: the label of the progress line; empty for none.
+        unopened: called if the repository or the namespace cannot be opened, with the values of the input's fields.
         render: prints the result; may return an exit status.
     """
 
@@ -65,6 +66,7 @@ class Addition(NamedTuple):
     session_help: str = SESSION_HELP
     agent_help: str = AGENT_HELP
     progress: str = ""
+    unopened: Callable[[App, Values], None] | None = None
     render: Callable[[App, Any], int | None] | None = None
 
 
@@ -95,7 +97,13 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         verb_input = _parse(verb, input_values, app.now)
         app = _add_known_fields(app, verb) if app.fields else app
         app = addition.acting(app) if addition.acting is not None else app
-        with _name_options(verb), _open_workspace(app, verb, verb_input) as ws:
+        with _name_options(verb), ExitStack() as opened:
+            try:
+                ws = opened.enter_context(_open_workspace(app, verb, verb_input))
+            except BatonError:
+                if addition.unopened is not None:
+                    addition.unopened(app, fields)
+                raise
             ws = _with_machine(app, addition, _with_typing_person(app, verb, ws), fields)
             with progress_line(addition.progress) as line:
                 ws = replace(ws, progress=line.advance) if addition.progress else ws

@@ -35,10 +35,10 @@ def find_server_url() -> str | None:
 
 def with_client_cache(ws: Workspace) -> Workspace:
     """Return the workspace in which the start of a session sends what waits in the cache of this machine's clients."""
-    return replace(ws, send_cached=_send_cached)
+    return replace(ws, send_cached=send_cached)
 
 
-def _send_cached(seconds: float) -> list[str]:
+def send_cached(seconds: float) -> list[str]:
     """Send the documents that wait in the cache, each to its server, within `seconds`; return lines for a person."""
     path = cache_folder()
     if not path.is_dir():  # most machines have none

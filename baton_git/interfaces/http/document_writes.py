@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from baton_git.core.errors import BatonError, InvalidDocument, InvalidName, LimitExceeded, Stale
 from baton_git.core.names import Oid
+from baton_git.interfaces.context.hint_words import say_for_http
 from baton_git.interfaces.http import problems
 from baton_git.interfaces.http.reading import compact, tag
 from baton_git.interfaces.http.site import Site
@@ -112,7 +113,7 @@ def _refuse(request: DocumentWrite, error: Exception) -> Response:
     if isinstance(error, InvalidDocument):
         return problems.of_document(error, ("baton",), request.baton)
     if isinstance(error, LimitExceeded):
-        return _refuse_field("baton", f"{error}; {error.hint}" if error.hint else str(error), None)
+        return _refuse_field("baton", f"{error}; {say_for_http(error.hint)}" if error.hint else str(error), None)
     if isinstance(error, BatonError):
         return problems.of_error(WRITE, error)
     return problems.of_bug("POST", WRITE, error)

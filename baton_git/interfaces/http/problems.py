@@ -15,6 +15,7 @@ from baton_git.core import errors
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError
 from baton_git.core.output import one_line, terminal
+from baton_git.interfaces.context.hint_words import say_for_http
 from baton_git.interfaces.http.json_response import SafeJSONResponse
 
 
@@ -98,7 +99,9 @@ def refusal(path: str, status: int, code: str, message: str, *, hint: str = "", 
 def of_error(path: str, error: BatonError, **more: Any) -> Response:
     """Return the response for an expected error, with `more` data. Its texts contain no control characters."""
     data = {name: value for name, value in _select_json({**error.data, **more}).items() if name not in _OWN}
-    return refusal(path, status_of(error), error.code, terminal(str(error)), hint=terminal(error.hint), **data)
+    return refusal(
+        path, status_of(error), error.code, terminal(str(error)), hint=terminal(say_for_http(error.hint)), **data
+    )
 
 
 _OWN = ("path", "status", "code", "message", "hint", "headers")
@@ -107,7 +110,7 @@ _OWN = ("path", "status", "code", "message", "hint", "headers")
 
 def describe_problem(error: BatonError) -> dict[str, Any]:
     """Return an error as problem details, for a stream whose response has begun."""
-    message, hint = terminal(str(error)), terminal(error.hint)
+    message, hint = terminal(str(error)), terminal(say_for_http(error.hint))
     return _details(status_of(error), error.code, message, hint, _select_json({**error.data}))
 
 

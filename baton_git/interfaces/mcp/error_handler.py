@@ -19,6 +19,7 @@ from baton_git import __version__
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound
 from baton_git.core.output import one_line, terminal
 from baton_git.core.records.base import faults_of_input, format_path
+from baton_git.interfaces.context.hint_words import say_for_mcp
 
 NO_ANSWER = "the person did not answer, so nothing was changed; ask the person to do this in a terminal"
 
@@ -60,7 +61,7 @@ def make_prompt_error(name: str, known: Iterable[str]) -> MCPError:
 def format_error(error: BaseException) -> str:
     """Return an error as one line, with the next step; for a bug, with the path of its report."""
     if isinstance(error, BatonError):
-        return _line(f"{error}; {error.hint}" if error.hint else str(error))
+        return _line(f"{error}; {say_for_mcp(error.hint)}" if error.hint else str(error))
     if isinstance(error, OSError):
         return _line(f"{error.filename or 'the system'}: {error.strerror or error}")
     return _line(f"a bug in baton itself: {type(error).__name__}; nothing is lost; {_write_report(error)}")

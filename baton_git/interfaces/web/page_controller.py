@@ -20,6 +20,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import State
+from baton_git.interfaces.context.hint_words import say_for_page
 from baton_git.interfaces.http.guard import is_own_page
 from baton_git.interfaces.http.problems import RETRY_AFTER, status_of
 from baton_git.interfaces.http.site import Site
@@ -337,7 +338,7 @@ def set_cookie(response: Response, request: PageRequest, visitor: Visitor | None
 def _render_refusal(request: PageRequest, error: BatonError) -> Response:
     status = status_of(error)
     title = BRANCH_MOVED if isinstance(error, BranchMoved) else ""
-    response = request.render_error(status, str(error), error.hint, title)
+    response = request.render_error(status, str(error), say_for_page(error.hint), title)
     if status == 503:
         response.headers.update(RETRY_AFTER)
     return response

@@ -227,7 +227,7 @@ def create_in(site: Site, written: str = "shpo", saved: str = "shop2") -> list[i
     document = json.dumps({"namespace": written, "baton": {"session_id": "s-1"}}).encode()
     answers = [asked(app, "/v1/baton/write", document), asked(app, f"/checkpoint/zero?namespace={saved}", b"{}")]
     for (status, body), name in zip(answers, (written, saved), strict=True):
-        assert status != 404 or f"to create it: baton init --namespace {name}" in body.decode()
+        assert status != 404 or f"to create it: POST /v1/namespaces?namespace={name}" in body.decode()
     assert asked(app, "/v1/baton/read", b'{"namespace": "unknown"}')[0] == 200
     site.close()
     return [status for status, _ in answers]

@@ -48,7 +48,7 @@ def test_missing_unknown_and_invalid_arguments_are_named(here, era, tool, argume
         ("decision_supersede", {"id": "a", "by": "b"}, "there is no decision 'a'"),
         ("diff", {"a": "nonsense"}, "nonsense"),
         ("followup_add", {"item": "x", "session": "a\nb"}, "session"),
-        ("todo_list", {}, "baton boot begins a session"),
+        ("todo_list", {}, "boot begins a session"),
     ],
 )
 def test_errors_of_tools_have_a_hint(here, era, tool, arguments, expected):

@@ -70,6 +70,17 @@ def _boot(app: App, ws: Workspace, verb_input: SessionStart, values: Values) -> 
     return boot.verb.run(with_catch_up(with_client_cache(ws)), app.now, verb_input)
 
 
+def _send_cached(app: App, values: Values) -> None:
+    """Send what waits in the client's cache, which belongs to no repository, although no session can start here."""
+    from baton_git.interfaces.context.client_cache import send_cached
+    from baton_git.verbs.sessions.auto_sync import AT_START  # slow to import
+    from baton_git.verbs.sessions.session_start import LEAST_FOR_CACHE
+
+    seconds = values.get("sync_seconds", AT_START)
+    if seconds > 0:
+        app.say(*map(flat, send_cached(max(LEAST_FOR_CACHE, seconds))))
+
+
 def _render_boot(app: App, result: BootResult) -> int | None:
     app.answer(result.as_data(), result.brief)
     if result.is_new:
@@ -184,6 +195,7 @@ ADDITIONS = {
         fill=_fill_start,
         run=_boot,
         acting=lambda app: app.lenient,
+        unopened=_send_cached,
         render=_render_boot,
     ),
     "wrap": Addition(_END, fill=_fill_end, render=_render_wrap),

@@ -126,6 +126,15 @@ def test_boot_sends_what_waits_and_says_so(cache, wire, baton, env):
     assert baton(*BOOT, "--json").json["news"] == []
 
 
+def test_boot_where_no_session_can_start_sends_what_waits_all_the_same(cache, wire, baton, tmp_path):
+    leave_waiting(cache, wire, "work")
+    (tmp_path / "plain").mkdir()
+    failed = baton(*BOOT, code=1, cwd=tmp_path / "plain")
+    assert "not in a git repository" in failed.err
+    assert f"1 document in the client's cache was sent to {wire.url}" in failed.err
+    assert wire.get("work")["context"] == "work"
+
+
 def test_boot_without_sync_asks_no_server(cache, wire, baton):
     leave_waiting(cache, wire, "work")
     baton("boot", "--no-verify", "--no-sync")
