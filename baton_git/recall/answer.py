@@ -36,6 +36,9 @@ _SHARPNESS = 2.0
 _DEEPER = 0.45
 """Factor on the value of a block of which `_ENOUGH` bytes are quoted: those of other blocks are worth more."""
 _ENOUGH = 200
+_LINE, _HEADING = 240, 50
+"""In a list, the least size in bytes of the first quote of a thread, before others are quoted; and about that of a
+heading."""
 _TINY = 24
 """Length in characters below which the quote of a session ("yes") alone is not worth a heading."""
 _MORE_ROOM, _MORE_SHARE, _MOST_NAMED = 110, 12, 4
@@ -137,9 +140,14 @@ class _Block:
         self.quotes: list[_Quote] = []
         self.size = 0
 
-    def value(self, best: float) -> float:
-        """Return what a further quote is worth, beside a block with the best score."""
+    def value(self, best: float, is_list: bool) -> float:
+        """Return what a further quote is worth, beside a block with the best score.
+
+        In a list, it is worth less than the first one of any block, and all blocks get about the same.
+        """
         own: float = (self.score / best) ** _SHARPNESS
+        if is_list and self.quotes:
+            return -self.size / own
         return own if self.size < _ENOUGH else own * _DEEPER
 
     def wait_again(self) -> None:
@@ -184,7 +192,9 @@ def compose_answer(
     bottom = f"=== end {mark} ==="
     reserved = min(_MORE_ROOM, budget // _MORE_SHARE)
     blocks = _gather(ranking, standing_of)
-    chooser = _Chooser(blocks, query.terms, frozenset(exclude), budget - _size([*top, bottom]) - reserved)
+    room = budget - _size([*top, bottom]) - reserved
+    line = max(_LINE, room // (len(blocks) or 1) - _HEADING) if query.is_list else 0
+    chooser = _Chooser(blocks, query.terms, frozenset(exclude), room, line)
     chooser.fill()
     shown = _order([block for block in blocks if block.quotes])
     if not shown and not chooser.lacks_room:
@@ -317,8 +327,18 @@ class _Chooser:
         lacks_room: whether there was more to quote than fits.
     """
 
-    def __init__(self, blocks: Sequence[_Block], terms: frozenset[str], exclude: frozenset[str], room: int) -> None:
-        self._blocks, self._terms, self._exclude, self.left = blocks, terms, exclude, room
+    def __init__(
+        self, blocks: Sequence[_Block], terms: frozenset[str], exclude: frozenset[str], room: int, line: int = 0
+    ) -> None:
+        """Choose for these blocks.
+
+        Args:
+            terms: the stems of the words of the question.
+            exclude: digests of sentences to leave out.
+            room: the bytes for headings and quotes.
+            line: the size in bytes of the first quote of each block, if all blocks come before more of one; else 0.
+        """
+        self._blocks, self._terms, self._exclude, self.left, self._line = blocks, terms, exclude, room, line
         self._seen: set[str] = set()
         self.lacks_room = False
 
@@ -330,7 +350,8 @@ class _Chooser:
 
     def _fill(self, shortest: int) -> None:
         best = max((block.score for block in self._blocks), default=1.0)
-        waiting = [(-block.value(best), at, block) for at, block in enumerate(self._blocks)]
+        is_list = self._line > 0
+        waiting = [(-block.value(best, is_list), at, block) for at, block in enumerate(self._blocks)]
         heapq.heapify(waiting)
         while waiting and self.left >= _FULL:
             _, at, block = heapq.heappop(waiting)
@@ -341,7 +362,7 @@ class _Chooser:
             elif new and self._quote(block, number, passage, new):
                 block.wait_again()
             if block.waiting:
-                heapq.heappush(waiting, (-block.value(best), at, block))
+                heapq.heappush(waiting, (-block.value(best, is_list), at, block))
         self.lacks_room = self.lacks_room or bool(waiting)
         for block in self._blocks:
             block.wait_again()
@@ -354,6 +375,9 @@ class _Chooser:
         """Add new sentences of a passage to its block, in the room that is left. Return whether any fits."""
         heading = 0 if block.quotes else _size([block.heading])
         quote = _Quote(number, passage.record, new, _find_starts(passage))
+        if self._line and heading:
+            new = self._cut_to_line(new)
+            quote = quote._replace(sentences=new)
         if _size(_list_lines([quote])) > self.left - heading:
             self.lacks_room = True
             if self.left - heading < _TINY:
@@ -372,6 +396,19 @@ class _Chooser:
     def _is_new(self, text: str) -> bool:
         return _FIELD.sub("", text) not in self._seen and not (self._exclude and digest_sentence(text) in self._exclude)
 
+    def _cut_to_line(self, texts: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the sentence with the most words of the question, and those around it, in about a line of a list."""
+        counts = [len(self._terms.intersection(extract_terms(text))) for text in texts]
+        first = last = counts.index(max(counts))
+        left = self._line - len(texts[first].encode())
+        for at in (*range(last + 1, len(texts)), *range(first - 1, -1, -1)):
+            size = len(texts[at].encode()) + 1
+            if size <= left and at in (first - 1, last + 1):
+                first, last, left = min(first, at), max(last, at), left - size
+        self.lacks_room = self.lacks_room or last - first + 1 < len(texts)
+        cut = texts[first : last + 1]
+        return (_mark_omission(cut[0]), *cut[1:]) if first else cut
+
     def _trim(self, texts: Sequence[str], room: int) -> tuple[str, ...]:
         """Return sentences in at most `room` bytes: those with the most words of the question for their length."""
         scored = [
@@ -388,7 +425,18 @@ class _Chooser:
         if not chosen and not self._seen:  # a part of the best sentence is better than nothing
             part = texts[ordered[0][1]].encode()[: left - len("…".encode())].decode(errors="ignore")
             return (f"{part}…",)
-        return tuple(texts[at] if at - 1 in chosen or at == 0 else f"… {texts[at]}" for at in sorted(chosen))
+        return tuple(texts[at] if at - 1 in chosen or at == 0 else _mark_omission(texts[at]) for at in sorted(chosen))
+
+
+def _find_speaker(text: str) -> str:
+    """Return what stands before a prompt or an answer for who says it; empty if nothing does."""
+    return next((name for name in (AGENT_SAID, *SPEAKERS.values()) if text.startswith(name)), "")
+
+
+def _mark_omission(text: str) -> str:
+    """Return a sentence with a mark that something before it is left out, after the speaker."""
+    says = _find_speaker(text)
+    return f"{says}… {text.removeprefix(says)}"
 
 
 def _find_starts(passage: Passage) -> frozenset[str]:
@@ -408,7 +456,7 @@ def _list_lines(quotes: Sequence[_Quote]) -> Iterator[str]:
     line, before, speaker = "", _Quote(-1, "", ()), ""
     for quote in quotes:
         for at, sentence in enumerate(quote.sentences):
-            says = next((name for name in (AGENT_SAID, *SPEAKERS.values()) if sentence.startswith(name)), "")
+            says = _find_speaker(sentence)
             continues = at > 0 or (quote.number == before.number + 1 and quote.record == before.record)
             is_same = not says or (at == 0 and says == speaker)  # further passages of a turn repeat who says it
             if line and continues and is_same:

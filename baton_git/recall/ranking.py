@@ -107,12 +107,45 @@ class _Matches(NamedTuple):
 def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
     """Rank the threads that match a question, with at most `depth` passages of each of their sources."""
     matches = _find_matches(index, query)
-    missing = tuple(word for word in query.words if not matches[word].numbers)
+    missing = _list_missing(query, matches)
     if _is_narrow(index, wanted):
         allowed = index.list_matching(wanted)
         matches = {name: _restrict(index, found, allowed) for name, found in matches.items()}
     threads = _rank_threads(index, _score_sources(matches, depth), _stem_weights(query, matches), wanted)
+    if query.signs:
+        threads = _put_class_first(threads, query, matches)
     return Ranking(threads, _measure_evidence(threads, query, matches, index.totals), missing)
+
+
+def _list_missing(query: Query, matches: Mapping[str, _Matches]) -> tuple[str, ...]:
+    """Return the words of a question that occur nowhere; a compound name as it was typed if none of its parts does."""
+    missing = {word: word for word in query.words if not matches[word].numbers and word not in query.class_words}
+    for name, words in query.compounds:
+        if words <= missing.keys():
+            missing |= dict.fromkeys(words, name)
+    return tuple(dict.fromkeys(missing.values()))
+
+
+def _put_class_first(threads: Sequence[Thread], query: Query, matches: Mapping[str, _Matches]) -> list[Thread]:
+    """Return the threads about things of the class that a question is for, before others that have its subject.
+
+    A thread without a word of the subject, or without a sign of the class beside one, is about something else.
+    """
+    signs = {number for name in (*query.signs, *query.class_words) for number in matches[name].numbers}
+    subject = [matches[word].sources for word in query.strong - query.class_words if matches[word].sources]
+
+    def is_of_class(thread: Thread) -> bool:
+        numbers = [ranked.hit.number for ranked in thread.passages[:3]]
+        return any({number - 1, number, number + 1} & signs for number in numbers)
+
+    def has_subject(thread: Thread) -> bool:
+        sources = sources_of(ranked.hit.number for ranked in thread.passages)
+        return not subject or any(sources & having for having in subject)
+
+    about = [thread for thread in threads if has_subject(thread)]
+    first = Ranking([thread for thread in about if is_of_class(thread)])
+    others = Ranking([thread for thread in about if not is_of_class(thread)] if subject else [])
+    return put_first(first, others).threads
 
 
 def _is_narrow(index: RecallIndex, wanted: PassageFilter) -> bool:
@@ -210,6 +243,7 @@ def _find_matches(index: RecallIndex, query: Query) -> dict[str, _Matches]:
     """
     totals = index.totals
     matches = {name: _match(index, name, _NAME, totals) for name in query.names}
+    matches |= _match_signs(index, query.signs, totals)
     for word, phrase in query.words.items():
         matches[word] = found = _match(index, phrase, 1.0, totals)
         if word in query.beginnings and len(found.numbers) <= RARE:
@@ -218,6 +252,14 @@ def _find_matches(index: RecallIndex, query: Query) -> dict[str, _Matches]:
             if not found.numbers:
                 matches[word] = longer._replace(weight=0.0)
     return matches
+
+
+def _match_signs(index: RecallIndex, signs: Mapping[str, float], totals: Totals) -> dict[str, _Matches]:
+    """Return the matches of the signs of a class, weighted by how rare all together are: the rarest is not the best."""
+    matches = {sign: _match(index, sign, weight, totals) for sign, weight in signs.items()}
+    sources = set[int]().union(*(found.sources for found in matches.values()))
+    rarity = _idf(totals.sources, len(sources))
+    return {sign: found._replace(weight=signs[sign] * rarity) for sign, found in matches.items()}
 
 
 def _stem_weights(query: Query, matches: Mapping[str, _Matches]) -> dict[str, float]:

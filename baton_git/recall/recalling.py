@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 from baton_git.agents.turn_store import turns_folder
@@ -13,6 +14,7 @@ from baton_git.git.source_commits import head_branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.recall.answer import DEFAULT_BUDGET, PARAMETERS, Answer, Wording, compose_answer
+from baton_git.recall.classes import expand_class
 from baton_git.recall.common_words import STOP_WORDS
 from baton_git.recall.dates import Period
 from baton_git.recall.index import PassageFilter, RecallIndex, remove_damaged
@@ -110,8 +112,10 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
         if not update_index(index, workspace.branch, question.seconds) and question.seconds is not None:
             return NOTHING
     query = parse_question(question.text)
+    if not question.is_strict:
+        query = expand_class(question.text, query)
     ranking = _rank(index, ws, question, query) or Ranking([])
-    ids = {word for id_ in question.ids for word in parse_question(id_).words}
+    ids = question.ids.union(*(parse_question(id_).words for id_ in question.ids))
     ranking = ranking._replace(missing=tuple(word for word in ranking.missing if word not in ids))
     nothing = NOTHING._replace(
         missing=ranking.missing, unread=index.unread, pending=index.pending, unstored=index.unstored
@@ -142,6 +146,8 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
         if dated is not None:
             return dated
     ranking = rank_passages(index, query, wanted, depth)
+    if query.class_kinds and wanted.kind is None:
+        ranking = put_first(_rank_class(index, query, wanted, depth), ranking)._replace(missing=ranking.missing)
     if question.is_strict:
         ranking = drop_echoes(ranking, question.text)
         if ranking.evidence < question.least or not ranking.threads:
@@ -167,7 +173,7 @@ def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth:
     """
     since, until = max(period.since, wanted.since or ""), min(period.until, wanted.until or period.until)
     inside = wanted._replace(since=since, until=until)
-    query = parse_question(period.rest)
+    query = expand_class(period.rest, parse_question(period.rest))
     kinds = _rank_kinds(index, query, inside, depth)
     if not query.strong - STOP_WORDS:
         first = put_first(kinds, rank_overview(index, inside, depth))
@@ -180,6 +186,17 @@ def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth:
         return put_first(put_first(matching, kinds), others)._replace(missing=others.missing)
     overview = rank_overview(index, inside, depth)
     return add_threads(others, overview) if overview.threads else None
+
+
+def _rank_class(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
+    """Return the records of a class that match the subject of the question, or the newest if it has none."""
+    subject = query.strong - query.class_words
+    rankings = []
+    for kind in query.class_kinds:
+        of_kind = wanted._replace(kind=kind)
+        found = rank_passages(index, query, of_kind, depth) if subject else rank_overview(index, of_kind, depth)
+        rankings.append(found)
+    return reduce(put_first, rankings)
 
 
 def _rank_kinds(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:

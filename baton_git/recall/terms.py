@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from baton_git.core.kinds import find_kind
@@ -58,6 +60,11 @@ class Query(NamedTuple):
         strong: the words that say most about the subject.
         proper: the strong words that have a capital letter within a sentence of the question (`Kafka`).
         terms: the stems of the words, to choose sentences.
+        compounds: the compound names as they were typed, each with its words.
+        signs: if the question is for a class of things, expressions for words of texts about one, with their weights.
+        class_words: the words that name this class.
+        class_kinds: the kinds of records that are such things.
+        is_list: whether the answer should have a line of each thread.
     """
 
     words: dict[str, str]
@@ -66,6 +73,11 @@ class Query(NamedTuple):
     strong: frozenset[str]
     proper: frozenset[str]
     terms: frozenset[str]
+    compounds: tuple[tuple[str, frozenset[str]], ...] = ()
+    signs: Mapping[str, float] = MappingProxyType({})
+    class_words: frozenset[str] = frozenset()
+    class_kinds: tuple[str, ...] = ()
+    is_list: bool = False
 
 
 def searchable_text(text: str) -> str:
@@ -123,7 +135,10 @@ def parse_question(question: str) -> Query:
     names = frozenset(f'"{name}"' for _, token in used for name in _names_of(token)) - set(words.values())
     beginnings = {shown[word]: f'"{word}" *' for word, _ in used if _can_begin(word)}
     strong = frozenset(word for word in words if word not in WEAK_WORDS and (len(word) > 1 or not word.isascii()))
-    return Query(words, beginnings, names, strong, strong & capital, frozenset(stem(word) for word in words))
+    terms = frozenset(stem(word) for word in words)
+    parts = ((token, frozenset(_searched_words(token))) for token in dict.fromkeys(tokens))
+    compounds = tuple((token, some) for token, some in parts if len(some) > 1 and some <= words.keys())
+    return Query(words, beginnings, names, strong, strong & capital, terms, compounds)
 
 
 def _can_begin(word: str) -> bool:

@@ -34,6 +34,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index, ranking, sources
 from baton_git.recall.answer import OPTIONS
 from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
+from baton_git.recall.classes import expand_class
 from baton_git.recall.index import FILE, PassageFilter, RecallIndex
 from baton_git.recall.passages import Passage, split_record
 from baton_git.recall.ranking import rank_passages
@@ -285,6 +286,83 @@ def test_an_answer_says_that_nothing_is_of_the_day_of_a_question(dated: Workspac
 def test_a_question_for_a_kind_of_record_gets_its_newest(dated: Workspace, question: str) -> None:
     add_decision(dated, NOW, what="Build settings live in pyproject.toml", why="one place")
     assert ask(dated, question).excerpts[0].kind == ActiveDecision.kind
+
+
+# --- questions for a class of things
+
+
+BUGS = (
+    ("The crossing is on the wrong day.", "It was grouped by the UTC day. Fixed."),
+    (
+        "The importer dies.",
+        "A crash on files without an end, since yesterday's change. It reads them to their end now.",
+    ),
+    ("Refunds show up as income.", "Their sign was lost in the report, a regression of last week."),
+    ("The button is not working.", "It had no handler."),
+)
+OTHERS = (("Make it blue.", "It is blue now."), ("Where are the docs?", "In the folder of that name."))
+
+
+@pytest.fixture
+def ferry(ws: Workspace) -> Workspace:
+    """Write sessions of which some are about a bug, each with a long text beside it."""
+    begin(ws.branch)
+    for number, (prompt, answer) in enumerate((*BUGS, *OTHERS), 1):
+        bad = "bad " if number > len(BUGS) else "broken "
+        steps = " ".join(f"Then came step {number}.{at} of the work on the {bad}pier." for at in range(20))
+        keep_turns(
+            ws, f"{number}" * 36, (prompt, answer), ("Go on.", steps), ("And then?", f"{steps} Done."), day=number
+        )
+    return ws
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what bugs did we fix", "bugs", "list all errors", "What went wrong?", "are there any known issues", "THE BUGS?"],
+)
+def test_a_question_for_a_class_lists_each_session_that_has_one(ferry: Workspace, question: str) -> None:
+    answer = ask(ferry, question, budget=1_500)
+    assert {excerpt.session[0] for excerpt in answer.excerpts} == {"1", "2", "3", "4"}
+
+
+@pytest.mark.parametrize("question", ["bugs of the importer", "which errors did the importer have"])
+def test_a_class_with_a_subject_lists_what_has_both_first(ferry: Workspace, question: str) -> None:
+    keep_turns(ferry, "7" * 36, ("Rename the importer.", "It is called reader now."), day=9)
+    assert [excerpt.session[0] for excerpt in ask(ferry, question).excerpts] == ["2", "7"]
+
+
+@pytest.mark.parametrize("question", ["my preferences", "how do I like to work?", "what do I prefer"])
+def test_preferences_are_listed_as_people_say_them(ferry: Workspace, question: str) -> None:
+    keep_turns(ferry, "8" * 36, ("I'd rather have short names.", "Renamed."), day=9)
+    keep_turns(ferry, "9" * 36, ("Please don't mock the database, always use a real one.", "Replaced."), day=10)
+    assert {excerpt.session[0] for excerpt in ask(ferry, question).excerpts} == {"8", "9"}
+
+
+def test_decisions_about_a_subject_come_before_what_sessions_say(ferry: Workspace) -> None:
+    keep_turns(ferry, "8" * 36, ("Where do reports read from?", "We decided that reports use the replica."), day=9)
+    made = add_decision(ferry, NOW, what="Reports are monthly", why="the office")
+    add_decision(ferry, NOW, what="Buttons are blue", why="so it was decided")
+    excerpts = ask(ferry, "which decisions about reports").excerpts
+    assert excerpts[0].record == made.id
+    assert next(excerpt.session[0] for excerpt in excerpts if excerpt.kind == "turn") == "8"
+    assert "Buttons" not in str(excerpts)
+
+
+@pytest.mark.parametrize("question", ["why does the importer have errors", "fix the errors of the importer"])
+def test_other_questions_with_the_name_of_a_class_are_not_lists(question: str) -> None:
+    assert not expand_class(question, parse_question(question)).is_list
+
+
+def test_the_name_of_a_class_and_a_compound_name_are_missing_as_they_were_typed(event_bus: Workspace) -> None:
+    assert ask(event_bus, "GraphQL brokers").missing == ["GraphQL"]
+    assert ask(event_bus, "the brokers' defects").missing == ["defects"]
+    assert not ask(event_bus, "which defects did the brokers have?").missing
+
+
+def test_an_omission_is_marked_after_the_speaker(ferry: Workspace) -> None:
+    prompt = "Now look at the pier, please. " + "It is about the tide and nothing else. " * 4
+    keep_turns(ferry, "8" * 36, (prompt, f"The crash of the scanner is fixed. {'Nothing else was to do. ' * 4}"), day=9)
+    assert "> agent: … The crash" in ask(ferry, "which crashes did the scanner have", budget=400).text
 
 
 def test_the_prompts_of_two_turns_and_the_fields_of_a_record_are_not_joined(ws: Workspace) -> None:
