@@ -1,9 +1,10 @@
-"""What `benchmarks/year.py` and `benchmarks/machines.py` promise of a team, for a small one."""
+"""What `benchmarks/year.py`, `machines.py` and `recall.py` promise, with less data."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import random
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,3 +48,24 @@ def test_sessions_that_end_together_make_no_conflicts_and_lose_nothing(benchmark
     result = machines.measure("session", arguments)
     assert result.writes == 8
     assert (result.conflicts, result.lost, result.equal, result.failed) == (0, 0, True, [])
+
+
+def test_recall_answers_hard_questions_better_than_grep(
+    benchmark_named: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmark = benchmark_named("recall")
+    monkeypatch.setattr(benchmark, "GENERATED", 40)
+    documents, decisions, questions = benchmark.load_documents(random.Random(1))
+    with benchmark.workspace() as ws:
+        benchmark.store_sessions(ws, documents)
+        documents += benchmark.store_decisions(ws, decisions)
+        systems = {"recall": benchmark.ask_recall(ws), "grep": benchmark.ask_grep(documents, tmp_path)}
+        cases = benchmark.find_cases(questions, documents)
+        results = benchmark.measure(systems, cases, benchmark.Texts(documents))
+    scores = {name: [score for _, score in rows] for name, rows in results.items()}
+    assert benchmark.mean(scores["recall", 4_000], "named") == 100
+    assert benchmark.mean(scores["recall", 4_000], "silent") == 0
+    for budget in benchmark.BUDGETS:
+        ours, grep = (benchmark.mean(scores[name, budget], "quoted") for name in systems)
+        assert ours > grep
+    assert benchmark.missed == []  # no answer exceeds its budget
