@@ -193,7 +193,7 @@ def compose_answer(
     reserved = min(_MORE_ROOM, budget // _MORE_SHARE)
     blocks = _gather(ranking, standing_of)
     room = budget - _size([*top, bottom]) - reserved
-    line = max(_LINE, room // (len(blocks) or 1) - _HEADING) if query.is_list else 0
+    line = max(_LINE, room // (len(blocks) or 1) - _HEADING) if ranking.is_list else 0
     chooser = _Chooser(blocks, query.terms, frozenset(exclude), room, line)
     chooser.fill()
     shown = _order([block for block in blocks if block.quotes])
@@ -400,11 +400,12 @@ class _Chooser:
         """Return the sentence with the most words of the question, and those around it, in about a line of a list."""
         counts = [len(self._terms.intersection(extract_terms(text))) for text in texts]
         first = last = counts.index(max(counts))
-        left = self._line - len(texts[first].encode())
+        size = len(texts[first].encode())
         for at in (*range(last + 1, len(texts)), *range(first - 1, -1, -1)):
-            size = len(texts[at].encode()) + 1
-            if size <= left and at in (first - 1, last + 1):
-                first, last, left = min(first, at), max(last, at), left - size
+            longer = size + len(texts[at].encode()) + 1
+            # a short sentence alone ("Go on.") says little, so the one beside it may be long
+            if at in (first - 1, last + 1) and (longer <= self._line or size < self._line // 2):
+                first, last, size = min(first, at), max(last, at), longer
         self.lacks_room = self.lacks_room or last - first + 1 < len(texts)
         cut = texts[first : last + 1]
         return (_mark_omission(cut[0]), *cut[1:]) if first else cut

@@ -80,12 +80,14 @@ class Ranking(NamedTuple):
         evidence: the share of the question's strong words that the best thread contains, from 0 to 1.
         missing: the words of the question that occur nowhere.
         empty_days: the days that the question names if nothing is of them; empty otherwise.
+        is_list: whether the answer should have a line of each thread before more of one.
     """
 
     threads: list[Thread]
     evidence: float = 1.0
     missing: tuple[str, ...] = ()
     empty_days: str = ""
+    is_list: bool = False
 
 
 class _Matches(NamedTuple):
@@ -114,7 +116,7 @@ def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter, depth
     threads = _rank_threads(index, _score_sources(matches, depth), _stem_weights(query, matches), wanted)
     if query.signs:
         threads = _put_class_first(threads, query, matches)
-    return Ranking(threads, _measure_evidence(threads, query, matches, index.totals), missing)
+    return Ranking(threads, _measure_evidence(threads, query, matches, index.totals), missing, is_list=query.is_list)
 
 
 def _list_missing(query: Query, matches: Mapping[str, _Matches]) -> tuple[str, ...]:

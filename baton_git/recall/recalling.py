@@ -147,7 +147,8 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
             return dated
     ranking = rank_passages(index, query, wanted, depth)
     if query.class_kinds and wanted.kind is None:
-        ranking = put_first(_rank_class(index, query, wanted, depth), ranking)._replace(missing=ranking.missing)
+        of_kind = _rank_class(index, query, wanted, depth)
+        ranking = put_first(of_kind, ranking)._replace(missing=ranking.missing, is_list=True)
     if question.is_strict:
         ranking = drop_echoes(ranking, question.text)
         if ranking.evidence < question.least or not ranking.threads:
@@ -176,7 +177,7 @@ def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth:
     query = expand_class(period.rest, parse_question(period.rest))
     kinds = _rank_kinds(index, query, inside, depth)
     if not query.strong - STOP_WORDS:
-        first = put_first(kinds, rank_overview(index, inside, depth))
+        first = put_first(kinds, rank_overview(index, inside, depth))._replace(is_list=True)
         if not first.threads:
             return None
         is_searched = bool(query.words.keys() - STOP_WORDS)

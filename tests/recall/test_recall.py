@@ -353,6 +353,14 @@ def test_other_questions_with_the_name_of_a_class_are_not_lists(question: str) -
     assert not expand_class(question, parse_question(question)).is_list
 
 
+def test_a_question_for_a_day_lists_each_session_of_it(ferry: Workspace) -> None:
+    for name in "789":
+        steps = " ".join(f"Step {name}{at} of the work is done." for at in range(60))
+        keep_turns(ferry, name * 36, ("Go on.", steps), ("And more.", steps[::-1]), day=12)
+    excerpts = ask(ferry, "what did we do on November 12", budget=1_500).excerpts
+    assert {excerpt.session[0] for excerpt in excerpts} >= set("789")
+
+
 def test_the_name_of_a_class_and_a_compound_name_are_missing_as_they_were_typed(event_bus: Workspace) -> None:
     assert ask(event_bus, "GraphQL brokers").missing == ["GraphQL"]
     assert ask(event_bus, "the brokers' defects").missing == ["defects"]
