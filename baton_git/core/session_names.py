@@ -18,22 +18,25 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import State
 
-UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b(?!\.\w)", re.IGNORECASE)
+"""The pattern of a UUID that is not the beginning of the name of a file."""
 _SHORT = re.compile(r"[0-9a-f]{8}(-[0-9a-f-]{0,26})?", re.IGNORECASE)
 LENGTHS = (8, 13, 18, 23)
 """The lengths of short names: a UUID is cut at a hyphen."""
 
 
 def is_short_name(text: str) -> bool:
-    """Whether a text may be the short name of a session: the beginning of a UUID, of at least 8 characters."""
-    return _SHORT.fullmatch(text) is not None
+    """Whether a text may be the short name of a session: the beginning of a UUID, of at least 8 characters, alone or
+    after the name of an agent as in the ids of handoffs."""
+    return _SHORT.fullmatch(text.rpartition("/")[2]) is not None
 
 
 def is_named(id_: str | None, text: str) -> bool:
     """Whether `text` is the id of a session, or the beginning of its UUID."""
     if id_ is None or id_ == text:
         return id_ is not None
-    return is_short_name(text) and UUID.fullmatch(id_) is not None and id_.lower().startswith(text.lower())
+    name = text.rpartition("/")[2].lower()
+    return is_short_name(name) and UUID.fullmatch(id_) is not None and id_.lower().startswith(name)
 
 
 def list_session_ids(state: State) -> set[str]:
@@ -85,9 +88,15 @@ class SessionNames:
         alike = takewhile(lambda other: other.startswith(beginning), self._known[place : place + 2])
         return all(other == name for other in alike)
 
-    def shorten_in(self, text: str, ids: Iterable[str]) -> str:
-        """Return a text in which each of these sessions has its short name."""
-        for id_ in ids:
-            short = self.shorten(id_)
-            text = text.replace(id_, short) if short != id_ else text
-        return text
+    def shorten_in(self, text: str, ids: Iterable[str] = ()) -> str:
+        """Return a text in which the sessions of the namespace, and those with these ids, have their short names."""
+        named = {id_.rpartition("/")[2].lower() for id_ in ids}
+
+        def replace(match: re.Match[str]) -> str:
+            name = match[0].lower()
+            return self.shorten(match[0]) if name in named or self._is_known(name) else match[0]
+
+        return UUID.sub(replace, text)
+
+    def _is_known(self, name: str) -> bool:
+        return self._known[bisect_left(self._known, name) :][:1] == [name]

@@ -73,6 +73,13 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("boot", "--session", "2026-11-21-p8r4w1", "--agent", "gemini", "--no-verify", "--no-sync"),
     ("todo", "add", "Compare the other half of the invoices", "--session", "2026-11-21-p8r4w1"),
 )  # fmt: skip
+TRANSCRIPT = [
+    {"type": kind, "cwd": "/shop", "sessionId": CLAUDE[1], "version": "2.1.332", "uuid": f"u{number}",
+     "parentUuid": f"u{number - 1}" if number else None, "timestamp": f"2026-11-18T12:0{number}:00Z",
+     "message": {"role": kind, "content": [{"type": "text", "text": text}]}}
+    for number, (kind, text) in enumerate([("user", "Deploy the shop to staging"), ("assistant", "It is deployed.")])
+]  # fmt: skip
+"""What the agent CLI wrote of the first session."""
 SHOWN = {
     "log": ("log", "--limit", "8"),
     "log-oneline": ("log", "--oneline", "--limit", "20"),
@@ -82,6 +89,9 @@ SHOWN = {
     "show-loop": ("show", "OL-7k3f9q"),
     "show-decision": ("show", "DEC-7even1"),
     "show-archived": ("show", "FU-5done3"),
+    "show-session": ("show", CLAUDE[1][:8]),
+    "session-lineage": ("session", "lineage"),
+    "handoff-list": ("handoff", "list"),
     "show-conflict": ("show", "C-6side8"),
     "ready": ("ready",),
     "ready-limited": ("ready", "--limit", "2"),
@@ -92,7 +102,9 @@ SHOWN = {
 }
 """By the name of its file, the command whose output it has."""
 AS_JSON = ("show-revision", "show-loop", "show-archived", "ready-limited", "status", "list")
-PAGES = ("timeline", "record?kind=open_loop&id=OL-7k3f9q", "board", "records?kind=active_decision")
+LISTS = (("list",), ("session", "lineage"), ("handoff", "list"), ("log", "--graph"))
+"""The commands that list sessions and records, with the id of each at the end of its line."""
+PAGES = ("timeline", "lineage", "record?kind=open_loop&id=OL-7k3f9q", "board", "records?kind=active_decision")
 TOOLS = {"log": {"limit": 3}, "ready": {}, "status": {}, "list": {}}
 
 
@@ -126,6 +138,9 @@ def shop(
         for number, step in enumerate(STEPS, 1):
             clock[0] = BEGIN + timedelta(hours=3 * number, minutes=7 * number)
             baton(*step, cwd=place, code=None)
+        transcript = top.parent / "transcript.jsonl"
+        transcript.write_text("".join(json.dumps(line) + "\n" for line in TRANSCRIPT))
+        baton("handoff", "extract", str(transcript), "--keep", "--folder", str(place), cwd=place)
         _add_conflict(place)
         stores["shop"] = FolderCopy.of(place)
     clock[0] = NOW
@@ -165,6 +180,18 @@ def test_a_command_prints_exactly_this(shop, baton, monkeypatch, name):
     if name in AS_JSON:
         parts["as JSON"] = baton(*SHOWN[name], "--json", cwd=shop).out
     compare(f"{name}.txt", "".join(f"=== {title}\n{text}" for title, text in parts.items()), shop)
+
+
+def test_every_shown_id_has_at_most_8_characters_of_a_uuid_and_is_accepted(shop, baton):
+    rows = [line for words in LISTS for line in baton(*words, cwd=shop).out.splitlines() if "  " in line.strip()]
+    ids = {row.split()[-1] for row in rows if not row.isupper() and not row.startswith(("ID", "WHEN", "EXTRACTED"))}
+    assert {"OL-7k3f9q", "C-6side8", CLAUDE[1][:8], f"claude/{CLAUDE[1][:8]}", CODEX[1]} <= ids
+    assert not any(CLAUDE[1] in row for row in rows)
+    for id_ in ids - {"WHEN", "ID", "SESSION"}:
+        for words in (("show", id_), ("record", id_), ("log", "--record", id_), ("rollback", "--record", id_, "1")):
+            refused = baton(*words, *(["--dry-run"] if words[0] == "rollback" else []), cwd=shop, code=None)
+            assert refused.code == 0 or "no record" not in refused.err, (words, refused)
+            assert "could be" not in refused.err, (words, refused)
 
 
 def test_agents_are_told_exactly_this(shop, monkeypatch):

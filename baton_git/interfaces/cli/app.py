@@ -15,9 +15,11 @@ from typing import Any, ClassVar, cast
 
 import click
 
-from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, NeedsHuman, Protected
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NeedsHuman, Protected
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun, one_line
+from baton_git.core.session_names import SessionNames, list_session_ids
+from baton_git.core.state import State
 from baton_git.core.suggestions import find_near_names
 from baton_git.git.files.atomic_files import reading
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
@@ -66,6 +68,7 @@ class App(Call):
         json: whether `--json` is given.
         fields: the fields named with `--json`; empty for all.
         known_fields: all field names that the result can have; empty if unknown.
+        read_state: returns the state of the namespace, for what people call its sessions.
     """
 
     may_fetch: ClassVar[bool] = True
@@ -73,6 +76,28 @@ class App(Call):
     json: bool
     fields: tuple[str, ...] = ()
     known_fields: tuple[str, ...] = ()
+    read_state: Callable[[], State] = State
+
+    @functools.cached_property
+    def sessions(self) -> SessionNames:
+        """The short names of the namespace's sessions."""
+        return SessionNames(lambda: list_session_ids(self.state))
+
+    @functools.cached_property
+    def state(self) -> State:
+        """The state of the namespace; an empty one if it cannot be read, which the command itself reports."""
+        try:
+            return self.read_state()
+        except BatonError:
+            return State()
+
+    def goals(self, ids: Collection[str | None]) -> dict[str, str]:
+        """Return what each of these sessions was asked first, in quotation marks, by its id; only those known."""
+        if not any(id_.partition("/")[2] in ids for id_ in self.state.ids("handoff")):
+            return {}
+        from baton_git.systems.gobby.handoff_context import list_goals  # slow to import; not every session has a goal
+
+        return list_goals(self.state, ids)
 
     def answer(self, data: Any, text: str) -> None:
         """Print a result to stdout: `data` as JSON with --json, else `text`, unless it is empty."""
@@ -82,8 +107,8 @@ class App(Call):
             write(text)
 
     def say(self, *lines: str) -> None:
-        """Print messages to stderr, one per line."""
-        tell(*lines)
+        """Print messages to stderr, one per line, with the short names of sessions."""
+        tell(*map(self.sessions.shorten_in, lines))
 
     def can_ask_person(self, hint: str = "") -> bool:
         """Return whether a prompt at this terminal reaches a person.

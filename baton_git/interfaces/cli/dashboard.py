@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -18,6 +19,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.records.ready import NEED_ROLES
 from baton_git.interfaces.cli.records.showing import make_event_columns
+from baton_git.interfaces.cli.rendering.session_line import describe_session
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.rendering.widths import fit_terminal
@@ -29,6 +31,7 @@ from baton_git.verbs.upkeep.namespace_status import StatusResult, status
 
 CONTEXT, NEEDS, CHANGES, SESSIONS = 3, 6, 5, 2
 """Maximum number of lines of each part, so that the dashboard fits on a screen of 24 lines."""
+AT_WORK = "at work: "
 COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")
 
 
@@ -42,6 +45,7 @@ COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")
 def dashboard_command(app: App) -> None:
     with app.workspace() as ws:
         app.tell_problems(ws)
+        app = replace(app, read_state=lambda: ws.branch.read().state)
         try:
             ws.branch.check_exists()
         except NotFound as missing:
@@ -76,7 +80,7 @@ def _lines(
             else "  nothing recorded yet",
         ]
     )
-    yield from (fit_terminal(line, 0) for line in _session_lines(app, state.status.sessions))
+    yield from _session_lines(app, state.status.sessions)
     yield from _context_lines(app, ws)
     yield ""
     yield from _need_lines(ready)
@@ -92,16 +96,12 @@ def _lines(
 
 def _session_lines(app: App, sessions: Sequence[Session]) -> Iterator[str]:
     newest = sorted(sessions, key=lambda session: session.started, reverse=True)
+    goals = app.goals({session.id for session in newest[:SESSIONS]})
     for session in newest[:SESSIONS]:
-        agent = f" ({session.agent})" if session.agent else ""
-        name = f"at work: {session.id}"
-        yield show_line(name, partial(_session_line, f"{name}{agent}", session, app))
+        describe = partial(describe_session, app, session, goals, taken=len(AT_WORK))
+        yield f"{AT_WORK}{show_line(session.id, describe)}"
     if len(newest) > SESSIONS:
         yield f"         and {len(newest) - SESSIONS} more"
-
-
-def _session_line(name: str, session: Session, app: App) -> str:
-    return f"{name}, started {describe_age(session.started, app.now)}"
 
 
 def _context_lines(app: App, ws: Workspace) -> Iterator[str]:

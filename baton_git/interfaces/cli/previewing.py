@@ -32,7 +32,7 @@ YES = click.option(
 def render_preview(app: App, preview: Preview) -> None:
     """Print what a change would do: the changed records to stdout, a summary to stderr."""
     files = [Styled(f"      {one_line(path, 120)}") for path in preview.files]
-    app.answer(preview.as_data(), LINES.join([*format_changes(preview.written.changes), *files]))
+    app.answer(preview.as_data(), LINES.join([*format_changes(preview.written.changes, app.sessions), *files]))
     extent = describe_extent(preview.written.changes, preview.files)
     app.say(f"{extent}; nothing was written (--dry-run)", *preview.notes)
 

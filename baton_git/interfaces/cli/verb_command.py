@@ -105,14 +105,15 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
                     addition.unopened(app, fields)
                 raise
             ws = _with_machine(app, addition, _with_typing_person(app, verb, ws), fields)
+            app = replace(app, read_state=lambda: ws.branch.read().state) if ws is not None else app
             with progress_line(addition.progress) as line:
                 ws = replace(ws, progress=line.advance) if addition.progress else ws
                 result = _run(app, ws, verb, addition, verb_input, fields)
-        _remember_session(app, verb, result)
-        if isinstance(result, Preview) and result.dry_run:
-            _render_preview(app, result)
-            return None
-        return (addition.render or render)(app, result) if result is not None else None
+            _remember_session(app, verb, result)
+            if isinstance(result, Preview) and result.dry_run:
+                _render_preview(app, result)
+                return None
+            return (addition.render or render)(app, result) if result is not None else None
 
     decorators = [*_parameters(verb), *addition.options]
     wrapped = functools.reduce(lambda function, decorate: decorate(function), reversed(decorators), call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,11 +14,13 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError, BranchMoved, InvalidArgument, InvalidName, NotFound, shorten
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
 from baton_git.core.records.conflict import Conflict
+from baton_git.core.session_names import SessionNames, list_session_ids
 from baton_git.core.state import State
 from baton_git.interfaces.context.hint_words import say_for_page
 from baton_git.interfaces.http.guard import is_own_page
@@ -28,6 +30,7 @@ from baton_git.interfaces.web.notices import NOTICE_FIELDS, read_notice
 from baton_git.interfaces.web.session_cookie import LOGIN_SECONDS, PERSON, PageAccess, Visitor
 from baton_git.interfaces.web.templating import render_template
 from baton_git.interfaces.web.texts import address, quote_value, sentence
+from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -53,6 +56,7 @@ class Frame(NamedTuple):
     Attributes:
         conflicts: the number of open conflicts.
         waiting: the number of commits that wait for review.
+        sessions: the short names of the sessions.
     """
 
     namespace: str
@@ -62,6 +66,12 @@ class Frame(NamedTuple):
     conflicts: int
     waiting: int
     state: State
+    sessions: SessionNames
+
+    def describe_commit(self, entry: LogEntry, changes: Iterable[RecordChange] = ()) -> str:
+        """Return the subject of a commit with the short names of its sessions."""
+        ids = (*(change.id for change in changes), *filter(None, (entry.session,)))
+        return self.sessions.shorten_in(entry.subject, ids)
 
     def find_location(self, kind: str, id_: str, *, archived: bool = False) -> str | None:
         """Return whether the record is `live` or `archived`; None if it is neither.
@@ -218,7 +228,9 @@ def build_frame(ws: Workspace, revision: Revision | None = None) -> Frame:
     conflicts = len(revision.state.ids(Conflict.kind))
     waiting = sum(remote.commits for remote in count_waiting_commits(ws))
     name = ws.branch.namespace
-    return Frame(str(name), name.component, revision.commit, revision.number, conflicts, waiting, revision.state)
+    state = revision.state
+    sessions = SessionNames(lambda: list_session_ids(state))
+    return Frame(str(name), name.component, revision.commit, revision.number, conflicts, waiting, state, sessions)
 
 
 def address_of(http_request: Request) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,8 +11,10 @@ from baton_git.agents.turn_store import keep_ends
 from baton_git.core.brief import Rank, Section, short_session
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import is_safe, one_line, remove_terminal_codes
+from baton_git.core.state import State
 from baton_git.core.times import parse_time_or_none, to_local
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.previous_sessions import read_handoff, session_of
 from baton_git.systems.gobby.record import Facts, FileUse, Handoff, SessionPrompt, UnansweredPrompt
 
 _BRACKETS = str.maketrans("[]", "()")
@@ -202,6 +204,13 @@ def describe_goal(facts: Facts) -> str:
     so that it cannot imitate a label."""
     goal = _flatten(facts.initial_goal or "", MAX_ABOUT).translate(_BRACKETS)
     return f"“{goal}”" if goal.strip() else ""
+
+
+def list_goals(state: State, sessions: Collection[str | None]) -> dict[str, str]:
+    """Return what each of these sessions was asked first, in quotation marks, by the id of the session."""
+    ids = [id_ for id_ in sorted(state.ids(Handoff.kind)) if id_.partition("/")[2] in sessions]
+    handoffs = filter(None, (read_handoff(state, id_) for id_ in ids))
+    return {session_of(handoff): goal for handoff in handoffs if (goal := describe_goal(handoff.facts))}
 
 
 def _describe_day(handoff: Handoff, now: datetime) -> str:

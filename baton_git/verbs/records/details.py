@@ -27,6 +27,8 @@ from baton_git.verbs.records.stored import TIME, RecordContext, StoredRecord, ch
 from baton_git.verbs.revisions.history import files_at, read_changes
 
 SHOWN = 10
+COMPANIONS = {Rule.kind: Pattern.kind, "turns": "handoff"}
+"""The kinds whose records have the id of a record of another kind, which that id then names."""
 """Maximum number of changes shown for a record, newest first."""
 
 
@@ -143,12 +145,13 @@ def find_record(state: State, text: str, kind: str | None = None) -> Key:
 def find_exact(state: State, id_: str, kinds: tuple[str, ...] = tuple(KINDS)) -> list[Key]:
     """Return the keys of the live records with exactly this id, or of the archived ones if there are no live ones.
 
-    Of a pattern and its rule, only the key of the pattern is returned.
+    Of a pattern and its rule, only the key of the pattern is returned, and of a session's handoff and turns only that
+    of the handoff.
     """
     for archived in (False, True):
         keys = [key for kind in kinds if state.entry(key := Key(kind, id_, archived)) is not None]
         if keys:
-            return _drop_rules(keys)
+            return _drop_companions(keys)
     return []
 
 
@@ -157,14 +160,14 @@ def _find_beginning(state: State, text: str, kinds: tuple[str, ...]) -> list[Key
         ids = ((kind, id_) for kind in kinds for id_ in sorted(state.ids(kind, archived=archived)))
         keys = [Key(kind, id_, archived) for kind, id_ in ids if is_beginning(text, id_)]
         if keys:
-            return _drop_rules(keys)
+            return _drop_companions(keys)
     return []
 
 
-def _drop_rules(keys: list[Key]) -> list[Key]:
-    """Return the keys without those of rules whose patterns are also in the list."""
-    patterns = {key.id for key in keys if key.kind == Pattern.kind}
-    return [key for key in keys if key.kind != Rule.kind or key.id not in patterns]
+def _drop_companions(keys: list[Key]) -> list[Key]:
+    """Return the keys without those of rules whose patterns, and of turns whose handoffs, are also in the list."""
+    held = set(keys)
+    return [key for key in keys if key._replace(kind=COMPANIONS.get(key.kind, "")) not in held]
 
 
 def _ambiguous(text: str, candidates: list[Key], kind: str | None) -> Ambiguous:

@@ -26,6 +26,7 @@ from baton_git.namespace.folding import find_reversed
 from baton_git.namespace.reverting import revert
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.details import COMPANIONS
 from baton_git.verbs.revisions.history import files_at, full_id
 from baton_git.verbs.revisions.operations import (
     ENDING,
@@ -161,7 +162,7 @@ def _key_of(ws: Workspace, id_: str) -> Key:
     kinds = [kind for kind in KINDS if id_ in state.ids(kind)]
     if not kinds:
         kinds = [kind for kind in KINDS if id_ in state.ids(kind, archived=True)] or _kinds_in_history(ws, id_)
-    kinds = [kind for kind in kinds if kind != Rule.kind or Pattern.kind not in kinds]
+    kinds = [kind for kind in kinds if COMPANIONS.get(kind) not in kinds]
     if len(kinds) > 1:
         raise InvalidArgument(f"{id_} is the id of {' and '.join(kinds)}", hint="roll back the whole revision instead")
     if not kinds:

@@ -114,5 +114,5 @@ def test_a_long_transcript_is_read_in_the_background_and_the_brief_says_so(
     started = context(send("SessionStart", NEXT, source="startup"))
     assert f"claude session {KILLED[:8]} ended without a hook event" in started
     assert "are being read in the background" in started
-    until(lambda: f"claude/{KILLED}" in baton("handoff", "list").out, seconds=30)
+    until(lambda: f"claude/{KILLED[:8]}" in baton("handoff", "list").out, seconds=30)
     assert_leads(baton("boot").out)

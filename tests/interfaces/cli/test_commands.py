@@ -314,7 +314,7 @@ def test_the_graph_draws_each_session_below_its_parent(baton):
         data = {"session_id": session, **({"parent_session": parent} if parent else {})}
         baton("write", "--file", "-", given=json.dumps(data))
     lines = baton("log", "--graph").out.splitlines()
-    assert [line.split("@")[0] for line in lines] == ["● a", "├─● b", "╰─● c"]
+    assert [(line.partition("● ")[0], line.split()[-1]) for line in lines] == [("", "a"), ("├─", "b"), ("╰─", "c")]
     assert [one["id"] for one in baton("log", "--graph", "--json").json] == ["a", "b", "c"]
 
 

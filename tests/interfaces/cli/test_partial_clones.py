@@ -212,7 +212,7 @@ def test_an_object_that_the_remote_lost_does_not_hide_the_others(git: Git, hub: 
         moved = pack.rename(hub / "moved.pack")
         subprocess.run(["git", "-C", str(hub), "unpack-objects", "-q"], input=moved.read_bytes(), check=True)
     (hub / "objects" / oid[:2] / oid[2:]).unlink()
-    lines = {line.split()[0]: line for line in baton("list", cwd=top).out.splitlines()}
+    lines = {line.split()[-1]: line for line in baton("list", cwd=top).out.splitlines()}
     assert "item 0" in lines["FU-0"]
     assert "unreadable" in lines["FU-1"]
     assert "item 2" in baton("show", "FU-2", cwd=top).out

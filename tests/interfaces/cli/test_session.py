@@ -108,7 +108,7 @@ def test_list_shows_what_can_be_opened_newest_first(baton, home):
         ("claude-history", "claude:beef0000", "The form"), ("claude-history", "claude:a1b2", "Old"),
     ]  # fmt: skip
     assert len(baton("session", "list", "--limit", "1").out.splitlines()) == 2  # with the titles
-    assert "claude:beef0000  The form" in baton("session", "list", "--adapter", "claude-history").out
+    assert "The form  claude:beef0000" in baton("session", "list", "--adapter", "claude-history").out
     assert baton("session", "list", "--adapter", "baton").out == ""
 
 
@@ -118,8 +118,8 @@ def test_list_shows_what_was_recorded(baton, home):
     found = baton("session", "list", "--recorded", "--json").json
     assert {one["id"]: one["workers"] for one in found} == {"claude-history/beef0000": 1, "dmux-tmux/proof": 2}
     shown = baton("session", "list", "--recorded").out
-    assert "claude-history/beef0000  recorded: The form" in shown
-    assert "dmux-tmux/proof          active: 2 workers" in shown
+    assert "recorded: The form  claude-history/beef0000" in shown
+    assert "active: 2 workers   dmux-tmux/proof" in shown
     assert len(baton("session", "list", "--recorded", "--adapter", "dmux-tmux").out.splitlines()) == 2
 
 
@@ -161,9 +161,9 @@ def test_our_own_sessions_can_be_inspected_and_recorded(baton):
     assert found["outputs"]["remainingRisks"] == ["OL-1 Deployed: it answers"]
     assert baton("session", "record", "baton:s1").id == "baton/s1"
     heading, row = baton("session", "lineage").out.splitlines()
-    assert heading.split() == ["BEGAN", "SESSION", "WHO", "ENDED"]
-    assert row[heading.index("SESSION") :].split()[0] == "s1"
-    assert baton("session", "snapshots").out.splitlines()[1].split()[-3:] == ["baton/s1", "ended", "1"]
+    assert heading.split() == ["WHEN", "WHO", "ABOUT", "SESSION"]
+    assert row[heading.index("ABOUT") :].split() == ["Half", "way", "s1"]
+    assert baton("session", "snapshots").out.splitlines()[1].split()[-3:] == ["ended", "1", "baton/s1"]
 
 
 EVIL = "\x1b]0;pwned\x07\x1b[31m\x9b31m\u202e\x7f"

@@ -62,25 +62,27 @@ def _fill_latest(app: App, values: Values) -> Values:
 def _print_shown(app: App, ws: Workspace, verb_input: ShowHandoff, values: Values) -> None:
     """Print a handoff, as text in the format that `--format` names."""
     result = show_handoff(ws, app.now, verb_input)
-    app.answer(result.as_data(), _format_handoff(ws, parse(Handoff, result.handoff), values["format_"]))
+    app.answer(result.as_data(), _format_handoff(app, ws, parse(Handoff, result.handoff), values["format_"]))
 
 
 def _render_list(app: App, result: HandoffList) -> None:
     columns = [
         Column("extracted", lambda handoff: describe_age(handoff.extracted_at, app.now), Role.DIM),
-        Column("id", lambda handoff: handoff.id, Role.ID),
         Column("person", lambda handoff: flat(handoff.person or "")),
         Column("goal", lambda handoff: flat(handoff.goal or "")),
+        Column("id", lambda handoff: app.sessions.shorten(handoff.id), Role.ID),
     ]
     app.answer(result.as_data(), render_table(result.handoffs, columns))
     if not result.handoffs:
         app.say("there is no handoff yet; to store one: baton handoff extract --keep")
 
 
-def _format_handoff(ws: Workspace, handoff: Handoff, format_: str) -> str:
+def _format_handoff(app: App, ws: Workspace, handoff: Handoff, format_: str) -> str:
     place = ws.show_work_tree(handoff.worktree or "")
     origin = (("at", handoff.extracted_at), ("by", handoff.trigger), ("on", handoff.machine), ("in", place))
-    head = f"{flat(handoff.id)}  " + ", ".join(f"{word} {flat(text)}" for word, text in origin if text)
+    head = f"{flat(app.sessions.shorten(handoff.id))}  " + ", ".join(
+        f"{word} {flat(text)}" for word, text in origin if text
+    )
     facts = Facts.model_dump(handoff.facts.told, mode="json")
     notes = f"### Notes\n{handoff.notes}" if handoff.notes else ""
     return "\n\n".join(part for part in (head, FORMATS[format_](facts), notes) if part)

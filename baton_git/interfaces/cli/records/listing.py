@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -13,9 +14,12 @@ from baton_git.core.brief_sections import WAITS
 from baton_git.core.kinds import KINDS, find_kind
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled
+from baton_git.core.records.base import parse
+from baton_git.core.records.lineage import Session
 from baton_git.core.verb import Option
 from baton_git.interfaces.cli.app import App, flat, path_from_top
 from baton_git.interfaces.cli.rendering.pager import write_paged
+from baton_git.interfaces.cli.rendering.session_line import describe_whose, describe_work
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
@@ -52,13 +56,21 @@ def describe_source(record: StoredRecord) -> str:
     return word_of_kind(source.kind, source.remote or "")
 
 
-def _describe_about(record: StoredRecord) -> str:
+def _describe_about(record: StoredRecord, goals: Mapping[str, str]) -> str:
     if record.unreadable is not None:
         return record.unreadable.why
     closed = f" ({record.closed.reason})" if record.closed is not None else ""
     changed = f" · {record.aging}" if record.aging else ""
     waits = f" · {WAITS}" if record.waits else ""
-    return f"{record.title}{closed}{waits}{changed}{describe_proposal(record, ' · ')}"
+    return f"{_describe_work(record, goals)}{closed}{waits}{changed}{describe_proposal(record, ' · ')}"
+
+
+def _describe_work(record: StoredRecord, goals: Mapping[str, str]) -> str:
+    """Return the title of a record; of a session also who ran it."""
+    if record.kind != Session.kind or record.record is None:
+        return record.title
+    session = parse(Session, record.record)
+    return " · ".join(filter(None, (describe_work(session, goals), describe_whose(session, with_machine=False))))
 
 
 def describe_proposal(record: StoredRecord, before: str = "") -> str:
@@ -69,15 +81,15 @@ def describe_proposal(record: StoredRecord, before: str = "") -> str:
     return f"{before}{record.proposal}{held}: {record.counterpart}"
 
 
-def _columns(app: App, *, with_kind: bool) -> list[Column]:
+def _columns(app: App, goals: Mapping[str, str], *, with_kind: bool) -> list[Column]:
     kind = [Column("kind", lambda record: KINDS[record.kind].title)] if with_kind else []
     return [
-        Column("id", lambda record: record.id, Role.ID),
         *kind,
         Column("status", describe_status, status_role),
         Column("changed", lambda record: describe_age(record.updated, app.now), Role.DIM),
         Column("source", describe_source),
-        Column("about", _describe_about),
+        Column("about", lambda record: _describe_about(record, goals)),
+        Column("id", lambda record: app.sessions.shorten(record.id), Role.ID),
     ]
 
 
@@ -110,16 +122,17 @@ def _list_records(app: App, ws: Workspace, verb_input: RecordFilter, values: Val
 
 def _make_tables(app: App, records: list[StoredRecord]) -> Styled:
     """Return a table for each kind; a single table if the records are not sorted by kind."""
+    goals = app.goals({record.id for record in records if record.kind == Session.kind})
     groups = [(kind, list(items)) for kind, items in groupby(records, key=lambda record: record.kind)]
     if len({kind for kind, _ in groups}) < len(groups):
-        return render_table(records, _columns(app, with_kind=True))
+        return render_table(records, _columns(app, goals, with_kind=True))
     if len(groups) == 1:
-        return render_table(records, _columns(app, with_kind=False))
+        return render_table(records, _columns(app, goals, with_kind=False))
     parts: list[str] = []
     for kind, items in groups:
         title = f"{KINDS[kind].name(2).capitalize()} ({len(items)})"
         heading = paint(title, Role.HEADING, styled=shows_styles())
-        parts.append(join([heading, render_table(items, _columns(app, with_kind=False), headings=False)], "\n"))
+        parts.append(join([heading, render_table(items, _columns(app, goals, with_kind=False), headings=False)], "\n"))
     return join(parts, "\n\n")
 
 

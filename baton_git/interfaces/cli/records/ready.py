@@ -45,10 +45,11 @@ def _item_lines(app: App, item: ReadyItem) -> Iterator[Styled]:
 
 
 def describe_item(item: ReadyItem) -> Styled:
-    """Return one line for an item: why it needs attention, its id and its title."""
+    """Return one line for an item: why it needs attention, its title and its id."""
     need = paint(item.need.replace("_", "-"), NEED_ROLES.get(item.need, Role.HEADING), styled=shows_styles())
     padding = INDENT[len(item.need) :]
-    return join([need, padding, fit_terminal(f"{item.id}  {item.title}", len(INDENT))])
+    id_ = terminal_line(item.id)
+    return join([need, padding, fit_terminal(item.title, len(INDENT) + len(id_) + 2), "  ", id_])
 
 
 ADDITIONS = {"ready": Addition(render=_render_ready)}

@@ -22,6 +22,7 @@ from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.rendering.widths import wrap_after
+from baton_git.interfaces.cli.revisions.change_lines import describe_author
 from baton_git.interfaces.cli.revisions.history import render_commit
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
@@ -108,7 +109,7 @@ def _record_lines(app: App, result: ShownRecord) -> Iterator[str]:
 
 
 def _heading(app: App, result: ShownRecord) -> Styled:
-    parts = [_paint(result.id, Role.HEADING), KINDS[result.kind].title]
+    parts = [_paint(app.sessions.shorten(result.id), Role.HEADING), KINDS[result.kind].title]
     if describe_status(result):
         parts.append(_paint(describe_status(result), status_role(result)))
     if result.closed is not None:
@@ -120,6 +121,8 @@ def _field_lines(app: App, result: ShownRecord) -> Iterator[str]:
     if result.unreadable is not None:
         yield _field("cannot be read", f"{result.unreadable.path}: {result.unreadable.why}")
         return
+    if app.sessions.shorten(result.id) != result.id:
+        yield _field("id", result.id)
     hidden = {"id", KINDS[result.kind].about, "status", "priority", "anchors", "replaces"}
     for name, value in (result.record or {}).items():
         if name not in hidden and value not in EMPTY:
@@ -167,7 +170,7 @@ def _source_lines(app: App, result: ShownRecord) -> Iterator[str]:
     if result.provenance is not None:
         yield _field("vouched for", result.provenance.text)
     if result.began is not None:
-        yield _field("made by", f"{_describe_maker(result.began)}, {describe_age(result.began.time, app.now)}")
+        yield _field("made by", _describe_maker(app, result.began))
     for id_ in result.conflicts:
         yield _field("conflict", f"{id_} (baton resolve {id_} --ours or --theirs)")
 
@@ -177,28 +180,30 @@ def _proposed_in(result: ShownRecord) -> str:
     return result.id if result.status == PROPOSED else (result.proposal or "").partition(",")[0].split(" and ")[0]
 
 
-def _describe_maker(event: RecordEvent) -> str:
+def _describe_maker(app: App, event: RecordEvent) -> str:
+    age = describe_age(event.time, app.now)
     if event.session is None:
-        return event.author
-    agent, machine = f" of {event.agent}" if event.agent else "", f" on {event.machine}" if event.machine else ""
-    return f"session {event.session}{agent}{machine}"
+        return f"{event.author}, {age}"
+    by = " ".join(filter(None, (event.agent, f"on {event.machine}" if event.machine else "")))
+    who = event.author.partition(" <")[0] + (f" ({by})" if by else "")
+    return f"{who}, {age}, session {app.sessions.shorten(event.session)}"
 
 
 def make_event_columns(app: App, text: Callable[[Any], str] = lambda event: event.text) -> list[Column]:
-    """Return the columns of a table of commits: revision, time, author, and the text that `text` returns."""
-
-    def who(event: Any) -> str:
-        author = event.author.partition(" <")[0] if event.op != "merge" else ""
-        return " ".join(filter(None, (event.session or author, f"({event.agent})" if event.agent else "")))
+    """Return the columns of a table of commits: revision, time, person and agent, and the text that `text` returns."""
 
     def number(event: Any) -> object:
         return event.revision if event.revision is not None else event.commit[:10]
 
+    def what(event: Any) -> str:
+        changes = [change.id for change in getattr(event, "changes", ())]
+        return app.sessions.shorten_in(text(event), filter(None, (event.session, *changes)))
+
     return [
         Column("revision", number, Role.WARNING, right=True),
         Column("when", lambda event: describe_age(event.time, app.now), Role.DIM),
-        Column("who", who, Role.ID),
-        Column("what", text),
+        Column("who", lambda event: describe_author(event) if event.op != "merge" else "", Role.ID),
+        Column("what", what),
     ]
 
 

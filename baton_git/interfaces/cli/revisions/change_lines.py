@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from baton_git.core.diff import FieldChange, RecordChange
 from baton_git.core.kinds import ALL_KINDS, NUMBERED
 from baton_git.core.output import BLUE, BOLD, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
+from baton_git.core.session_names import SessionNames
 from baton_git.core.state import SHAPE
 from baton_git.interfaces.cli.rendering.widths import terminal_width, wrap_styled
 from baton_git.verbs.revisions.history import Shown
 
+if TYPE_CHECKING:
+    from baton_git.namespace.commit_log import LogEntry
+    from baton_git.verbs.records.details import RecordEvent
+    from baton_git.verbs.revisions.log import CommitResult
+
 COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
 LINES = Styled("\n")
 INDENT = " " * 8
+ANY_SESSION = SessionNames()
+"""The names of sessions of an unknown namespace."""
 LONGEST = 1000
 """Maximum number of characters of a title or a reason in a commit's subject."""
 
 
-def format_changes(changes: Sequence[RecordChange]) -> Iterator[Styled]:
+def format_changes(changes: Sequence[RecordChange], sessions: SessionNames = ANY_SESSION) -> Iterator[Styled]:
     """Yield a line for each changed field, `OL-7k3f9q  status: open → verified`, or for a whole record, such as an
     added one.
 
     On a terminal, long lines are wrapped.
     """
     width = terminal_width()
-    yield from (wrap_styled(line, width, INDENT) for line in _list_lines(changes))
+    yield from (wrap_styled(line, width, INDENT) for line in _list_lines(changes, sessions))
 
 
-def _list_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
+def _list_lines(changes: Sequence[RecordChange], sessions: SessionNames) -> Iterator[Styled]:
     for change in changes:
         if change.kind == SHAPE.kind:
             continue
         kind = f"{change.kind.removeprefix('archived_')} " if change.kind not in NUMBERED and change.id else ""
-        name = f"      {kind}" + style(one_line(change.id, 80) or "baton", BOLD) + "  "
+        name = f"      {kind}" + style(one_line(sessions.shorten(change.id), 80) or "baton", BOLD) + "  "
         about = f"  {one_line(change.title, 70)}" if change.title else ""
         if change.action != "changed":
             reason = f" ({one_line(change.reason, 60)})" if change.reason else ""
@@ -70,9 +78,16 @@ def _value(side: tuple[Any, ...]) -> str:
     return one_line(side[0] if isinstance(side[0], str) else json.dumps(side[0], ensure_ascii=False), 120) or "''"
 
 
-def expand_subject(shown: Shown) -> str:
-    """Return the subject of a commit, with the full text of titles and reasons that the subject abbreviates."""
-    subject = shown.entry.subject
+def describe_author(entry: LogEntry | RecordEvent | CommitResult) -> str:
+    """Return who made a commit: the person, and the agent in parentheses."""
+    name = one_line(entry.author.partition(" <")[0], 24)
+    return f"{name} ({one_line(entry.agent, 16)})" if entry.agent else name
+
+
+def expand_subject(shown: Shown, sessions: SessionNames) -> str:
+    """Return the subject of a commit, with the full text of titles and reasons that the subject abbreviates, and the
+    short names of sessions."""
+    subject = sessions.shorten_in(shown.entry.subject, (change.id for change in shown.changes))
     for change in shown.changes:
         info = ALL_KINDS.get(change.kind)
         title = one_line(str(change.after(info.about) or ""), LONGEST) if info is not None and info.about else ""

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 
 import click
 
 from baton_git.core.diff import commit_subject
 from baton_git.core.isolation import Failure, isolate, show_line
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import CYAN, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.times import format_minute, to_local
 from baton_git.interfaces.cli.app import App, WholeNumber, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.pager import write_paged
-from baton_git.interfaces.cli.rendering.widths import fit_styled, fit_terminal, terminal_width, wrap_styled
-from baton_git.interfaces.cli.revisions.change_lines import INDENT, LINES, expand_subject, format_changes
+from baton_git.interfaces.cli.rendering.session_line import describe_session
+from baton_git.interfaces.cli.rendering.widths import fit_styled, terminal_width, wrap_styled
+from baton_git.interfaces.cli.revisions.change_lines import (
+    INDENT,
+    LINES,
+    describe_author,
+    expand_subject,
+    format_changes,
+)
 from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
@@ -36,9 +41,7 @@ def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -
     if values.get("graph"):
         sessions = find_sessions(ws.branch.read().state)
         if sessions or app.json:
-            app.answer(
-                [session.as_data() for session in sessions], "" if app.json else _format_graph(sessions, app.now)
-            )
+            app.answer([session.as_data() for session in sessions], "" if app.json else _format_graph(app, sessions))
         else:
             app.say("there is no session yet; the graph shows sessions, baton log shows commits")
         return
@@ -49,9 +52,9 @@ def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -
     limit = values.get("limit") or (30 if sys.stdout.isatty() else None)
     commits = read_known_log(ws, verb_input.filter_for(ws), limit, ws.branch.read())
     if verb_input.ops and (operations := list(commits)):
-        write(render_operations(operations, app.now))
+        write(render_operations(app, operations))
         return
-    number = _print_commits(verb_input, commits, oneline=bool(values.get("oneline")))
+    number = _print_commits(app, verb_input, commits, oneline=bool(values.get("oneline")))
     if not number and ws.branch.read().commit is None:
         app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here; to name another: baton log -n NAMESPACE")
     elif not number:
@@ -60,24 +63,35 @@ def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -
         app.say(f"older revisions are not here: {remedy}")
 
 
-def _print_commits(verb_input: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
+def _print_commits(app: App, verb_input: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
     """Print commits, on a terminal through the pager, elsewhere while they are read; return their number."""
     number = 0
     paged: list[str] = []
     print_now = paged.append if sys.stdout.isatty() else write
     for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is returned
-        text = isolate(lambda shown=shown: _format_commit(verb_input, shown, oneline=oneline))  # type: ignore[misc]
+        text = isolate(lambda shown=shown: _format_commit(app, verb_input, shown, oneline=oneline))  # type: ignore[misc]
         print_now(terminal_line(f"{shown.entry.commit[:10]} {text.describe()}") if isinstance(text, Failure) else text)
     if paged:
         write_paged(LINES.join(paged))
     return number
 
 
-def _format_commit(verb_input: LogFilter, shown: Shown, *, oneline: bool) -> Styled:
+def _format_commit(app: App, verb_input: LogFilter, shown: Shown, *, oneline: bool) -> Styled:
     rejected = [id_ for id_ in shown.entry.rejected_ids() if verb_input.record in (None, id_)]
-    heading = format_heading(shown if verb_input.record is None else _narrow(shown, rejected))
-    line = fit_styled(heading, terminal_width())
-    return line if oneline else LINES.join([line, *_format_content(shown, rejected), ""])
+    heading = format_heading(app, shown if verb_input.record is None else _narrow(shown, rejected))
+    line = fit_styled(_add_ids(app, shown, heading), terminal_width())
+    return line if oneline else LINES.join([line, *_format_content(app, shown, rejected), ""])
+
+
+def _add_ids(app: App, shown: Shown, heading: Styled) -> Styled:
+    """Return the heading of a commit with the ids of its session and of itself; on a terminal, only if they fit."""
+    session, commit = shown.entry.session, style(shown.entry.commit[:10], YELLOW)
+    named = [style(one_line(app.sessions.shorten(session), 40), CYAN)] if session else []
+    for ids in ([*named, commit], [commit]):
+        line = Styled("  ").join([heading, *ids])
+        if fit_styled(line, terminal_width()) == line:
+            return line
+    return heading
 
 
 def _narrow(shown: Shown, rejected: Sequence[str]) -> Shown:
@@ -90,25 +104,26 @@ def _describe_rejection(id_: str) -> str:
     return f"{id_}: a remote's change was rejected in a review"
 
 
-def _format_content(shown: Shown, rejected: Sequence[str]) -> Iterator[Styled | str]:
+def _format_content(app: App, shown: Shown, rejected: Sequence[str]) -> Iterator[Styled | str]:
     """Yield the lines below the heading of a commit."""
     if shown.unreadable:
         yield terminal_line(f"      cannot be read: {one_line(shown.unreadable, 300)}")
-    yield from format_changes(shown.changes)
+    yield from format_changes(shown.changes, app.sessions)
     yield from (terminal_line(f"      {_describe_rejection(id_)}") for id_ in rejected)
 
 
-def format_heading(shown: Shown) -> Styled:
+def format_heading(app: App, shown: Shown) -> Styled:
+    """Return what a commit is called: its revision, time, person and agent, and subject."""
     entry = shown.entry
     revision = style(f"{'' if entry.revision is None else entry.revision:>4}", YELLOW)
-    who = " ".join(part for part in (entry.session, f"({entry.agent})" if entry.agent else "") if part)
-    who = who or (entry.author.partition(" <")[0] if entry.parents and entry.op != "merge" else "")
+    who = describe_author(entry) if entry.parents and entry.op != "merge" else ""
     when = format_minute(to_local(entry.time)) if entry.parents else " " * len("2026-06-17 12:30")
-    about = [revision, entry.commit[:10], when, *([style(one_line(who, 40), CYAN)] if who else ())]
-    return Styled("  ").join([*about, expand_subject(shown)])
+    return Styled("  ").join(
+        [revision, when, *([style(who, CYAN)] if who else ()), expand_subject(shown, app.sessions)]
+    )
 
 
-def _format_graph(sessions: Sequence[Session], now: datetime) -> str:
+def _format_graph(app: App, sessions: Sequence[Session]) -> str:
     """Return the sessions as a tree: each session is below the one that it continues, and indented only if others
     continue the same session."""
     parents = {session.id: session.parent for session in sessions}
@@ -118,12 +133,12 @@ def _format_graph(sessions: Sequence[Session], now: datetime) -> str:
         followed = session.parent if session.parent in parents and not _is_circular(session.id, parents) else None
         (children[followed] if followed is not None else roots).append(session)
     lines: list[str] = []
+    goals = app.goals({session.id for session in sessions})
     stack = [(session, "", "") for session in reversed(roots)]  # with the prefixes of its line and of further lines
     while stack:
         session, first, rest = stack.pop()
-        lines.append(
-            f"{first}● {fit_terminal(show_line(session.id, partial(format_session, session, now)), len(first) + 2)}"
-        )
+        describe = partial(describe_session, app, session, goals, taken=len(first) + 2)
+        lines.append(f"{first}● {show_line(session.id, describe)}")
         after = children[session.id]
         for number, child in reversed(list(enumerate(after))):
             last = number == len(after) - 1
@@ -144,27 +159,20 @@ def _is_circular(id_: str, parents: Mapping[str, str | None]) -> bool:
     return False
 
 
-def format_session(session: Session, now: datetime) -> str:
-    """Return a session on one line: id, agent, machine, start, whether it has ended, and summary."""
-    who = f"{f'  {session.agent}' if session.agent else ''}{f'@{session.machine}' if session.machine else ''}"
-    until = f"ended {describe_age(session.ended, now)}" if session.ended else session.status
-    facts = (f"{session.id}{who}", f"started {describe_age(session.started, now)}, {until}")
-    return one_line(" · ".join(part for part in (*facts, session.summary) if part), 160)
-
-
 def render_commit(app: App, result: CommitResult) -> None:
     """Print one commit, who made it, and what it changed."""
     shown = result.shown
     entry = shown.entry
+    who = (("op", entry.op), ("session", entry.session), ("agent", entry.agent), ("machine", entry.machine))
     facts = [
         f"commit   {entry.commit}",
         *(f"parent   {parent}" for parent in entry.parents),
         f"author   {entry.author}",
         f"time     {to_local(entry.time).isoformat()}",
-        *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
+        *(f"{name:<9}{value}" for name, value in who if value),
     ]
-    first = wrap_styled(format_heading(shown), terminal_width(), INDENT)
-    app.answer(result.as_data(), LINES.join([first, *facts, "", *_format_content(shown, entry.rejected_ids())]))
+    first = wrap_styled(format_heading(app, shown), terminal_width(), INDENT)
+    app.answer(result.as_data(), LINES.join([first, *facts, "", *_format_content(app, shown, entry.rejected_ids())]))
 
 
 def _render_diff(app: App, result: DiffResult) -> None:
@@ -172,7 +180,7 @@ def _render_diff(app: App, result: DiffResult) -> None:
     if app.json:
         app.answer_json(result.as_data())
     elif compared.changes:
-        write_paged(LINES.join(format_changes(compared.changes)))
+        write_paged(LINES.join(format_changes(compared.changes, app.sessions)))
     if not compared.changes:
         app.say(f"revisions {compared.before.number} and {compared.after.number} have the same records")
     if result.next is not None:

@@ -77,7 +77,9 @@ def _follow_sessions(app: App, result: UndoResult | RedoResult) -> None:
             and not _has_session(app)
         ):
             app.current.set(change.id)
-            app.say(f"commands in this work tree act in session {change.id} again, until baton wrap")
+            app.say(
+                f"commands in this work tree act in session {app.sessions.shorten(change.id)} again, until baton wrap"
+            )
 
 
 def _has_session(app: App) -> bool:

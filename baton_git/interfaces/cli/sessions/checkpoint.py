@@ -61,10 +61,10 @@ def _render_restored(app: App, result: RestoredAgent) -> int | None:
 def _render_sessions(app: App, result: AgentSessions) -> None:
     columns = [
         Column("ended", lambda session: describe_age(session["ended_at"] or session["started_at"], app.now), Role.DIM),
-        Column("session", lambda session: session["session_id"], Role.ID),
         Column("checkpoints", lambda session: len(session["checkpoints"]), right=True),
         Column("pending", lambda session: len(session["pending_items"]) or "", right=True),
         Column("about", _describe_session),
+        Column("session", lambda session: app.sessions.shorten(session["session_id"]), Role.ID),
     ]
     app.answer(result.as_data(), render_table(result.sessions, columns))
     if not result.sessions:

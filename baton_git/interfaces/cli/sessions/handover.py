@@ -112,9 +112,9 @@ def _render_shown(app: App, result: HandoverRun) -> None:
 
 def _render_list(app: App, result: Handovers) -> None:
     columns = [
-        Column("run", lambda run: run.SESSION_ID, Role.ID),
         Column("step", lambda run: _show_value(run.current_challenge)),
         Column("uri", lambda run: _show_value(run.chain_uri)),
+        Column("run", lambda run: run.SESSION_ID, Role.ID),
     ]
     app.answer(result.as_data(), render_table(result.handovers, columns))
     if not result.handovers:

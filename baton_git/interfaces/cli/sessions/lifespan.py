@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -12,14 +13,14 @@ from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import INPUT_FILE, App, baton_command, flat, read_text
+from baton_git.interfaces.cli.rendering.session_line import describe_session
 from baton_git.interfaces.cli.rendering.styles import join
 from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.results import CHECKED_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
+    from collections.abc import Iterator, Sequence
 
     from baton_git.core.records.lineage import Session
     from baton_git.namespace.workspace import Workspace
@@ -138,8 +139,8 @@ def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]
         text = ", ".join(f"{count} {_name_counted(info, value)}" for value, count in sorted(counts.items()))
         if text or name in ALWAYS_COUNTED:
             yield info.name(2), text or "none"
-    yield from (("at work", text) for text in _format_active_sessions(status, app.now))
-    yield from (("gone", f"{_session_line(session, app.now)}; its process is gone") for session in status.gone[:5])
+    yield from (("at work", text) for text in _format_sessions(app, status.sessions) or ["nobody"])
+    yield from (("gone", f"{text}; its process is gone") for text in _format_sessions(app, status.gone))
     for remote in status.waiting:
         waits = f"{count_noun(remote.commits, 'commit')} from {remote.remote}"
         yield "waiting", f"{waits} (reasons: baton sync; commits: baton review)"
@@ -152,17 +153,15 @@ def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]
         yield "quarantined", "unknown: the quarantine cannot be read (baton doctor)"
 
 
-def _format_active_sessions(status: NamespaceStatus, now: datetime) -> list[str]:
-    """Return the sessions that have started and not ended, newest first."""
-    newest = sorted(status.sessions, key=lambda session: session.started, reverse=True)
-    more = [f"and {len(newest) - 5} more"] if len(newest) > 5 else []
-    return [*(_session_line(session, now) for session in newest[:5]), *more] or ["nobody"]
-
-
-def _session_line(session: Session, now: datetime) -> str:
-    whose = ", ".join(part for part in (session.person, session.agent, session.machine) if part)
-    name = f"{session.id}{f' ({flat(whose)})' if whose else ''}"
-    return show_line(session.id, lambda: f"{name}, started {describe_age(session.started, now)}")
+def _format_sessions(app: App, sessions: Sequence[Session]) -> list[str]:
+    """Return sessions, newest first."""
+    newest = sorted(sessions, key=lambda session: session.started, reverse=True)[:5]
+    goals = app.goals({session.id for session in newest})
+    more = [f"and {len(sessions) - 5} more"] if len(sessions) > 5 else []
+    return [
+        *(show_line(session.id, partial(describe_session, app, session, goals, taken=20)) for session in newest),
+        *more,
+    ]
 
 
 _START = (

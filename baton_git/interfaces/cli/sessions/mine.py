@@ -73,8 +73,8 @@ def offer_mining(app: App) -> None:
 def _render(app: App, result: MineResult) -> None:
     columns = [
         Column("ended", lambda session: describe_age(session.ended, app.now), Role.DIM),
-        Column("id", lambda session: session.id, Role.ID),
         Column("goal", lambda session: flat(session.goal or "")),
+        Column("id", lambda session: session.id, Role.ID),
     ]
     app.answer(result.as_data(), render_table(result.imported, columns) if result.dry_run else "")
     app.say(*_describe(result))

@@ -19,6 +19,7 @@ from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
 from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_bytes
 from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.rendering.session_line import describe_when, describe_whose, describe_work
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.sessions.spawned import (
@@ -123,11 +124,16 @@ def _warn(app: App, result: AdapterResult) -> None:
 
 def _make_offered_table(app: App, sessions: Sequence[OfferedTarget]) -> str:
     """Return a table of sessions that can be opened, with the id and status of those that baton started."""
+
+    def shorten(text: str) -> str:
+        """Return the target or title with the short name of a session of baton; other adapters want whole ids."""
+        return app.sessions.shorten_in(text) if text.startswith(("baton:", "Session ")) else text
+
     columns = [
         Column("updated", lambda session: describe_age(session.updated_at, app.now), Role.DIM),
-        Column("target", lambda session: session.target, Role.ID),
         Column("started here", lambda session: f"{session.spawned} {session.status}".strip()),
-        Column("title", lambda session: flat(session.title)),
+        Column("title", lambda session: flat(shorten(session.title))),
+        Column("target", lambda session: shorten(session.target), Role.ID),
     ]
     return render_table(sessions, columns)
 
@@ -135,8 +141,8 @@ def _make_offered_table(app: App, sessions: Sequence[OfferedTarget]) -> str:
 def _make_recorded_table(app: App, recorded: Sequence[Snapshot]) -> str:
     columns = [
         Column("recorded", lambda snapshot: describe_age(snapshot.recorded_at, app.now), Role.DIM),
-        Column("id", lambda snapshot: snapshot.id, Role.ID),
         Column("about", lambda snapshot: flat(_describe_snapshot(snapshot.snapshot))),
+        Column("id", lambda snapshot: app.sessions.shorten(snapshot.id), Role.ID),
     ]
     return render_table(recorded, columns)
 
@@ -183,28 +189,23 @@ def _render_history(app: App, result: SnapshotHistory) -> None:
 def _render_snapshots(app: App, result: SnapshotList) -> None:
     columns = [
         Column("recorded", lambda summary: describe_age(summary.recorded_at, app.now), Role.DIM),
-        Column("id", lambda summary: summary.id, Role.ID),
         Column("state", lambda summary: summary.state),
         Column("workers", lambda summary: summary.workers, right=True),
+        Column("id", lambda summary: app.sessions.shorten(summary.id), Role.ID),
     ]
     app.answer(result.as_data(), render_table(result.snapshots, columns))
     if not result.snapshots:
         app.say("there is no recorded snapshot; to record one: baton session record TARGET")
 
 
-def _describe_agent(session: Session) -> str:
-    who = f"{session.agent or ''}{f'@{session.machine}' if session.machine else ''}"
-    return ", ".join(filter(None, (session.person, who)))
-
-
 def _render_lineage(app: App, result: Lineage) -> None:
     sessions = [parse(Session, session) for session in result.sessions]
+    goals = app.goals({session.id for session in sessions})
     columns = [
-        Column("began", lambda session: describe_age(session.started, app.now), Role.DIM),
-        Column("session", lambda session: session.id, Role.ID),
-        Column("who", _describe_agent),
-        Column("ended", lambda session: describe_age(session.ended, app.now) or "at work"),
-        Column("summary", lambda session: session.summary),
+        Column("when", lambda session: describe_when(session, app.now), Role.DIM),
+        Column("who", lambda session: describe_whose(session, with_machine=False)),
+        Column("about", lambda session: describe_work(session, goals)),
+        Column("session", lambda session: app.sessions.shorten(session.id), Role.ID),
     ]
     app.answer(result.as_data(), render_table(sessions, columns))
     if not sessions:

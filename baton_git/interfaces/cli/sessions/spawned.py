@@ -33,14 +33,14 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
 def _make_table(app: App, sessions: Sequence[SpawnedSession]) -> Styled:
     columns = [
         Column("began", lambda session: describe_age(session.started, app.now), Role.DIM),
-        Column("id", lambda session: session.id, Role.ID),
         Column("status", lambda session: session.status, lambda session: STATUS_ROLES.get(session.status, Role.PLAIN)),
         Column("exit", lambda session: session.exit_in_words),
         Column("agent", lambda session: session.cli),
         Column("#", lambda session: session.iteration, right=True),
         Column("cost", _describe_cost),
         Column("loop", lambda session: session.loop),
-        Column("about", _describe_session, wraps=True),
+        Column("about", _describe_session),
+        Column("id", lambda session: session.id, Role.ID),
     ]
     return render_table(sessions, columns)
 

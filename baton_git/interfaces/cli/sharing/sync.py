@@ -84,7 +84,7 @@ def sync_command(
         done = sync(ws, app.now, remote or named, options, settle=settle)
         is_here = ws.branch.exists
         open_conflicts = [] if dry_run else _list_conflicts(ws, done)
-    app.answer(done.as_data(), LINES.join(format_changes(_list_changes(done))))
+    app.answer(done.as_data(), LINES.join(format_changes(_list_changes(done), app.sessions)))
     lines = (
         _describe_plan(done)
         if dry_run

@@ -16,6 +16,7 @@ from baton_git.interfaces.web.pages.drawing import draw_commits
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.revisions import take_readable
 from baton_git.namespace.commit_log import describe_merge
+from baton_git.systems.gobby.handoff_context import list_goals
 from baton_git.verbs.sessions.lineage import find_sessions
 
 DRAWN = 200
@@ -42,12 +43,14 @@ def show(request: PageRequest) -> Response:
         newest = all_sessions[::-1][:SESSIONS]
         sessions = [SessionRow(session, _find_concurrent(session, newest, request.site.now())) for session in newest]
         drawn = draw_commits([describe_merge(ws.branch.store, entry) for entry in entries[:DRAWN]])
+        shown = {*(entry.session for entry in entries[:DRAWN]), *(session.id for session in newest)}
         summaries = {session.id: session.summary for session in all_sessions if session.summary}
         return request.render(
             "lineage.html",
             ws,
             drawn=drawn,
             summaries=summaries,
+            goals=list_goals(ws.branch.read().state, shown),
             sessions=sessions,
             total=len(all_sessions),
             paging=paging,

@@ -15,6 +15,7 @@ from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.revisions import take_readable
 from baton_git.interfaces.web.pages.timeline import drop_bookkeeping
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.handoff_context import list_goals
 from baton_git.systems.gobby.previous_sessions import read_handoff
 from baton_git.systems.gobby.record import Handoff
 from baton_git.verbs.revisions.history import Filter, Shown, read_log
@@ -36,6 +37,7 @@ def show(request: PageRequest) -> Response:
             raise NotFound("session", id_)
         return request.render(
             "session.html", ws, id=id_, session=session, digests=digests, gap=gap,
+            goal=list_goals(state, {id_}).get(id_, ""),
             has_todos=session is not None and (session.status == "active" or bool(session.todos)),
             commits=[drop_bookkeeping(commit) for commit in commits], brief=_rebuild_brief(ws, commits),
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -10,16 +10,14 @@ from starlette.responses import Response
 
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
-from baton_git.core.state import SHAPE, State
+from baton_git.core.state import SHAPE
 from baton_git.core.times import to_utc
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.revisions import resolve_revision, take_readable
 from baton_git.interfaces.web.texts import sentence
-from baton_git.systems.gobby.handoff_context import describe_goal
-from baton_git.systems.gobby.previous_sessions import read_handoff, session_of
-from baton_git.systems.gobby.record import Handoff
+from baton_git.systems.gobby.handoff_context import list_goals
 from baton_git.verbs.revisions.history import Filter, Shown, compare, full_id, read_commit, read_log
 
 SHOWN = 50
@@ -41,13 +39,6 @@ def show_timeline(request: PageRequest) -> Response:
             several=len(commits) > 1, paging=paging,
             gap=gap, record=record or "", session=session or "", agent=agent or "",
         )  # fmt: skip
-
-
-def list_goals(state: State, sessions: Collection[str | None]) -> dict[str, str]:
-    """Return what each of these sessions was asked first, in quotation marks, by the id of the session."""
-    ids = [id_ for id_ in sorted(state.ids(Handoff.kind)) if id_.partition("/")[2] in sessions]
-    handoffs = filter(None, (read_handoff(state, id_) for id_ in ids))
-    return {session_of(handoff): goal for handoff in handoffs if (goal := describe_goal(handoff.facts))}
 
 
 class SessionRun(NamedTuple):
