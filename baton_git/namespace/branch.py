@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 from typing import Literal, NoReturn
 
 from baton_git.core import diff, immutable_fields, layout
@@ -35,7 +34,7 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import is_safe, one_line
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.redaction.changes import is_secret_name, redact_edits, refuse_secret
-from baton_git.core.state import State, StateSource, Unreadable
+from baton_git.core.state import State, StateSource
 from baton_git.core.times import parse_local_time
 from baton_git.git.store import Edit, ObjectDraft, Store
 from baton_git.git.store.stored_moves import fan_out_grown
@@ -77,8 +76,6 @@ ROOT_AUTHOR = "baton-git <baton-git@localhost>"
 ROOT_MESSAGE = "A namespace of baton-git begins\n\nBaton-Op: root\nBaton-Revision: 0\n"
 PATIENCE = 10.0
 """Seconds that a write waits for other writers before it raises `Busy`."""
-REVERT_DEPTH = 500
-"""Maximum number of older revisions that are searched for the one that a hand-made commit restores."""
 
 
 def draft_root(draft: ObjectDraft) -> Oid:
@@ -342,45 +339,6 @@ class Branch:
     def load_entry(self, commit: Oid) -> LogEntry:
         """Return one commit of the commit log."""
         return load_entry(self.store, self.store.commit(commit))
-
-    def find_suspected_revert(self, revision: Revision) -> LogEntry | None:
-        """Return the older revision that this one restores silently, if it was committed by hand; otherwise None.
-
-        Such a commit is usually an accident: when others move a branch that a work tree has checked out, the files
-        there become outdated, and `git commit -a` commits the outdated files.
-        """
-        if revision.commit is None or revision.op:
-            return None
-        return self.find_restored(revision.commit)
-
-    def find_restored(self, commit: Oid) -> LogEntry | None:
-        """Return the older revision whose files a hand-made commit restores silently; None if there is none.
-
-        A commit does not restore silently if its message names the reverted commit, like the message of `git revert`,
-        or if all the records that it changes were unreadable before.
-        """
-        first, *before = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
-        older = next((entry for entry in before[1:] if entry.tree == first.tree), None)
-        return None if older is None or self._names_revert(first) or self._repairs(before[0], first) else older
-
-    def _names_revert(self, entry: LogEntry) -> bool:
-        """Return whether the commit's message names an ancestor that it reverts, like the message of `git revert`."""
-        behind = islice(self.history(entry.commit), 1, REVERT_DEPTH) if entry.reverts else ()
-        return any(older.commit.startswith(entry.reverts) for older in behind)
-
-    def _repairs(self, before: LogEntry, after: LogEntry) -> bool:
-        """Return whether all that a commit changes was bad before: unreadable records, and the files of the root commit
-        without what they need."""
-        try:
-            bad = self.past_revision_at(before.commit)
-        except NewerLayout:
-            return False  # whoever restores an older tree there may revert what a newer baton wrote
-        bad_files = {layout.FORMAT_FILE} if bad.fault is not None else set()
-        if layout.lacks_attributes(self.store.folder(before.tree)):
-            bad_files.add(layout.ATTRIBUTES_FILE)
-        paths = layout.differing_paths(self.store.folder(before.tree), self.store.folder(after.tree))
-        keys = [layout.key_at(path) for path in paths if path not in bad_files]
-        return all(key is not None and isinstance(bad.state.entry(key), Unreadable) for key in keys)
 
     def resolve(self, text: str, tip: Oid | None = None) -> Oid:
         """Return the commit that `text` names.

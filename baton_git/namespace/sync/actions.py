@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterator
-from itertools import islice, takewhile
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from baton_git.core.errors import NewerLayout
-from baton_git.core.layout import differing_paths, key_at
-from baton_git.core.merge import apply, decide
 from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
-from baton_git.namespace.file_merge import entry_at
+from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.ingest.trees import MOST_BUNDLES, find_unsafe_files
 from baton_git.namespace.provenance.claims import is_vouched_for
+from baton_git.namespace.silent_reverts import find_reverts
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.policy import Terms
 
-_OP = "\nBaton-Op: "
 """Every commit that baton makes has this in its message; one made by hand may have it, too."""
 Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", "reset", "stop"]
 
@@ -134,7 +129,7 @@ def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | N
     if terms.settle in ("merge", "theirs"):
         return None
     known = tips.theirs or tips.seen
-    reverts = _find_reverts(branch, tips.local, known) if tips.local is not None and known is not None else {}
+    reverts = _find_new_reverts(branch, tips.local, known) if tips.local is not None and known is not None else {}
     for commit, older in reverts.items():
         return SyncAction(
             "stop", name, 0,
@@ -189,7 +184,7 @@ def _find_newest_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tup
         return unsafe_file, None
     if terms.policy == "review":
         return "the remote's policy is review", None
-    reverted = _find_reverts(branch, tips.theirs, tips.local) if terms.settle in (None, "ours") else {}
+    reverted = _find_new_reverts(branch, tips.theirs, tips.local) if terms.settle in (None, "ours") else {}
     if not reverted and terms.policy == "auto":
         return "", tips.theirs
     new = list(store.only_in(tips.theirs, *([tips.local] if tips.local is not None else [])))
@@ -222,47 +217,12 @@ def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], boo
     return newest
 
 
-def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
-    """Return the new hand-made commits that silently revert others, each with the older revision that it restores.
-
-    `Branch.find_suspected_revert` explains how such commits happen by accident. Commits that were undone, commits whose
-    changes are no longer in effect, and commits that only revert other silent reverts are left out.
-    """
+def _find_new_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
+    """Return the new hand-made commits that silently revert others (see `find_reverts`)."""
     branch.revision_at(tip)  # raises if this is not a namespace
     if known is None:
         return {}  # the branch is new here, so nothing of it can be lost
-    store = branch.store
-    infos = list(store.only_in(tip, known))
-    if all(_OP in info.message for info in infos):
-        return {}
-    new = [load_entry(store, info) for info in infos]
-    undone = find_undone(new)
-    by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in undone]
-    reverts = {commit: older for commit in by_hand if (older := branch.find_restored(commit)) is not None}
-    harmful = {commit: older for commit, older in reverts.items() if not _reverts_only(branch, commit, older, reverts)}
-    return {commit: older for commit, older in harmful.items() if _is_in_effect(branch, commit, tip)}
-
-
-def _reverts_only(branch: Branch, commit: Oid, older: LogEntry, silent_reverts: Collection[Oid]) -> bool:
-    """Return whether all commits that a commit reverts, which are those after `older`, are silent reverts."""
-    before = islice(branch.history(commit, first_parent=True), 1, None)
-    return all(
-        entry.commit in silent_reverts for entry in takewhile(lambda entry: entry.commit != older.commit, before)
-    )
-
-
-def _is_in_effect(branch: Branch, commit: Oid, tip: Oid) -> bool:
-    """Return whether any change of a commit is still in effect at the tip; also True if that is unknown."""
-    infos = [branch.store.commit(commit_id) for commit_id in (branch.store.commit(commit).parents[0], commit, tip)]
-    try:
-        before, after, now = (branch.past_revision_at(info.oid).state for info in infos)
-    except NewerLayout:
-        return True
-    if apply(now, decide(after, now, before, prefer="ours"), record_conflicts=False) is not now:
-        return True
-    roots = [branch.store.folder(info.tree) for info in infos]
-    paths = [path for path in differing_paths(roots[0], roots[1]) if key_at(path) is None]
-    return any(entry_at(roots[1], path) == entry_at(roots[2], path) for path in paths)
+    return find_reverts(branch, tip, list(branch.store.only_in(tip, known)))
 
 
 def _find_unsafe_file(branch: Branch, tips: BranchTips) -> str:

@@ -15,9 +15,11 @@ from baton_git.core.state import Unreadable
 from baton_git.core.times import iso, shift
 from baton_git.git.store.stored_views import find_stored_path
 from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.silent_reverts import find_recent_reverts
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.records.ready import describe_revert, make_return_command
 from baton_git.verbs.revisions.history import files_at
 from baton_git.verbs.upkeep.validation import MODE, ValidatedFile, validate_branch
 
@@ -119,8 +121,8 @@ def _restore(versions: dict[str, tuple[Oid, bytes]]) -> Repair:
 
 
 def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
-    """Find claims of records that nobody on this machine vouches for, and a newest commit that was made by hand and
-    restores an older revision."""
+    """Find claims of records that nobody on this machine vouches for, and recent commits made by hand that restore an
+    older revision."""
     ws = examination.ws
     revision = ws.branch.read()
     claims = list(ws.judgement(revision).find_unvouched(revision.state))
@@ -132,12 +134,11 @@ def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
         )  # fmt: skip
     if len(claims) > NAMED:
         yield Diagnostic("warning", count_noun(len(claims) - NAMED, "more open claim"), advice="baton validate")
-    older = ws.branch.find_suspected_revert(revision)
-    if older is not None:
+    for revert in find_recent_reverts(ws.branch, revision.commit):
         yield Diagnostic(
-            "error", f"the newest commit was made by hand and restores {older.commit[:10]}: {older.subject}",
+            "error", describe_revert(ws, revert),
             "git commit -a does that in a work tree that has the branch checked out",
-            "baton undo, if nobody intended it",
+            f"{make_return_command(ws, revert)}, if nobody intended it",
         )  # fmt: skip
 
 

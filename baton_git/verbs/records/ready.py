@@ -12,7 +12,7 @@ from pydantic import Field
 
 from baton_git.core.brief_sections import WAITS
 from baton_git.core.diff import title_of
-from baton_git.core.errors import BatonError
+from baton_git.core.errors import BatonError, Corrupt
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at, path_of
@@ -28,13 +28,15 @@ from baton_git.core.verb import READS, Input, Tool, verb
 from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision
+from baton_git.namespace.silent_reverts import Revert, find_recent_reverts
 from baton_git.namespace.workspace import RecordAging, Workspace
 from baton_git.verbs.upkeep.quarantine import list_quarantined
 from baton_git.verbs.verification.consent import WaitingChecks, has_automatic_check
 
 Need = Literal[
-    "failed", "overdue", "unreadable", "follow_up", "conflict", "review", "import", "rule", "proposal", "unverified"
-]
+    "failed", "overdue", "unreadable", "reverted", "follow_up", "conflict", "review", "import", "rule", "proposal",
+    "unverified",
+]  # fmt: skip
 NEEDS: tuple[Need, ...] = get_args(Need)
 """The reasons why an item needs attention, most urgent first."""
 
@@ -52,18 +54,19 @@ class ReadyItem(ResultPart):
 
     need: Need = Field(
         description="`failed`: a check failed. `overdue`: a loop was not verified in time. `unreadable`: a stored file "
-        "is not a valid record. `follow_up`: deferred too often. `conflict`: two sides changed a value. `review`: "
-        "commits of a remote wait for review. `import`: rows of an import were rejected. `rule`: a pattern can become "
-        "a rule. `proposal`: a decision is proposed to replace another one. `unverified`: a loop is not verified yet."
+        "is not a valid record. `reverted`: a commit made by hand took later changes back. `follow_up`: deferred too "
+        "often. `conflict`: two sides changed a value. `review`: commits of a remote wait for review. `import`: rows "
+        "of an import were rejected. `rule`: a pattern can become a rule. `proposal`: a decision is proposed to "
+        "replace another one. `unverified`: a loop is not verified yet."
     )
     kind: str = Field(
-        description="The kind of the record; `remote` for a review, `import` for imported rows, `file` for "
-        "an unreadable file that is not that of a record.",
+        description="The kind of the record; `remote` for a review, `commit` for a commit made by hand, `import` for "
+        "imported rows, `file` for an unreadable file that is not that of a record.",
         examples=["open_loop"],
     )
     id: str = Field(
-        description="The id of the record; the name of the remote for a review, of the namespace for imported rows; "
-        "the path of a file that is not that of a record.",
+        description="The id of the record or commit; the name of the remote for a review, of the namespace for "
+        "imported rows; the path of a file that is not that of a record.",
         examples=["OL-7k3f9q"],
     )
     title: str = Field(description="The item's title.", examples=["Deployed X"])
@@ -134,6 +137,7 @@ def list_needs(ws: Workspace, now: datetime, revision: Revision) -> list[NeedOfR
     candidates = state.select(Pattern, lambda pattern: pattern.status == "rule_candidate")
     others = (
         *(_describe_file(file) for file in state.unreadable((*SINGLETONS, *KINDS))),
+        *_list_reverts(ws, revision),
         *_list_reviews(ws),
         *_describe_quarantine(ws),
     )
@@ -235,6 +239,41 @@ def _describe_conflict(conflict: Conflict) -> ReadyItem:
         need="conflict", kind=Conflict.kind, id=conflict.id, title=one_line(record, 72), why=one_line(field, 120),
         command=_command("resolve", conflict.id, f"--{conflict.winner}"),
     )  # fmt: skip
+
+
+def _list_reverts(ws: Workspace, revision: Revision) -> Iterator[ReadyItem]:
+    try:
+        found = find_recent_reverts(ws.branch, revision.commit)
+    except Corrupt as error:
+        yield ReadyItem(
+            need="unreadable", kind="commit", id=str(ws.branch.namespace), title="an older revision",
+            why=one_line(str(error), 200), command="baton doctor",
+        )  # fmt: skip
+        return
+    for revert in found:
+        yield ReadyItem(
+            need="reverted", kind="commit", id=revert.commit[:10], title=_name_effect(ws, revert),
+            why="made by hand, perhaps in a work tree with outdated files", command=make_return_command(ws, revert),
+        )  # fmt: skip
+
+
+def describe_revert(ws: Workspace, revert: Revert) -> str:
+    """Return a clause about a commit that silently took changes back."""
+    return f"commit {revert.commit[:10]} was made by hand and {_name_effect(ws, revert)}"
+
+
+def _name_effect(ws: Workspace, revert: Revert) -> str:
+    if not revert.lost:
+        return f"restores {ws.branch.name_commit(revert.older.commit)}, without the later changes"
+    subjects = one_line("; ".join(entry.subject for entry in revert.lost), 120)
+    return f"takes back what was written after {ws.branch.name_commit(revert.older.commit)} ({subjects})"
+
+
+def make_return_command(ws: Workspace, revert: Revert) -> str:
+    """Return the command that brings back what a commit took back: only that, if it is one record."""
+    if revert.lost and len(revert.records) == 1:
+        return _command("rollback", revert.lost[0].commit[:10], "--record", revert.records[0])
+    return _command("undo", revert.commit[:10])
 
 
 def _list_reviews(ws: Workspace) -> Iterator[ReadyItem]:

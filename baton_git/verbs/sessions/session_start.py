@@ -43,9 +43,11 @@ from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Patience
 from baton_git.namespace.remote_selection import count_waiting_commits, find_unsent_commits, receive_in_background
 from baton_git.namespace.revision import ProposedState, Revision
+from baton_git.namespace.silent_reverts import find_recent_reverts
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.systems.session_hooks import StartResult
+from baton_git.verbs.records.ready import describe_revert, make_return_command
 from baton_git.verbs.sessions.auto_sync import AT_START, receive_at_start, send_leftovers
 from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
 from baton_git.verbs.sessions.meeting import Meeting
@@ -334,16 +336,15 @@ def _make_empty_revision(ws: Workspace) -> Revision:
 
 
 def _describe_revert(ws: Workspace, revision: Revision) -> list[str]:
-    """Return a warning if the newest commit looks as if it reverted others' work by accident."""
+    """Return a warning for each recent commit that looks as if it reverted others' work by accident."""
     try:
-        older = ws.branch.find_suspected_revert(revision)
+        return [
+            f"{describe_revert(ws, revert)} (baton show {revert.commit[:10]} shows them; "
+            f"{make_return_command(ws, revert)} brings them back)"
+            for revert in find_recent_reverts(ws.branch, revision.commit)
+        ]
     except (BatonError, OSError) as error:
         return [_describe_error(error)]
-    if older is None:
-        return []
-    name = ws.branch.name_commit(older.commit)
-    text = f"the newest commit was made by hand and restores {name}, without the later changes"
-    return [f"{text} (baton diff ~1 ~0 shows them; baton undo brings them back)"]
 
 
 def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: float, problems: list[str]) -> Checks:

@@ -459,3 +459,55 @@ def test_the_figures_of_commits_that_are_gone_are_unknown(baton, git, top, tip, 
     said = baton("namespace", "delete", "work", "--yes")
     assert "(its commits are no longer here)" in said.out + said.err
     assert "has its last revision" not in baton("list", code=1).err
+
+
+@pytest.mark.parametrize("edit", [False, True])
+def test_a_commit_of_outdated_files_is_told_until_what_it_took_back_is_there_again(baton, git, top, tip, edit):
+    """`git commit -a` in a work tree that has the branch checked out, with and without an edit of the user."""
+    git(top, "worktree", "add", "-q", "../files", "baton/work")
+    baton("followup", "add", "C", "--id", "FU-3")
+    baton("followup", "add", "D", "--id", "FU-4")
+    if edit:
+        file = top.parent / "files/follow_ups/FU-1.toml"
+        file.write_text(file.read_text().replace('"A"', '"A, by hand"'))
+    git(top.parent / "files", "commit", "-qam", "careless")
+    assert "FU-3" not in baton("list").out
+    careless = git(top, "rev-parse", REF)[:10]
+    for _ in range(2):  # a start writes the record of its session on top
+        assert f"commit {careless} was made by hand" in baton("boot").out
+        [item] = baton("ready", "--json").json["items"]
+        assert (item["need"], item["kind"], item["id"]) == ("reverted", "commit", careless)
+        assert item["command"] == f"baton undo {careless}"
+    assert f"baton undo {careless}" in baton("doctor", "provenance", code=1).out
+    baton(*item["command"].split()[1:])
+    assert {row["id"] for row in baton("list", "followups", "--json").json["records"]} == {
+        "FU-1",
+        "FU-2",
+        "FU-3",
+        "FU-4",
+    }
+    assert not baton("ready", "--json").json["items"]
+
+
+def test_a_commit_that_took_one_record_back_beside_an_edit_names_the_command_for_that_record(baton, git, top, tip):
+    git(top, "worktree", "add", "-q", "../files", "baton/work")
+    baton("followup", "add", "C", "--id", "FU-3")
+    (top.parent / "files/note.md").write_text("mine\n")
+    git(top.parent / "files", "add", "note.md")
+    git(top.parent / "files", "commit", "-qam", "careless")
+    [item] = baton("ready", "--json").json["items"]
+    assert "FU-3 added: C" in item["title"]
+    baton(*item["command"].split()[1:])
+    assert "FU-3" in baton("list").out
+    assert git(top, "show", f"{REF}:note.md") == "mine"
+    assert not baton("ready", "--json").json["items"]
+
+
+def test_an_intended_revert_is_not_told(baton, git, top, tip):
+    git(top, "worktree", "add", "-q", "../files", "baton/work")
+    git(top.parent / "files", "revert", "--no-edit", tip)
+    assert not baton("ready", "--json").json["items"]
+    (top.parent / "files/note.md").write_text("mine\n")
+    git(top.parent / "files", "add", "note.md")
+    git(top.parent / "files", "commit", "-qm", "a note")
+    assert not baton("ready", "--json").json["items"]

@@ -15,7 +15,7 @@ from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.verbs.records.ready import ReadyItem, ReadyResult
 
 NEED_ROLES = {
-    **dict.fromkeys(("failed", "overdue", "unreadable"), Role.BAD),
+    **dict.fromkeys(("failed", "overdue", "unreadable", "reverted"), Role.BAD),
     **dict.fromkeys(("follow_up", "conflict", "review", "rule"), Role.WARNING),
 }
 INDENT = " " * 12

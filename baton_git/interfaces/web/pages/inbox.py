@@ -26,11 +26,11 @@ MOST_UNVERIFIED = 20
 WORDS = {
     "failed": "failed", "overdue": "overdue", "unreadable": "unreadable", "follow_up": "follow-up",
     "conflict": "conflict", "review": "review", "import": "import", "rule": "rule", "proposal": "proposal",
-    "unverified": "to verify",
+    "unverified": "to verify", "reverted": "reverted",
 }  # fmt: skip
 UNREADABLE = "namespace"
 """The kind of the item that stands for a namespace that cannot be read."""
-BAD = ("failed", "overdue", "unreadable", "conflict")
+BAD = ("failed", "overdue", "unreadable", "reverted", "conflict")
 
 
 class InboxRow(NamedTuple):
@@ -48,7 +48,7 @@ class InboxRow(NamedTuple):
             return "Approve"
         if self.item.kind == UNREADABLE:
             return "Repair"
-        return {"conflict": "Resolve", "review": "Review", "rule": "Decide"}.get(self.item.need, "")
+        return {"conflict": "Resolve", "review": "Review", "rule": "Decide", "reverted": "Show"}.get(self.item.need, "")
 
     @property
     def words(self) -> str:
@@ -129,6 +129,8 @@ def _takes_approval(item: ReadyItem) -> bool:
 
 def _find_link(name: Namespace, item: ReadyItem) -> str:
     """Return the address of the page where an item is resolved."""
+    if item.kind == "commit":
+        return address(name.component, f"commit/{item.id}")
     if item.kind == "import":
         return address(name.component, "quarantine")
     if item.need in ("conflict", "review"):
