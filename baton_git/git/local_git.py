@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from baton_git.core.errors import StoreError
+from baton_git.git.files.durable_files import find_hint
 
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 
@@ -55,7 +56,7 @@ class LocalGit:
         done = self._run(arguments, given, seconds)
         if done.returncode != 0:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
-            raise StoreError(f"git {arguments[0]}: {lines[-1]}")
+            raise StoreError(f"git {arguments[0]}: {lines[-1]}", hint=find_hint(lines[-1]))
         return done.stdout.decode("utf-8", "surrogateescape")
 
     def do(self, *arguments: str) -> None:

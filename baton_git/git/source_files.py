@@ -10,10 +10,11 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from baton_git.core.errors import BatonError
-from baton_git.core.names import Oid
+from baton_git.core.names import FORMAT_FILE, Oid
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 from baton_git.git.source_commits import head_commit
 from baton_git.git.store import Store
@@ -24,6 +25,8 @@ MAX_COMMITS = 500
 """Maximum number of commits listed for a file; if there are more, only the newest are listed."""
 MAX_RENAMES = 10
 """Maximum number of renames of a file that are followed."""
+MAX_LISTED = 1_000
+"""Maximum number of branches, with the namespaces among them, that are listed for one anchor."""
 MAX_BRANCHES = 50
 """Maximum number of branches in which a file is looked for."""
 SECONDS = 1.0
@@ -34,12 +37,14 @@ SECONDS = 1.0
 class SourceFiles:
     """The user's code in the repository of `store`.
 
-    `top` is the top folder of the work tree; `environment` has the environment variables for git.
+    `top` is the top folder of the work tree; `environment` has the environment variables for git; `prefix` is that of
+    the branches of namespaces, which are no code.
     """
 
     store: Store
     top: Path
     environment: Mapping[str, str]
+    prefix: str = "refs/heads/baton/"
 
     @cached_property
     def head(self) -> Oid | None:
@@ -185,16 +190,24 @@ class SourceFiles:
 
         Raises:
             GitUnavailable: git fails or takes too long.
+            Corrupt: the commit or the tree of a branch that may be a namespace cannot be read.
         """
         printed = self._git.run_git(
-            "for-each-ref", "--sort=-committerdate", f"--count={MAX_BRANCHES + 1}",
+            "for-each-ref", "--sort=-committerdate", f"--count={MAX_LISTED}",
             "--format=%(objectname) %(refname)", *conditions, "refs/heads", "refs/remotes",
         )  # fmt: skip
         lines = [line.partition(" ") for line in printed.splitlines()]
-        named = [(name.split("/", 2)[2], Oid(tip), name) for tip, _, name in lines if "/baton/" not in name]
-        local = [(short, tip) for short, tip, name in named if name.startswith("refs/heads/")]
-        others = [(short, tip) for short, tip, name in named if not name.startswith("refs/heads/")]
-        return [*local, *others][:MAX_BRANCHES], len(lines) <= MAX_BRANCHES
+        code = ((name, Oid(tip)) for tip, _, name in lines if not self._is_namespace(name, Oid(tip)))
+        named = list(islice(code, MAX_BRANCHES + 1))
+        are_all = len(named) <= MAX_BRANCHES and len(lines) < MAX_LISTED
+        newest = sorted(named[:MAX_BRANCHES], key=lambda branch: not branch[0].startswith("refs/heads/"))
+        return [(name.split("/", 2)[2], tip) for name, tip in newest], are_all
+
+    def _is_namespace(self, name: str, tip: Oid) -> bool:
+        """Return whether a branch is a namespace: its name may also be that of a code branch, such as `baton/fix`."""
+        if not name.startswith(self.prefix) and f"/{self.prefix.removeprefix('refs/heads/')}" not in name:
+            return False
+        return self.find_blob(FORMAT_FILE, tip) is not None
 
     def has_commit(self, oid: str) -> bool:
         """Return whether a commit exists in the repository."""

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
+from itertools import islice
 
-from baton_git.core.errors import InvalidName, NotFound
-from baton_git.core.names import Namespace
+from baton_git.core.errors import Corrupt, InvalidName, NotFound
+from baton_git.core.names import FORMAT_FILE, Namespace, Oid
 from baton_git.core.output import one_line
 from baton_git.core.suggestions import find_near_names
 from baton_git.git.store import Store
+from baton_git.namespace.commit_log import load_entry
 from baton_git.namespace.last_tip import find_moved, list_remembered
 from baton_git.namespace.machine_state import GoneNamespaces
 from baton_git.namespace.other_prefixes import describe_other_prefix, find_other_prefix
+
+_MOST_LISTED = 6
+_NEWEST = 20
+"""Number of commits of a branch, of which the trees are not here, that show whether it is a namespace."""
 
 
 def list_namespaces(store: Store, prefix: str) -> list[Namespace]:
@@ -104,14 +110,38 @@ def _describe_others(store: Store, prefix: str, namespace: Namespace, *, is_name
 
 
 def _list_fetched(store: Store, prefix: str) -> list[str]:
-    """Return the namespaces of the remote branches that `git fetch` has fetched."""
+    """Return up to `_MOST_LISTED` namespaces of the remote branches that `git fetch` has fetched.
+
+    A branch of code may have a name below the prefix, too; what cannot be read is none to propose.
+    """
     middle = "/" + prefix.removeprefix("refs/heads/")
-    tails = {ref.partition(middle)[2] for ref in store.refs("refs/remotes/")} - {""}
-    names = []
-    for tail in sorted(tails):
-        with suppress(InvalidName):
-            names.append(_show(Namespace.from_component(tail)))
+    tips = {ref.partition(middle)[2]: tip for ref, tip in store.refs("refs/remotes/").items() if middle in ref}
+    names: list[str] = []
+    for tail, tip in sorted(tips.items()):
+        with suppress(InvalidName, Corrupt):
+            if is_namespace_tip(store, tip):
+                names.append(_show(Namespace.from_component(tail)))
+        if len(names) == _MOST_LISTED:
+            break
     return names
+
+
+def is_namespace_tip(store: Store, tip: Oid) -> bool:
+    """Return whether a commit is that of a namespace.
+
+    A clone with `--filter=tree:0` has no trees at first, and whoever only asks for a name does not fetch. Its commits
+    tell it, too: one of the newest has a revision number, unless somebody made all of them by hand.
+
+    Raises:
+        Corrupt: the commit or its tree cannot be read.
+    """
+    try:
+        return FORMAT_FILE in store.folder(store.commit(tip).tree).entries()
+    except Corrupt:
+        if not store.repository.promisors:
+            raise
+        newest = islice(store.log(tip), _NEWEST)
+        return any(load_entry(store, info).revision is not None for info in newest)
 
 
 def _show(namespace: Namespace) -> str:

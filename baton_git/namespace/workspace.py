@@ -198,6 +198,10 @@ class Workspace:
         actor = replace(self.actor, author=UNAUTHENTICATED_AUTHOR, is_unauthenticated=True)
         return replace(self, actor=actor, branch=replace(self.branch, sign=None))
 
+    def on(self, branch: Branch) -> Workspace:
+        """Return the same workspace on the branch of another namespace, whose background work it then requests."""
+        return replace(self, branch=branch, background=self.background.move_to(branch.namespace))
+
     @property
     def signature_check(self) -> Callable[[CommitInfo], bool] | None:
         """A function that tells whether a commit is signed by an allowed key; None if no keys are configured."""
@@ -246,7 +250,7 @@ class Workspace:
             return None
         from baton_git.git.source_files import SourceFiles  # most verbs do not need source files
 
-        return SourceFiles(self.branch.store, top, self.environment)
+        return SourceFiles(self.branch.store, top, self.environment, self.branch.prefix)
 
     @property
     def vouching(self) -> Vouching:

@@ -31,6 +31,11 @@ _HINTS = {
 }
 
 
+def find_hint(message: str) -> str:
+    """Return the next step for a message of git that ends with the reason of the system; empty for other messages."""
+    return next((hint for number, hint in _HINTS.items() if message.endswith(os.strerror(number))), "")
+
+
 @contextmanager
 def writing(what: str) -> Iterator[None]:
     """Turn an OSError inside the `with` block into the error WriteFailed "cannot write <what>: <reason>"."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
@@ -15,14 +14,12 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import is_safe
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.repository_choice import current_folder
-from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import load_entry
 from baton_git.namespace.last_tip import was_here
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
+from baton_git.namespace.namespaces import is_namespace_tip
 from baton_git.namespace.other_prefixes import find_other_prefix
 
 _HEADS = "refs/heads/"
-_NEWEST = 20
 
 
 class NamespaceChoice(NamedTuple):
@@ -80,26 +77,9 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
         middle, tips = "/" + settings.prefix.removeprefix(_HEADS), store.refs("refs/remotes/") if is_fetched else {}
         remote = {ref.partition(middle)[2]: tip for ref, tip in tips.items() if middle in ref}
         shared = _list_synced(settings, store) | remote
-        only = _find_only(shared)
-        if only is not None and not is_safe(only.text):
-            return own  # somebody wrote the name for terminals and agents
-        is_namespace = only is not None and _is_namespace(Branch(store, only, settings.prefix), shared[only.component])
-    return NamespaceChoice(only, "remote") if only is not None and is_namespace else own
-
-
-def _is_namespace(branch: Branch, tip: Oid) -> bool:
-    """Return whether a commit is that of a namespace.
-
-    A clone with `--filter=tree:0` has no trees at first, and whoever only asks for a name does not fetch. Its commits
-    tell it, too: one of the newest has a revision number, unless somebody made all of them by hand.
-    """
-    try:
-        return branch.is_namespace(tip)
-    except Corrupt:
-        if not branch.store.repository.promisors:
-            raise
-        newest = islice(branch.store.log(tip), _NEWEST)
-        return any(load_entry(branch.store, info).revision is not None for info in newest)
+        only = _find_only(store, shared)
+    # a name that is not safe was written for terminals and agents
+    return NamespaceChoice(only, "remote") if only is not None and is_safe(only.text) else own
 
 
 def _list_synced(settings: NamespaceSettings, store: Store) -> dict[str, Oid]:
@@ -142,13 +122,27 @@ def _name_folder(settings: NamespaceSettings) -> str:
     return common.name.removesuffix(".git") or "default"
 
 
-def _find_only(components: Iterable[str]) -> Namespace | None:
-    """Return the only namespace among the last parts of refs; None if there are several, or none."""
-    namespaces = []
-    for component in components:
+def _find_only(store: Store, tips: Mapping[str, Oid]) -> Namespace | None:
+    """Return the only namespace among fetched branches, by the last parts of their refs; None if there are several, or
+    none. A branch of code may have such a name, too; one of several that cannot be read counts as a namespace.
+
+    Raises:
+        Corrupt: there is one branch, and it cannot be read.
+    """
+    found: list[Namespace] = []
+    for component, tip in tips.items():
         with contextlib.suppress(InvalidName):
-            namespaces.append(Namespace.from_component(component))
-    return namespaces[0] if len(namespaces) == 1 else None
+            namespace = Namespace.from_component(component)
+            try:
+                is_one = is_namespace_tip(store, tip)
+            except Corrupt:
+                if len(tips) == 1:
+                    raise
+                is_one = True
+            found += [namespace] if is_one else []
+        if len(found) > 1:
+            break
+    return found[0] if len(found) == 1 else None
 
 
 def _name_outside(folder: Path) -> str:

@@ -29,10 +29,11 @@ def is_first_start(payload: Payload, repository: RepositoryPaths | None) -> bool
 
 
 def may_ask(common_dir: str) -> bool:
-    """Whether the repository has a remote, and no hook has asked it for its namespaces recently."""
+    """Whether the repository may have a remote, and no hook has asked it for its namespaces recently."""
     try:
         with open(os.path.join(common_dir, "config"), "rb") as config:
-            if b'[remote "' not in config.read():
+            text = config.read().lower()
+            if b"[remote" not in text and b"[include" not in text:  # an included file may have a remote: git knows
                 return False
         age = time.time() - os.stat(_find_file(common_dir)).st_mtime
     except FileNotFoundError:

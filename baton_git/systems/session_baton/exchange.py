@@ -172,7 +172,7 @@ def _choose_batons(
 
 def _import_baton(ws: Workspace, now: datetime, entry: ImportedBaton | UnusableEntry, target: str) -> BatonImport:
     namespace = Namespace(target) if target else ws.branch.namespace
-    ws = replace(ws, branch=replace(ws.branch, namespace=namespace))
+    ws = ws.on(replace(ws.branch, namespace=namespace))
     quarantine = ImportQuarantine(ws.branch.store.repository.common_dir, namespace)
 
     def refuse(why: str, document: Any = None) -> BatonImport:

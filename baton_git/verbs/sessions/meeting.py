@@ -93,7 +93,7 @@ def _choose(ws: Workspace, answers: Mapping[str, Sequence[Namespace]], seconds: 
         return Meeting(ws, max(0.0, seconds), [describe_others(shown, found, ws.branch.namespace)], found=found)
     branch = replace(ws.branch, namespace=found[0], may_begin=True, is_named=True)
     note = f"{found[0]} is used here, the only namespace of {shown} (baton init --namespace NAME begins another)"
-    moved = replace(ws, branch=branch, background=ws.background.move_to(found[0]))
+    moved = ws.on(branch)
     return Meeting(moved, max(0.0, seconds), remote=name, note=note)
 
 

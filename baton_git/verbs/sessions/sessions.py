@@ -79,7 +79,7 @@ def init(ws: Workspace, now: datetime, verb_input: NewNamespace) -> InitResult:
     created = not branch.exists
     news: Sequence[str] = ()
     if branch.may_be_fetched:
-        meeting = meet_at_start(replace(ws, branch=branch), now, verb_input.sync_seconds)
+        meeting = meet_at_start(ws.on(branch), now, verb_input.sync_seconds)
         branch = meeting.ws.branch
         news = receive_at_start(meeting.ws, now, meeting)
     revision = branch.create(ws.stamp("init", now))

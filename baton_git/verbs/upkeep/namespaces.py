@@ -66,7 +66,7 @@ def list_namespaces(ws: Workspace, now: datetime, verb_input: NamespacePage) -> 
 
 
 def _summarise(ws: Workspace, namespace: Namespace) -> dict[str, Any]:
-    ws = replace(ws, branch=replace(ws.branch, namespace=namespace))
+    ws = ws.on(replace(ws.branch, namespace=namespace))
     try:
         revision = ws.branch.read()
         return {
