@@ -14,56 +14,70 @@ from typing import IO, Final, NamedTuple, cast
 
 _POLL_SECONDS: Final = 0.1
 MOST_BYTES: Final = 8 << 20  # limit for stored output, because a server may print without end
+ALL: Final = 1 << 31
+"""The limit for the output of local commands of git."""
 
 
-OnStderr = Callable[[bytes], None]
+OnChunk = Callable[[bytes], object]
 
 
 class ChildResult(NamedTuple):
     """The exit status (or minus the signal number) and the output of a program."""
 
     code: int
-    out: str
-    err: str
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def out(self) -> str:
+        """The output as text; bytes that are not UTF-8 are replaced."""
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def err(self) -> str:
+        return self.stderr.decode("utf-8", "replace")
 
 
 def run(
-    argv: Sequence[str],
+    argv: Sequence[str | bytes],
     environment: Mapping[str, str],
-    folder: Path,
+    folder: Path | None,
     seconds: float,
-    on_stderr: OnStderr | None = None,
+    on_stderr: OnChunk | None = None,
     *,
+    on_stdout: OnChunk | None = None,
     stdin: bytes = b"",
     stop: Callable[[], bool] | None = None,
     most_bytes: int = MOST_BYTES,
+    is_merged: bool = False,
 ) -> ChildResult | None:
-    """Run `argv` in `folder`.
+    """Run `argv` in `folder`, or in the current one.
 
     Args:
         seconds: time limit.
-        on_stderr: called immediately with each chunk of stderr.
+        on_stderr, on_stdout: called immediately with each chunk.
         stdin: the input of the program.
         stop: called at least ten times a second while output is read; the program is killed when it returns True.
         most_bytes: how much of the output, and of stderr, is returned; the rest is read and dropped.
+        is_merged: stdout also gets what is written to stderr.
 
     Returns:
         The result, or None if the program was killed after `seconds` or by `stop`.
 
     Raises:
-        OSError: the program or the folder does not exist, or cannot be used.
+        OSError, ValueError: the program or the folder does not exist, or cannot be used.
     """
-    process = subprocess.Popen(  # noqa: S603  git, with baton's arguments
+    process = subprocess.Popen(  # noqa: S603  the callers name programs of baton and of the user
         argv,
         cwd=folder,
         env=dict(environment),
         stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.STDOUT if is_merged else subprocess.PIPE,
         start_new_session=True,  # no prompts on the terminal, and one signal reaches all child processes
     )
     try:
-        pipes = _Pipes(process, stdin, most_bytes, on_stderr)
+        pipes = _Pipes(process, stdin, most_bytes, {process.stdout: on_stdout, process.stderr: on_stderr})
         return pipes.exchange(time.monotonic() + seconds, stop or (lambda: False))
     finally:
         _end(process)
@@ -73,13 +87,17 @@ class _Pipes:
     """The pipes of a process. `left` is the rest of its input; at most `most_bytes` of each output are kept."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], left: bytes, most_bytes: int, on_stderr: OnStderr | None
+        self,
+        process: subprocess.Popen[bytes],
+        left: bytes,
+        most_bytes: int,
+        on_chunk: Mapping[IO[bytes] | None, OnChunk | None],
     ) -> None:
         self._process = process
         self._left = memoryview(left)
         self._most_bytes = most_bytes
-        self._on_stderr = on_stderr
-        self._read = {cast(IO[bytes], pipe): bytearray() for pipe in (process.stdout, process.stderr)}
+        self._on_chunk = on_chunk
+        self._read = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
 
     def exchange(self, deadline: float, stop: Callable[[], bool]) -> ChildResult | None:
         """Write the input and read both outputs until they are closed or the process has ended.
@@ -108,7 +126,8 @@ class _Pipes:
             code = process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             return None
-        return ChildResult(code, *(bytes(read).decode("utf-8", "replace") for read in self._read.values()))
+        out, err = (bytes(self._read[pipe]) if pipe is not None else b"" for pipe in (process.stdout, process.stderr))
+        return ChildResult(code, out, err)
 
     def _is_done(self, key: selectors.SelectorKey) -> bool:
         """Write to or read from a pipe that is ready; return whether nothing more will follow."""
@@ -122,8 +141,9 @@ class _Pipes:
         chunk = os.read(key.fd, 1 << 16)
         if len(self._read[pipe]) < self._most_bytes:
             self._read[pipe] += chunk
-        if self._on_stderr is not None and pipe is self._process.stderr and chunk:
-            self._on_stderr(chunk)
+        on_chunk = self._on_chunk[pipe]
+        if on_chunk is not None and chunk:
+            on_chunk(chunk)
         return not chunk
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from baton_git.core.errors import StoreError
+from baton_git.git import child_process
 from baton_git.git.files.durable_files import find_hint
 
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
@@ -45,7 +45,7 @@ class LocalGit:
             StoreError: git cannot be started, or did not finish in time.
         """
         done = self._run(arguments)
-        return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n") if done.returncode == 0 else None
+        return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n") if done.code == 0 else None
 
     def read(self, *arguments: str, given: bytes = b"", seconds: float = 30) -> str:
         """Run a git command that must succeed, with `given` as its input, and return its output.
@@ -54,8 +54,8 @@ class LocalGit:
             StoreError: the command fails, cannot be started, or did not finish in time.
         """
         done = self._run(arguments, given, seconds)
-        if done.returncode != 0:
-            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
+        if done.code != 0:
+            lines = done.err.strip().splitlines() or ["it failed without a message"]
             raise StoreError(f"git {arguments[0]}: {lines[-1]}", hint=find_hint(lines[-1]))
         return done.stdout.decode("utf-8", "surrogateescape")
 
@@ -67,16 +67,14 @@ class LocalGit:
         """
         self.read(*arguments)
 
-    def _run(
-        self, arguments: tuple[str, ...], given: bytes = b"", seconds: float = 30
-    ) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, arguments: tuple[str, ...], given: bytes = b"", seconds: float = 30) -> child_process.ChildResult:
+        argv = ["git", *arguments]
         try:
-            return subprocess.run(  # noqa: S603  git, with baton's arguments
-                ["git", *arguments],  # noqa: S607  the git on the user's PATH
-                cwd=self.folder, env=dict(self.environment), input=given, capture_output=True, timeout=seconds,
-                check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise StoreError(f"git {arguments[0]} did not finish within {seconds:g} seconds") from None
+            done = child_process.run(
+                argv, self.environment, self.folder, seconds, stdin=given, most_bytes=child_process.ALL
+            )
         except OSError as error:
             raise StoreError(f"cannot start git: {error.strerror}", hint="install git") from error
+        if done is None:
+            raise StoreError(f"git {arguments[0]} did not finish within {seconds:g} seconds")
+        return done

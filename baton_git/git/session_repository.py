@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from baton_git.git import child_process
 
 TIMEOUT = 5.0
 """Maximum time in seconds for one git command."""
@@ -59,21 +60,18 @@ class SessionRepository:
         environment = {
             name: text for name, text in self.environment.items() if not _REPOSITORY_VARIABLES.match(name)
         } | _QUIET
+        argv, given, printed = ["git", *_ALWAYS, *arguments], stdin.encode("utf-8", "replace"), bytearray()
         try:
-            done = subprocess.run(  # noqa: S603  git, with baton's arguments
-                ["git", *_ALWAYS, *arguments],  # noqa: S607  the git on the user's PATH
-                cwd=self.folder, env=environment, input=stdin.encode("utf-8", "replace"), capture_output=True,
-                timeout=self.seconds, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            raise GitUnavailable(
-                f"git {arguments[0]} did not finish within {self.seconds:g} seconds", error.stdout
-            ) from None
+            done = child_process.run(
+                argv, environment, self.folder, self.seconds, on_stdout=printed.extend, stdin=given, most_bytes=1 << 16
+            )
         except OSError as error:
             if not self.folder.is_dir():
                 raise GitUnavailable(f"the folder {self.folder} is gone") from None
             raise GitUnavailable(f"cannot start git: {error.strerror}") from None
-        if done.returncode != 0:
-            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit status {done.returncode}"]
-            raise GitUnavailable(f"git {arguments[0]}: {lines[0][:200]}", done.stdout)
-        return done.stdout.decode("utf-8", "replace")
+        if done is None:
+            raise GitUnavailable(f"git {arguments[0]} did not finish within {self.seconds:g} seconds", bytes(printed))
+        if done.code != 0:
+            lines = done.err.strip().splitlines() or [f"exit status {done.code}"]
+            raise GitUnavailable(f"git {arguments[0]}: {lines[0][:200]}", bytes(printed))
+        return printed.decode("utf-8", "replace")

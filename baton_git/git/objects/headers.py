@@ -16,7 +16,6 @@ _HEADER: Final = re.compile(r"([0-9a-f]+) (\w+) (\d+)")
 _KINDS: Final = {name.decode(): number for name, number in TYPE_NUMBERS.items()}
 _COMMAND: Final = ("cat-file", "--batch-all-objects", "--unordered", "--buffer", "--batch-check")
 _IN_PARTIAL_CLONE: Final = "warning: This repository uses promisor remotes"
-_MOST_BYTES: Final = 1 << 30
 
 
 class Header(NamedTuple):
@@ -43,7 +42,7 @@ def read_headers(git_dir: Path, folder: Path, environment: Mapping[str, str], se
     own |= {"GIT_OBJECT_DIRECTORY": str(folder), "LC_ALL": "C", "LANGUAGE": "C"}
     argv = ["git", f"--git-dir={git_dir}", *_COMMAND]
     try:
-        done = child_process.run(argv, own, folder, seconds, most_bytes=_MOST_BYTES)
+        done = child_process.run(argv, own, folder, seconds, most_bytes=child_process.ALL)
     except OSError as error:
         raise StoreError(f"cannot start git: {error.strerror}", hint="install git") from error
     if done is None:

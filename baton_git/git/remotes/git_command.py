@@ -99,7 +99,7 @@ class RemoteGit:
         words: tuple[str, ...],
         environment: Mapping[str, str],
         seconds: float,
-        on_stderr: child_process.OnStderr | None,
+        on_stderr: child_process.OnChunk | None,
         *,
         stdin: bytes = b"",
         stop: Callable[[], bool] | None = None,

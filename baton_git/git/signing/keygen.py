@@ -7,10 +7,10 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Final, NamedTuple
 
 from baton_git.core.output import one_line
+from baton_git.git import child_process
 
 SECONDS: Final = 10.0
 """Time limit of `run`, in seconds. It includes the touch of a hardware key."""
@@ -59,11 +59,12 @@ def run(argv: Sequence[str | bytes], environment: Mapping[str, str], stdin: byte
     """
     program = os.fsdecode(argv[0])
     try:
-        ran = _run(argv, _disable_prompts(environment), stdin)
-    except subprocess.TimeoutExpired:
-        raise NoAnswer(f"{program} gave no answer within {SECONDS:g} seconds") from None
+        done = child_process.run(argv, _disable_prompts(environment), None, SECONDS, stdin=stdin)
     except (OSError, ValueError) as error:
         raise NoAnswer(f"cannot run {program}: {getattr(error, 'strerror', None) or error}") from error
+    if done is None:
+        raise NoAnswer(f"{program} gave no answer within {SECONDS:g} seconds")
+    ran = KeygenResult(*done)
     if ran.status < 0:
         raise NoAnswer(f"{program} was ended by {signal.Signals(-ran.status).name}")
     if ran.status and _TOO_OLD.search(ran.stderr):
@@ -97,22 +98,3 @@ def ask(argv: Sequence[str], environment: Mapping[str, str]) -> int:
 def _disable_prompts(environment: Mapping[str, str]) -> dict[str, str]:
     """Disable prompts in windows: SSH_ASKPASS_REQUIRE for newer versions, and a failing SSH_ASKPASS for older ones."""
     return {**environment, "SSH_ASKPASS_REQUIRE": "never", "SSH_ASKPASS": "false"}
-
-
-def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], stdin: bytes) -> KeygenResult:
-    # A new session has no terminal for prompts, and can be killed together with its child processes.
-    with subprocess.Popen(  # noqa: S603  the program and the key are settings of the user
-        argv,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
-        try:
-            out, printed = process.communicate(stdin, SECONDS)
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return KeygenResult(process.returncode, out, printed)

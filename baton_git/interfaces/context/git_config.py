@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from baton_git.core.errors import StoreError
+from baton_git.git import child_process
 from baton_git.git.store import Repository
 from baton_git.interfaces.context.process import outside_git
 
@@ -48,24 +48,21 @@ def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] 
     Raises:
         StoreError: git cannot read its configuration.
     """
+    argv = ["git", f"--git-dir={folder}", "config", "-z", "--get-regexp", pattern]
     try:
-        completed = subprocess.run(  # noqa: S603  the arguments are ours
-            ["git", f"--git-dir={folder}", "config", "-z", "--get-regexp", pattern],  # noqa: S607  the user's git is meant
-            capture_output=True, env=outside_git(), timeout=10, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise StoreError("git config gave no answer within 10 seconds", hint="try: git config --list") from None
+        done = child_process.run(argv, outside_git(), None, 10)
     except OSError:
         return None
-    if completed.returncode not in (0, 1):  # 1: there is no such key
-        raise _unreadable(completed.stderr)
-    lines = completed.stdout.decode("utf-8", "replace").split("\0")
-    pairs = (line.partition("\n") for line in lines if line)
+    if done is None:
+        raise StoreError("git config gave no answer within 10 seconds", hint="try: git config --list")
+    if done.code not in (0, 1):  # 1: there is no such key
+        raise _unreadable(done.err)
+    pairs = (line.partition("\n") for line in done.out.split("\0") if line)
     return [(name, value if newline else None) for name, newline, value in pairs]
 
 
-def _unreadable(stderr: bytes) -> StoreError:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
+def _unreadable(printed: str) -> StoreError:
+    lines = printed.strip().splitlines() or ["it failed without a message"]
     return StoreError(f"git config: {lines[0]}", hint="fix the git configuration; git config --list shows the location")
 
 

@@ -10,7 +10,6 @@ from dulwich.object_format import SHA1
 from looped_cases import for_each
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
-from baton_git.git import child_process
 from baton_git.git.objects.reader import Objects
 from baton_git.git.remotes import PushOvertaken, PushRefused, error_messages, push_outcome, refspecs, ssh
 from baton_git.git.remotes.git_environment import for_git
@@ -24,19 +23,6 @@ def test_a_warning_of_git_is_the_reason_only_if_there_is_no_other_line():
     assert str(error) == "origin: warning: this is old"
     error = error_messages.remote_error("origin", "error: it broke\nwarning: and this is old\n")
     assert str(error) == "origin: it broke"
-
-
-def test_the_last_output_of_git_is_read(tmp_path, monkeypatch):
-    """This includes output that git writes and then ends, after the last read returned nothing."""
-    real = subprocess.Popen.poll
-
-    def poll(self):
-        self.wait()
-        return real(self)
-
-    monkeypatch.setattr(subprocess.Popen, "poll", poll)
-    done = child_process.run(["sh", "-c", "sleep 0.3; echo out; echo why >&2; exit 1"], dict(os.environ), tmp_path, 10)
-    assert done == child_process.ChildResult(1, "out\n", "why\n")
 
 
 @for_each(

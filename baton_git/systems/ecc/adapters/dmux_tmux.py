@@ -12,7 +12,6 @@ workers without an objective.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from baton_git.agents.json_lines import parse_object
 from baton_git.agents.transcripts import Warn, find_files, ignore_warning
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
+from baton_git.git import child_process
 from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
@@ -197,14 +197,12 @@ def _list_workers(folder: Path) -> list[Path]:
 def list_panes(name: str, environment: Mapping[str, str]) -> list[TmuxPane]:
     """Return the panes of a session in all its windows; none if tmux does not answer or has no such session."""
     target = f"={re.sub('[.:]', '_', name)}:"  # tmux replaces these characters; `=` requires an exact match
+    argv = ["tmux", "-u", "list-panes", "-s", "-t", target, "-F", _PANE]
     try:
-        done = subprocess.run(  # noqa: S603  fixed arguments; the name is one argument
-            ["tmux", "-u", "list-panes", "-s", "-t", target, "-F", _PANE],  # noqa: S607  the user's tmux from PATH
-            capture_output=True, timeout=TIME_LIMIT, env=dict(environment), check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        done = child_process.run(argv, environment, None, TIME_LIMIT)
+    except (OSError, ValueError):
         return []
-    lines = done.stdout.decode(errors="replace").splitlines() if done.returncode == 0 else []
+    lines = done.out.splitlines() if done is not None and done.code == 0 else []
     return [pane for line in lines if (pane := parse_pane(line)) is not None]
 
 
