@@ -106,6 +106,8 @@ class Branch:
     """The error of an invalid setting; every update raises it. None if all settings are valid."""
     places: LocalPlaces | None = None
     """The places of this machine, which updates store in a short form; None stores all paths as they are."""
+    describe_unanswered: Callable[[], str] = str
+    """Tells why the remotes did not say whether they have the namespace, when a hook asked them; empty if they did."""
 
     @property
     def ref(self) -> str:
@@ -234,6 +236,7 @@ class Branch:
         return make_missing_error(
             self.store, self.prefix, self.namespace,
             is_named=self.is_named, may_begin=self.may_begin, was_asked=was_asked,
+            unanswered="" if was_asked else self.describe_unanswered(),
         )  # fmt: skip
 
     def read(self, at: str | None = None) -> Revision:

@@ -47,14 +47,16 @@ def find_fetched(store: Store, prefix: str, namespace: Namespace) -> str | None:
 
 
 def make_missing_error(
-    store: Store, prefix: str, namespace: Namespace, *, is_named: bool, may_begin: bool, was_asked: bool = False
-) -> NotFound:
+    store: Store, prefix: str, namespace: Namespace, *, is_named: bool, may_begin: bool, was_asked: bool = False,
+    unanswered: str = "",
+) -> NotFound:  # fmt: skip
     """Return the error for a namespace that does not exist here, with a hint that helps.
 
     Args:
         is_named: whether the user named the namespace; if not, it is the default for the current folder.
         may_begin: whether the first write creates it.
         was_asked: whether the remote has just answered that it lacks the namespace.
+        unanswered: why the remotes did not answer when they were asked last.
     """
     gone = GoneNamespaces(store.repository.common_dir).find(namespace)
     if gone is not None and gone.renamed_to is not None:
@@ -75,7 +77,7 @@ def make_missing_error(
     else:
         others = _describe_others(store, prefix, namespace, is_named=is_named)
         asks = "" if others or was_asked else _describe_unasked_remotes(store, namespace, is_named=is_named)
-        hint = others + asks + create
+        hint = f"{f'{unanswered}; ' if asks and unanswered else ''}{others}{asks}{create}"
     return NotFound("namespace", str(namespace), hint=hint)
 
 

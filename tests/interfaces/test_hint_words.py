@@ -40,6 +40,9 @@ HINTS = {
         "baton sync --settle ours (in a terminal) replaces it; --settle merge joins",
     ),
     "try: git config --list": ("try: git config --list", "try: git config --list"),
+    "is not known (baton sync asks); run baton sync again": (
+        "is not known (POST /v1/sync asks); run POST /v1/sync again", "is not known (sync asks); run sync again"
+    ),
     "remove it; baton creates a new one": (None, None),
     "baton handoff extract latest --keep makes one": (
         "baton handoff extract latest --keep (in a terminal) makes one",

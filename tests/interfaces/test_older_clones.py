@@ -8,7 +8,6 @@ import io
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
 import httpx2
@@ -19,6 +18,7 @@ import baton_git
 from baton_git.core.names import Namespace
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions
+from baton_git.interfaces.hook.asked_remotes import FIRST_PAUSE
 from baton_git.interfaces.hook.command import main
 from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.site import Site
@@ -209,15 +209,45 @@ def test_a_hook_tells_the_brief_of_the_only_namespace(baton, git, clone, start):
     assert ITEM in start("s-2")
 
 
-def test_a_hook_asks_a_remote_without_namespaces_once_a_day_and_leaves_no_trace(git, clone, start, hub, top, baton):
+def let_pass(seconds: float) -> None:
+    for file in Path(os.environ["XDG_DATA_HOME"], "baton/asked").iterdir():
+        os.utime(file, (file.stat().st_mtime - seconds,) * 2)
+
+
+def age_repository(clone) -> None:
+    """Let the files that a change of the remotes or a fetch writes be old."""
+    for file in (clone / ".git/config", clone / ".git/FETCH_HEAD"):
+        if file.exists():
+            os.utime(file, (file.stat().st_mtime - 30 * 86400,) * 2)
+
+
+def test_a_hook_asks_a_remote_without_namespaces_ever_more_seldom_and_leaves_no_trace(
+    git, clone, start, hub, top, baton
+):
+    age_repository(clone)
     git(hub, "update-ref", "-d", "refs/heads/baton/work")
     assert start("s-1") == ""
     assert not (clone / ".git/baton").exists()
+    let_pass(FIRST_PAUSE + 10)
+    assert start("s-2") == ""  # asked again
+    baton("sync", "--settle", "merge", "--yes", cwd=top)
+    let_pass(FIRST_PAUSE + 10)
+    assert start("s-3") == ""  # not asked
+    let_pass(FIRST_PAUSE)
+    assert ITEM in start("s-4")
+
+
+@pytest.mark.parametrize("change", ["fetch", "remote"])
+def test_a_hook_asks_at_once_if_git_has_fetched_or_the_remotes_have_changed(git, clone, start, hub, top, baton, change):
+    age_repository(clone)
+    git(hub, "update-ref", "-d", "refs/heads/baton/work")
+    assert start("s-1") == ""
     baton("sync", "--settle", "merge", "--yes", cwd=top)
     assert start("s-2") == ""  # not asked
-    for file in Path(os.environ["XDG_DATA_HOME"], "baton/asked").iterdir():
-        yesterday = time.time() - 25 * 3600
-        os.utime(file, (yesterday, yesterday))
+    if change == "fetch":
+        git(clone, "fetch", "-q", "origin", "main")
+    else:
+        git(clone, "config", "remote.origin.url", hub.as_uri())
     assert ITEM in start("s-3")
 
 
@@ -230,14 +260,21 @@ def test_a_hook_names_several_namespaces_once_and_never_text_that_could_speak_to
     assert start("s-2") == ""
 
 
-def test_a_hook_says_nothing_of_a_remote_that_does_not_answer_and_does_not_ask_at_once_again(git, hub, clone, start):
+def test_a_remote_that_does_not_answer_a_hook_is_told_by_status_and_doctor_and_asked_an_hour_later(
+    baton, git, hub, clone, start
+):
     git(clone, "remote", "set-url", "origin", AWAY)
+    age_repository(clone)
     assert start("s-1") == ""
+    for command, code in (("status", 1), ("doctor", 0)):
+        done = baton(command, cwd=clone, code=code)
+        assert "origin did not answer: " in done.out + done.err
     git(clone, "remote", "set-url", "origin", hub.as_uri())
+    age_repository(clone)
     assert start("s-2") == ""
-    for file in Path(os.environ["XDG_DATA_HOME"], "baton/asked").iterdir():
-        os.utime(file, (file.stat().st_mtime - 3700,) * 2)
+    let_pass(3700)
     assert ITEM in start("s-3")
+    assert "did not answer" not in baton("status", cwd=clone).out
 
 
 def test_a_hook_asks_nothing_without_automatic_sync_or_without_a_remote_or_at_another_event(git, clone, start):
@@ -266,7 +303,7 @@ def test_mcp_finds_it_at_boot_and_stays_in_it(clone, monkeypatch):
 
     refused, begun, added, listed = talk(use)
     assert refused.is_error
-    assert "baton sync asks" in refused.content[0].text
+    assert "(sync asks); to begin: boot" in refused.content[0].text
     assert ITEM in begun.structured_content["brief"]
     assert not added.is_error
     assert listed.structured_content["namespace"] == "work"

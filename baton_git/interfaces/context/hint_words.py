@@ -22,6 +22,8 @@ _BY_HAND = frozenset(
     {"agents", "cache", "demo", "hooks", "loop-run", "mcp", "purge", "session", "trust", "uninstall", "workflow"}
 )
 """First words of commands that are no verbs. `baton serve` is what answers over HTTP, and it has the page."""
+_PROSE = frozenset({"again", "asks", "first", "here", "makes", "shows", "undoes"})
+"""Words that follow a command and are none of its arguments."""
 _OF_ALL = frozenset({"namespace", "session", "agent"})
 """Options that every verb has."""
 
@@ -59,8 +61,9 @@ def _translate(hint: str, name: Callable[[CommandCall], str | None]) -> str:
         if _is_elsewhere(hint[: match.start()]) or (verb is None and words[0] not in _BY_HAND):
             said, is_named = f"{said}{match[0]}", False
             continue
-        is_over = hint[end : end + 1] in ("", ";", ",", ")") or bool(match["arguments"])
-        size = len(words) if verb is None or (verb.positional and is_over) else len(verb.name.split())
+        is_over = hint[end : end + 1] in ("", ";") or bool(match["arguments"])
+        is_prose = verb is not None and bool(_PROSE.intersection(words[len(verb.name.split()) :]))
+        size = len(words) if verb is None or (verb.positional and is_over and not is_prose) else len(verb.name.split())
         arguments = match["arguments"].split()
         pattern = _find_pattern(verb, arguments[-1]) if arguments and verb is not None else None
         value = pattern.match(hint, end) if pattern is not None else None

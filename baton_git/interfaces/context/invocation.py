@@ -19,6 +19,7 @@ from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.process import child_environment, find_sandbox_hint, outside_git
 from baton_git.interfaces.context.repository_choice import config_home, data_home
 from baton_git.interfaces.context.settings import Settings
+from baton_git.interfaces.hook.asked_remotes import describe_unanswered
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.machine import Machine
 from baton_git.namespace.machine_state import CurrentSession
@@ -90,7 +91,10 @@ class Call:
     def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
         """Return the workspace of a namespace in `store`, in which no session or agent acts."""
         settings = self.settings
-        branch = Branch(store, namespace, settings.prefix, settings.sign, fault=settings.fault, places=settings.places)
+        branch = Branch(
+            store, namespace, settings.prefix, settings.sign, fault=settings.fault, places=settings.places,
+            describe_unanswered=lambda: describe_unanswered(str(store.repository.common_dir)),
+        )  # fmt: skip
         return Workspace(
             settings.choose_branch(branch, namespace),
             Actor(settings.author, machine=settings.machine),

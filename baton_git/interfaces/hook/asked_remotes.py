@@ -1,8 +1,9 @@
-"""Remember for which repositories without a namespace a hook has asked the remotes, so that it asks once a day.
+"""Remember for which repositories without a namespace a hook has asked the remotes, so that not every start asks.
 
 The memory is a file for each repository in the user's data folder, because nothing is written to a repository that has
-nothing to do with baton. The file's modification time is when it counts from; its content is a version. A lost file
-only means that the remotes are asked again.
+nothing to do with baton. The file's modification time is when the remotes were asked; it contains a version, the
+seconds for which the answer counts, and why there was none. A lost file, or one of another version, only means that the
+remotes are asked again.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import time
 from baton_git.agents.hook_events.payloads import START, Payload
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, may_hold_state
 
-PAUSE = 24 * 3600.0
-"""Seconds for which an answer counts."""
+FIRST_PAUSE, PAUSE = 600.0, 24 * 3600.0
+"""Seconds for which the first answer counts, and maximum. Each further answer counts twice as long as the last one: a
+namespace that a teammate shares on the day of a clone is found soon, and a remote that never gets one is left alone."""
 PAUSE_UNANSWERED = 3600.0
 """Seconds until remotes that did not answer are asked again."""
+KEPT = 30 * 86400.0
+"""Seconds after which a file is removed."""
 _MOST_REMOVED = 100
-_VERSION = "1\n"
+_VERSION = "2"
 
 
 def is_first_start(payload: Payload, repository: RepositoryPaths | None) -> bool:
@@ -29,38 +33,69 @@ def is_first_start(payload: Payload, repository: RepositoryPaths | None) -> bool
 
 
 def may_ask(common_dir: str) -> bool:
-    """Whether the repository may have a remote, and no hook has asked it for its namespaces recently."""
+    """Whether the repository may have a remote, and no hook has asked it for its namespaces recently, that is: neither
+    the configuration, which names the remotes, nor what git has fetched has changed since."""
     try:
-        with open(os.path.join(common_dir, "config"), "rb") as config:
-            text = config.read().lower()
+        config = os.path.join(common_dir, "config")
+        with open(config, "rb") as stream:
+            text = stream.read().lower()
             if b"[remote" not in text and b"[include" not in text:  # an included file may have a remote: git knows
                 return False
-        age = time.time() - os.stat(_find_file(common_dir)).st_mtime
-    except FileNotFoundError:
-        return True
+        changed = max(map(_changed_at, (config, os.path.join(common_dir, "FETCH_HEAD"))))
+        asked, pause, _ = _load(common_dir)
     except OSError:
         return False
-    return not 0 <= age < PAUSE  # a time in the future was written before the clock was set back
+    age = time.time() - asked
+    return not (asked > changed and 0 <= age < pause)  # a time in the future was written before the clock was set back
 
 
-def note_asked(common_dir: str, *, is_answered: bool) -> None:
+def describe_unanswered(common_dir: str) -> str:
+    """Return why the remotes did not answer the last hook that asked them; empty if they did, or none has asked."""
+    return _load(common_dir)[2]
+
+
+def note_asked(common_dir: str, *, why: str) -> None:
     """Remember that the remotes of a repository were asked; forget what no longer counts.
 
     If that cannot be written, the next start asks again.
+
+    Args:
+        why: why they did not answer; empty if they did.
     """
     file, now = _find_file(common_dir), time.time()
-    since = now if is_answered else now - PAUSE + PAUSE_UNANSWERED
+    before = _load(common_dir)
+    pause = PAUSE_UNANSWERED if why else min(2 * before[1], PAUSE) if before[1] and not before[2] else FIRST_PAUSE
     try:
         os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
         with open(file, "w", encoding="utf-8") as stream:
-            stream.write(_VERSION)
-        os.utime(file, (since, since))
+            stream.write(f"{_VERSION} {pause:.0f}\n{' '.join(why.split())}\n")
+        os.utime(file, (now, now))
         with os.scandir(os.path.dirname(file)) as entries:
-            outdated = [entry.path for entry in entries if entry.stat().st_mtime < now - PAUSE]
+            outdated = [entry.path for entry in entries if entry.stat().st_mtime < now - KEPT]
         for path in outdated[:_MOST_REMOVED]:
             os.unlink(path)
     except OSError:
         return
+
+
+def _load(common_dir: str) -> tuple[float, float, str]:
+    """Return when the remotes were asked, for how many seconds that counts, and why they did not answer; zeros if no
+    hook has asked them."""
+    try:
+        with open(_find_file(common_dir), encoding="utf-8", errors="replace") as stream:
+            first, why = stream.readline(100), stream.readline(1000).strip()
+            asked = os.fstat(stream.fileno()).st_mtime
+    except OSError:
+        return 0.0, 0.0, ""
+    version, _, pause = first.strip().partition(" ")
+    return (asked, min(float(pause), PAUSE), why) if version == _VERSION and pause.isdecimal() else (0.0, 0.0, "")
+
+
+def _changed_at(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _find_file(common_dir: str) -> str:

@@ -1,7 +1,7 @@
 """Ask the remotes for a namespace when an agent starts in a repository that has none.
 
-A clone may be older than the namespace of its remote. Remotes without a namespace are asked once a day, and one that
-does not answer costs `SYNC_SECONDS` once an hour; `baton.autosync` off asks none.
+A clone may be older than the namespace of its remote. Remotes without a namespace are asked again after ten minutes,
+then ever more seldom, and one that does not answer costs `SYNC_SECONDS` once an hour; `baton.autosync` off asks none.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def meet_at_first_start(ws: Workspace, now: datetime, payload: Payload) -> First
         return FirstStart()
     meeting = meet_at_start(ws, now, SYNC_SECONDS)
     if meeting.remote is None:
-        note_asked(common_dir, is_answered=meeting.is_answered)
+        note_asked(common_dir, why=meeting.unanswered)
         line = _describe(meeting.found, ws.branch.namespace) if can_tell(payload) else ""
         return FirstStart(is_over=True, line=line)
     return FirstStart(meeting)

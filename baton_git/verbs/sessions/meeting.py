@@ -32,7 +32,7 @@ class Meeting(NamedTuple):
         news: lines for a person; if there are any, there is nothing to fetch any more.
         remote: the remote that has the namespace; None if none is known to have it.
         found: the namespaces of the remote, if none of them is the one that is meant.
-        is_answered: whether the remotes that were asked answered.
+        unanswered: which remote did not answer, and why; empty if all that were asked answered.
         note: a line about a namespace that was chosen because the remote has no other.
     """
 
@@ -41,7 +41,7 @@ class Meeting(NamedTuple):
     news: Sequence[str] = ()
     remote: str | None = None
     found: Sequence[Namespace] = ()
-    is_answered: bool = True
+    unanswered: str = ""
     note: str = ""
 
 
@@ -69,7 +69,7 @@ def meet_remotes(ws: Workspace, seconds: float, remote: str | None = None) -> Me
                 return Meeting(ws, seconds)
             why = one_line(str(error), 200)
             again = f"whether {name} has this namespace is unknown ({why}); the next baton boot asks again"
-            return Meeting(ws, 0.0, [again], is_answered=False)
+            return Meeting(ws, 0.0, [again], unanswered=f"{name} did not answer: {why}")
         if answers[name]:
             break
     return _choose(ws, answers, seconds - (time.monotonic() - start))
