@@ -98,7 +98,7 @@ def expand_class(question: str, query: Query) -> Query:
     text = " ".join(re.findall(r"\w+", question.lower()))
     for one in _CLASSES:
         if names := _find_names(one, text):
-            words = frozenset(word for word in query.words if word in names)
+            words = frozenset(word for word in query.words if word in names or word in one.signs)
             signs = {f'"{name}"': 1.0 for name in sorted(one.names - query.words.keys())}
             signs |= {f'"{sign}"': _SIGN for sign in one.signs if sign not in query.words}
             terms = query.terms | {stem(sign) for sign in (*one.names, *one.signs) if " " not in sign}

@@ -204,7 +204,7 @@ def _rank_kinds(index: RecallIndex, query: Query, wanted: PassageFilter, depth: 
     """Return the newest records of the kinds that a question names ("which decisions"), if it says nothing else."""
     kinds = find_kinds(query) if wanted.kind is None else ()
     found = [rank_overview(index, wanted._replace(kind=kind), depth) for kind in kinds]
-    return Ranking([thread for ranking in found for thread in ranking.threads])
+    return Ranking([thread for ranking in found for thread in ranking.threads], is_list=True)
 
 
 def _workspaces(ws: Workspace, question: Question) -> list[Workspace]:

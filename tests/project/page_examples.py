@@ -9,7 +9,8 @@ HTML comments before a block, which readers do not see, control it:
 
     <!-- not run: REASON -->     the next block is not run
     <!-- first: COMMANDS -->     commands that run before it and are not shown; `records ID...` creates records, and
-                                 `transcript` the transcript of a session of Claude Code
+                                 `transcript` the transcript of a session of Claude Code,
+                                 `transcript all` those of several
     <!-- may exit: 1 5 -->       statuses that the commands of the next block may also end with
 
 To update changed output in a page: `python tests/project/page_examples.py docs/tutorial.md`.
@@ -237,7 +238,7 @@ def start_shell(folder: Path, call: Call | None = None) -> Shell:
     shell.run("git config --global user.name Ada; git config --global user.email ada@example.org")
     shell.run(f'records() {{ python {TOP}/tests/project/example_records.py "$@" | baton write --file - --create; }}')
     shell.run(f'jq() {{ python {TOP}/tests/project/example_field.py "$1"; }}')
-    shell.run(f"transcript() {{ python {TOP}/tests/project/example_transcript.py; }}")
+    shell.run(f'transcript() {{ python {TOP}/tests/project/example_transcript.py "$@"; }}')
     shell.run("git init -q -b main; echo '# Shop' >README.md; git add .; git commit -q -m 'Begin the shop'")
     return shell
 

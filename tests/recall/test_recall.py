@@ -945,6 +945,9 @@ def test_the_command_prints_the_answer_or_one_line_on_standard_error(baton: Any)
     assert "Kafka needs brokers" in baton("recall", "Kafka", "--kind", "decisions").out
     assert baton("recall", "Kafka", "--kind", "nonsense", code=2).err.count("there is no kind 'nonsense'") == 1
     assert baton("recall", "Kafka", "--json").json["excerpts"][0]["kind"] == "active_decision"
+    for number in range(3):
+        baton("decision", "add", f"Ledger {number}", "--why", f"it is about {number} of many things, " * 5)
+    assert "\nMore: --budget 800\n" in baton("recall", "ledger", "--budget", "400").out
 
 
 # --- terms

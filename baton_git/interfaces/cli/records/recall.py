@@ -1,11 +1,15 @@
-"""Command-line additions to `recall`: print the answer."""
+"""Command-line additions to `recall`: name its options in the answer, and print it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.error_handler import UNKNOWN
 from baton_git.interfaces.cli.verb_command import Addition
-from baton_git.verbs.revisions.recall import RecallResult
+from baton_git.namespace.workspace import Workspace
+from baton_git.recall.answer import OPTIONS
+from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, answer_question
 
 
 def render_answer(app: App, result: RecallResult) -> int | None:
@@ -28,4 +32,8 @@ def render_answer(app: App, result: RecallResult) -> int | None:
     return UNKNOWN if result.pending and not result.text else None
 
 
-ADDITIONS = {"recall": Addition(render=render_answer)}
+def _recall(app: App, ws: Workspace, verb_input: RecallQuestion, values: dict[str, Any]) -> RecallResult:
+    return answer_question(ws, app.now, verb_input, OPTIONS)
+
+
+ADDITIONS = {"recall": Addition(run=_recall, render=render_answer)}
