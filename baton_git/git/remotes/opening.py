@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from baton_git.git.remotes import configured
 from baton_git.git.remotes.configured import ConfiguredRemotes
 from baton_git.git.remotes.git_command import Progress
-from baton_git.git.remotes.git_program import GitProgram
 from baton_git.git.remotes.remote import Remote
 from baton_git.git.store import Repository
 
@@ -32,7 +31,7 @@ def open_remote(
     program = configured.find_git(repository, environment)
     known = known or configured.read_configured(program)
     address = configured.check_remote_name(name, known.names)
-    return GitProgram(program, address, known.ssh, progress, named=address in known.names)
+    return Remote(program, address, known.ssh, progress, named=address in known.names)
 
 
 def remote_names(repository: Repository, environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import NotAllowed, NotFound, RemoteError, Unsettled
 from baton_git.core.names import Oid
-from baton_git.git.remotes.remote import Push, PushAccepted, PushRefused, Remote
+from baton_git.git.remotes import Push, PushAccepted, PushRefused, Remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.moving import delete_ref
 from baton_git.namespace.revision import CommitStamp

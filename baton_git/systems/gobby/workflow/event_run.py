@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from baton_git.agents.sessions.launch_request import LaunchRequest
 from baton_git.core.brief import Section
@@ -16,10 +16,8 @@ SUMMARY = "transcript_summary"
 """A name whose value requires reading the transcript; it is computed only for texts that contain it."""
 
 
-class SessionStarter(Protocol):
-    """Starts a session of an agent; returns the result of `start_new_session` in Gobby's document."""
-
-    def __call__(self, request: LaunchRequest, variables: Mapping[str, Any]) -> Mapping[str, Any]: ...
+SessionStarter = Callable[[LaunchRequest, Mapping[str, Any]], Mapping[str, Any]]
+"""Starts a session of an agent; returns the result of `start_new_session` in Gobby's document."""
 
 
 class Injection(NamedTuple):
