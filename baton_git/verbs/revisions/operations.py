@@ -15,6 +15,7 @@ from baton_git.core import layout
 from baton_git.core.errors import Corrupt, NotAllowed, NotFound
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
+from baton_git.core.session_names import SessionNames
 from baton_git.namespace.commit_log import LogEntry, UndoneCommits
 from baton_git.namespace.folding import FOLD
 from baton_git.namespace.workspace import Workspace
@@ -101,7 +102,7 @@ def refuse_others(ws: Workspace, newest: LogEntry) -> None:
     if is_own(ws, newest):
         return
     mine = next(_list_standing(ws, lambda entry: is_own(ws, entry)), None)
-    whose = "of yours" if ws.actor.session is None else f"of session {ws.actor.session}"
+    whose = "of yours" if ws.actor.session is None else f"of session {SessionNames().shorten(ws.actor.session)}"
     what, owner = f"{name_commit(newest)} ({newest.subject})", describe_owner(newest)
     theirs = f"baton undo {make_commit_argument(newest)} undoes it all the same"
     if mine is None:
@@ -188,6 +189,10 @@ def _is_same_person(ws: Workspace, entry: LogEntry) -> bool:
 
 def describe_owner(entry: LogEntry) -> str:
     """Return who made an operation: its session, or its author, and the agent and the machine if they are known."""
-    who = f"session {entry.session}" if entry.session is not None else entry.author.partition(" <")[0]
+    who = (
+        f"session {SessionNames().shorten(entry.session)}"
+        if entry.session is not None
+        else entry.author.partition(" <")[0]
+    )
     agent = f" ({entry.agent})" if entry.agent is not None else ""
     return f"{who}{agent}{f' on {entry.machine}' if entry.machine is not None else ''}"

@@ -46,7 +46,8 @@ def describe_session(app: App, session: Session, goals: Mapping[str, str], *, ta
     name = one_line(app.sessions.shorten(session.id), 60)
     work, width = terminal_line(describe_work(session, goals)), terminal_width()
     room = width - taken if width is not None else None
-    for whose in (describe_whose(session), describe_whose(session, with_machine=False)):
+    short = fit(describe_whose(session, with_machine=False), max((room or 0) // 3, NARROWEST))
+    for whose in (describe_whose(session), short):
         rest = terminal_line(" · ".join(filter(None, (whose, when, name))))
         left = None if room is None else room - count_columns(rest) - len(" · ")
         if left is None or count_columns(work) <= left:

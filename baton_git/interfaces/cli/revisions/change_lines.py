@@ -11,7 +11,7 @@ from baton_git.core.kinds import ALL_KINDS, NUMBERED
 from baton_git.core.output import BLUE, BOLD, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.session_names import SessionNames
 from baton_git.core.state import SHAPE
-from baton_git.interfaces.cli.rendering.widths import terminal_width, wrap_styled
+from baton_git.interfaces.cli.rendering.widths import fit, terminal_width, wrap_styled
 from baton_git.verbs.revisions.history import Shown
 
 if TYPE_CHECKING:
@@ -79,9 +79,10 @@ def _value(side: tuple[Any, ...]) -> str:
 
 
 def describe_author(entry: LogEntry | RecordEvent | CommitResult) -> str:
-    """Return who made a commit: the person, and the agent in parentheses."""
+    """Return who made a commit: the person, and the agent in parentheses; cut, to leave room for what was changed."""
     name = one_line(entry.author.partition(" <")[0], 24)
-    return f"{name} ({one_line(entry.agent, 16)})" if entry.agent else name
+    width = terminal_width()
+    return fit(f"{name} ({one_line(entry.agent, 16)})" if entry.agent else name, 48 if width is None else width // 4)
 
 
 def expand_subject(shown: Shown, sessions: SessionNames) -> str:

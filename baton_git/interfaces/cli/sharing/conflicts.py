@@ -54,8 +54,8 @@ def _describe(app: App, conflict: dict[str, Any]) -> Styled:
     about = f"{info.title if info else conflict['record_kind']} {conflict['record_id']}".strip()
     styled = shows_styles()
     heading = [
+        f"{flat(about)}, {flat(conflict['field'] or 'the whole record')}  ",
         paint(flat(conflict["id"]), Role.ID, styled=styled),
-        f"  {flat(about)}, {flat(conflict['field'] or 'the whole record')}",
     ]
     rows = [row for side in get_args(Side) for row in _side_rows(app, conflict, side)]
     return join([join(heading), render_table(rows, SIDE_COLUMNS, headings=False)], "\n")
@@ -66,10 +66,11 @@ def _side_rows(app: App, conflict: dict[str, Any], side: str) -> Iterator[tuple[
     yield f"  --{side}", "(in use)" if conflict["winner"] == side else "", _value_of(conflict, side), Role.PLAIN
     writer = conflict["writers"].get(side)
     if writer is not None:
-        who = f"session {writer['session']}" if writer["session"] else writer["author"].partition(" <")[0]
+        who = writer["author"].partition(" <")[0]
         is_here = writer["machine"] == app.settings.machine
         where = f" on {writer['machine']}{' (this machine)' if is_here else ''}" if writer["machine"] else ""
-        yield "", "", f"{who}{where}, {describe_age(writer['time'], app.now)}", Role.DIM
+        session = f", session {app.sessions.shorten(writer['session'])}" if writer["session"] else ""
+        yield "", "", f"{who}{where}, {describe_age(writer['time'], app.now)}{session}", Role.DIM
 
 
 def _value_of(conflict: dict[str, Any], side: str) -> str:
