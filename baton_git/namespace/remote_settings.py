@@ -25,6 +25,8 @@ class RemoteSettings(NamedTuple):
         ssh: core.sshCommand and ssh.variant, if `remotes` is given.
         policies: by name of a remote, the value of its setting remote.<name>.batonPolicy.
         signers: the keys whose signatures are accepted (baton.allowedSigners); None if not configured.
+        git_signers: the keys that git accepts (gpg.ssh.allowedSignersFile), if `signers` is None. Their signatures
+            vouch, but nothing needs a signature because of them, except commits of a remote with the policy `signed`.
         progress: called with the progress messages of git.
         limits: the limits of fetches and pushes.
         lanes: the remotes to which this machine also sends by lanes (remote.<name>.batonLanes).
@@ -41,14 +43,18 @@ class RemoteSettings(NamedTuple):
     sends: bool = True
     lanes: frozenset[str] = frozenset()
     pushes_at_end: bool = False
+    git_signers: AllowedSigners | None = None
 
-    def signature_check(self, store: Store) -> Callable[[CommitInfo], bool] | None:
+    def signature_check(self, store: Store, *, with_git: bool = False) -> Callable[[CommitInfo], bool] | None:
         """Return a function that tells whether a commit in `store` is signed by an allowed key.
+
+        Args:
+            with_git: whether the keys that git accepts count if no others are configured.
 
         Returns:
             None if no keys are configured.
         """
-        signers = self.signers
+        signers = self.signers or (self.git_signers if with_git else None)
         if signers is None:
             return None
         from baton_git.git.signing import Signed  # rarely configured; importing it would slow down every start

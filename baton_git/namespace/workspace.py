@@ -255,7 +255,8 @@ class Workspace:
     @property
     def vouching(self) -> Vouching:
         """The signature check and the trusted remotes whose confirmations count besides those made on this machine."""
-        return Vouching(self.signature_check, self._trusts_remote)
+        signed = self.remote_settings.signature_check(self.branch.store, with_git=True)
+        return Vouching(signed, self._trusts_remote)
 
     @property
     def caller(self) -> ChangeCaller:

@@ -14,7 +14,7 @@ from baton_git.interfaces.context.process import outside_git
 
 WANTED = (
     r"^(baton|user)\.|^remote\..*\.(batonpolicy|batonlanes|url|pushurl|fetch)$"
-    r"|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
+    r"|^(gpg\.ssh\.(program|allowedsignersfile|revocationfile)|core\.sshcommand|ssh\.variant)$"
 )
 """The keys of git's configuration that are read."""
 
@@ -77,6 +77,8 @@ def _read_file_config(folder: Path) -> dict[str, str]:
         "user.name",
         "user.email",
         "gpg.ssh.program",
+        "gpg.ssh.allowedSignersFile",
+        "gpg.ssh.revocationFile",
         "core.sshCommand",
         "ssh.variant",
         *remotes,

@@ -236,8 +236,8 @@ _SETTINGS = (
         "baton.allowedSigners",
         TEXT,
         "",
-        "file of the SSH keys whose signatures count, like git's `gpg.ssh.allowedSignersFile`; "
-        "graduations from elsewhere then need a signature",
+        "file of the SSH keys whose signatures count, like git's `gpg.ssh.allowedSignersFile`, which vouches if this "
+        "one is not set; graduations from elsewhere then need a signature",
     ),
     Setting("baton.signingKey", TEXT, "", "SSH key that signs this machine's commits, like git's `user.signingKey`"),
     Setting(

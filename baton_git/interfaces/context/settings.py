@@ -381,6 +381,7 @@ class Settings:
             pushes_at_end=self._read_flag("baton.pushAtEnd"),
             limits=Limits(**{field: self.read(f"baton.{name}") for field, name in LIMIT_SETTINGS.items()}),
             lanes=frozenset(self._list_lanes()),
+            git_signers=None if self.config.get("baton.allowedsigners") else self._git_signers(),
         )  # fmt: skip
 
     def _list_lanes(self) -> Iterator[str]:
@@ -400,7 +401,27 @@ class Settings:
 
         path = expand_home(file)
         self._read_setting(functools.partial(_check_signers_file, path), None, "nothing counts as signed")
-        return AllowedSigners(path, self._keygen, self.environment)
+        return AllowedSigners(path, self._keygen, self.environment, self._find_own_file("gpg.ssh.revocationfile"))
+
+    def _git_signers(self) -> AllowedSigners | None:
+        """Return the keys that git itself accepts, unless anybody who can push may change them."""
+        path = self._find_own_file("gpg.ssh.allowedsignersfile")
+        if path is None:
+            return None
+        from baton_git.git.signing import AllowedSigners  # slow to import, and few users set this key
+
+        return AllowedSigners(path, self._keygen, self.environment, self._find_own_file("gpg.ssh.revocationfile"))
+
+    def _find_own_file(self, key: str) -> Path | None:
+        """Return the file that a setting of git names; None if there is none, or if it is in the work tree, whose files
+        come from others."""
+        text = self.config.get(key)
+        path = expand_home(text) if text else None
+        if path is None or not path.is_absolute() or not os.path.isfile(path):
+            return None
+        top = self.repository.work_tree
+        inside = top is not None and path.resolve().is_relative_to(top.resolve())
+        return None if inside else path
 
     @property
     def sign(self) -> Callable[[bytes], bytes] | None:

@@ -116,7 +116,8 @@ def set_remote_policy(ws: Workspace, now: datetime, verb_input: RemotePolicyInpu
     """
     name = check_configured(ws, verb_input.remote) or verb_input.remote
     previous = _read_policy(ws, name)
-    if verb_input.policy == "signed" and ws.remote_settings.signers is None:
+    keys = ws.remote_settings.signers or ws.remote_settings.git_signers
+    if verb_input.policy == "signed" and keys is None:
         raise InvalidArgument(
             "no allowed keys are configured, so no commit would be accepted",
             hint="git config baton.allowedSigners FILE",

@@ -317,8 +317,9 @@ def _list_branches(ws: Workspace) -> list[Branch]:
 def _make_terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
     where = f"git config remote.{remote}.batonPolicy"
     policy = parse_policy(ws.remote_settings.policies.get(remote), where)
+    signed = ws.remote_settings.signature_check(ws.branch.store, with_git=policy == "signed")
     return Terms(
-        policy, ws.signature_check, settle, mask_logins(remote), without_login(find_remote_url(ws, remote)),
+        policy, signed, settle, mask_logins(remote), without_login(find_remote_url(ws, remote)),
         lanes=remote in ws.remote_settings.lanes, machine=ws.actor.machine,
     )  # fmt: skip
 

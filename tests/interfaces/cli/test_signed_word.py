@@ -95,3 +95,28 @@ def test_invalid_signatures_and_keys_are_not_hardware_keys():
     for text in (b"", b"x", b"-----BEGIN SSH SIGNATURE-----\n!!\n-----END", make_signature(b"sk-", b"")[:60]):
         assert (is_touched(text), is_encrypted(text)) == (False, False)
     assert is_encrypted(b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nx\n")
+
+
+@pytest.mark.parametrize("place", ["outside", "in the work tree", "revoked", "of baton"])
+def test_a_key_that_git_allows_vouches_unless_others_can_change_the_file(
+    baton, filled, git, top, tmp_path, key, place, monkeypatch
+):
+    path = key(PASSPHRASE)
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/nowhere")
+    hub, other = tmp_path / "hub.git", tmp_path / "other"
+    git(tmp_path, "init", "-q", "--bare", str(hub))
+    git(top, "remote", "add", "origin", str(hub))
+    code, screen = typing(top, *GRADUATE, asked="passphrase", typed=PASSPHRASE.encode() + b"\n")
+    assert code == 0, screen
+    baton("sync", code=3)
+    git(tmp_path, "clone", "-q", str(hub), str(other))
+    allowed = (other if place == "in the work tree" else tmp_path) / "allowed"
+    allowed.write_text(f"ada {path.with_name('id.pub').read_text()}")
+    setting = "baton.allowedSigners" if place == "of baton" else "gpg.ssh.allowedSignersFile"
+    git(other, "config", setting, str(allowed))
+    if place == "revoked":
+        git(other, "config", "gpg.ssh.revocationFile", str(path.with_name("id.pub")))
+    baton("boot", "--namespace", "work", cwd=other)
+    [record] = baton("list", "rules", "-n", "work", "--json", cwd=other).json["records"]
+    vouched = place in ("outside", "of baton")
+    assert record["provenance"]["kind"] == ("confirmed" if vouched else "received")
