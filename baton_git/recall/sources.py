@@ -450,9 +450,15 @@ def find_context_time(record: Part) -> datetime | None:
 
 
 def _time_of(record: Part, entry: LogEntry | None) -> str:
-    """Return the time of a context, the start of the session that another record is about, or the record's commit."""
-    began = record.record.get("started") if isinstance(record, Archived) else getattr(record, "started", None)
-    started = find_context_time(record) or (parse_time_or_none(began) if isinstance(began, str) else None)
+    """Return the time of a context, of the session that another record is about, or of the record's commit.
+
+    A session is found under the day on which it began or, in records of older versions, last worked: that of the commit
+    may be the day on which its transcript was imported.
+    """
+    data = record.record if isinstance(record, Archived) else vars(record)
+    texts = (data.get(name) for name in ("started", "extracted_at", "recorded_at"))
+    times = (parse_time_or_none(text) for text in texts if isinstance(text, str))
+    started = find_context_time(record) or next((time for time in times if time is not None), None)
     if started is None and entry is None and isinstance(record, Record):
         started = parse_time_or_none(getattr(record, record.dated, None)) if record.dated else None
     time = started or (entry.time if entry is not None else None)

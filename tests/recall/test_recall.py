@@ -24,6 +24,7 @@ from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, turns_fol
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
+from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
@@ -878,6 +879,23 @@ def test_the_numbers_of_a_list_are_quoted_with_its_items(ws: Workspace) -> None:
     assert "> agent: 1. The reader 10. The writer\n" in answer
 
 
+def test_an_archived_digest_has_the_day_of_its_session_and_is_not_told_to_it(ws: Workspace) -> None:
+    for session, more in ((KAFKA, {"started": "2026-05-01T09:00:00Z"}), (LATER, {})):
+        digest = {
+            "id": f"claude/{session}", "extracted_at": "2026-05-02T10:00:00Z",
+            "facts": {"initial_goal": f"Drop the Kafka brokers of {session[0]} shops"}, **more,
+        }  # fmt: skip
+        archived = parse(
+            Archived, {"at": "2026-11-05T10:00:00Z", "record": digest, "reason": "older than the newest handoffs"}
+        )
+        key = Key("handoff", f"claude/{session}", archived=True)
+        ws.update("mine", NOW, lambda tip, key=key, archived=archived: tip.state.put(archived, key))
+    answer = ask(ws, "Kafka brokers")
+    assert {(one.session, one.time[:10]) for one in answer.excerpts} == {(KAFKA, "2026-05-01"), (LATER, "2026-05-02")}
+    assert not ask(ws, "Kafka brokers", since="2026-05-03").text
+    assert KAFKA[:8] not in recall_for_prompt(ws, "Drop the Kafka brokers", KAFKA, ()).text
+
+
 def test_short_turns_are_quoted_with_the_turns_beside_them(ws: Workspace) -> None:
     keep_turns(ws, KAFKA, ("Shall we drop Kafka?", "Yes."), ("Then do it.", "It is gone; SQS takes the events."))
     [excerpt] = ask(ws, "drop Kafka").excerpts
@@ -940,6 +958,9 @@ def test_the_command_prints_the_answer_or_one_line_on_standard_error(baton: Any)
     answer = baton("recall", "why no Kafka?")
     assert "Kafka needs brokers" in answer.out
     assert answer.err == ""
+    for number in range(3):
+        baton("followup", "add", f"Kafka part {number} {'is left to do ' * 8}")
+    assert "\nMore: --budget 800" in baton("recall", "Kafka", "--budget", "400").out
     silent = baton("recall", "what is the weather")
     assert (silent.out, len(silent.err.splitlines())) == ("", 1)
     assert "Kafka needs brokers" in baton("recall", "Kafka", "--kind", "decisions").out
