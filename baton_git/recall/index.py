@@ -325,6 +325,11 @@ class RecallIndex:
         query = "SELECT count(*) FROM words WHERE words MATCH ?"
         return int(self._database.execute(query, (phrase,)).fetchone()[0])
 
+    def has_session(self, beginning: str) -> bool:
+        """Return whether there are passages of a session whose id begins with a text."""
+        query = "SELECT 1 FROM sources WHERE instr(session, ?) = 1 LIMIT 1"
+        return self._database.execute(query, (beginning,)).fetchone() is not None
+
     def has_other_namespaces(self, namespace: str) -> bool:
         """Return whether there are passages of another namespace."""
         query = "SELECT 1 FROM sources WHERE namespace != ? LIMIT 1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from baton_git.agents.turn_store import turns_folder
 from baton_git.core.errors import Busy
+from baton_git.core.kinds import find_kind
 from baton_git.git.source_commits import head_branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
@@ -36,6 +38,8 @@ from baton_git.recall.terms import Query, find_kinds, is_overview, parse_questio
 NOTHING = Answer("", (), ())
 _TRUNKS = frozenset({"", "main", "master", "trunk", "develop"})
 """Branches on which a session says nothing about the next one."""
+_SESSION_ID = re.compile(r"(?<![\w-])(?=\D*\d)[0-9A-Za-z][\w-]{7,63}(?![\w-])")
+"""A word that may be the id of a session or its beginning, as headings show it."""
 _LEAST_DEPTH = 12
 """Minimum number of passages of a session that are considered."""
 
@@ -141,6 +145,10 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     namespace = None if question.all_namespaces else ws.branch.namespace.text
     wanted = question.filter._replace(namespace=namespace)
     depth = max(_LEAST_DEPTH, question.budget // PASSAGE)
+    if not question.is_strict and wanted.session is None:
+        session = _rank_session(index, question.text, wanted, depth)
+        if session is not None:
+            return session
     if question.period is not None:
         dated = _rank_days(index, question.period, wanted, depth)
         if dated is not None:
@@ -157,13 +165,27 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     if is_overview(question.text, query):
         return rank_overview(index, wanted, depth)
     if not ranking.threads:
-        return _rank_kinds(index, query, wanted, depth)._replace(missing=ranking.missing)
+        missing = tuple(word for word in ranking.missing if find_kind(word) is None)
+        return _rank_kinds(index, query, wanted, depth)._replace(missing=missing)
     days = question.period.days if question.period is not None else ""
     branch = head_branch(ws.branch.store) or ""
     if wanted.is_narrow or branch in _TRUNKS:
         return ranking._replace(empty_days=days)
     others = wanted._replace(not_session=wanted.not_session or ws.actor.session)
     return add_newest(ranking, index.newest_on_branch(branch, others, depth))._replace(empty_days=days)
+
+
+def _rank_session(index: RecallIndex, text: str, wanted: PassageFilter, depth: int) -> Ranking | None:
+    """Return what matches in the session that a question names by the beginning of its id; None if it names none.
+
+    If nothing there matches, or the question says nothing else, the last passages of the session are told.
+    """
+    for named in _SESSION_ID.finditer(text):
+        if index.has_session(named[0]):
+            inside = wanted._replace(session=named[0])
+            query = parse_question(f"{text[: named.start()]} {text[named.end() :]}")
+            return put_first(rank_passages(index, query, inside, depth), rank_overview(index, inside, depth))
+    return None
 
 
 def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth: int) -> Ranking | None:

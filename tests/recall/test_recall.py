@@ -101,6 +101,13 @@ def test_an_answer_names_session_time_agent_and_who_vouches_for_it(event_bus: Wo
     assert "button" not in answer.text
 
 
+def test_a_session_is_found_by_the_beginning_of_its_id(event_bus: Workspace) -> None:
+    for question in (KAFKA[:8], f"what did {KAFKA} say about the topic"):
+        assert {excerpt.session for excerpt in ask(event_bus, question).excerpts} == {KAFKA}
+    assert ask(event_bus, f"{KAFKA[:8]} brokers").text.count("nobody wants to run brokers") == 0
+    assert ask(event_bus, "99999999 brokers").missing == ["99999999"]
+
+
 def test_of_similar_matches_the_newest_session_comes_first(event_bus: Workspace) -> None:
     assert [excerpt.session for excerpt in ask(event_bus, "Kafka brokers").excerpts][:2] == [LATER, KAFKA]
 
@@ -996,3 +1003,4 @@ def test_a_record_is_found_by_its_id_live_or_archived(baton: Any) -> None:
         assert text in said
         assert "No text has" not in said
     assert baton("recall", "DEC-nobody").out == ""
+    assert "No text has" not in baton("recall", "which decisions").out
