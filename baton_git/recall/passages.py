@@ -28,10 +28,10 @@ SHARED_TURNS = "turns"
 """The kind of records that contain the turns of a session, to share them with other machines."""
 _SKIPPED = frozenset(
     """
-    id created_at first_seen last_seen last_deferred source_tier sources source extracted_at started ended machine person
+    id created_at first_seen last_seen last_deferred source_tier sources source extracted_at started ended machine
     branch trigger last_check verify offset line time priority defer_count count unknown left_out recent_activity schema
     schema_version version checksum digest session_id parent_session updated_at
-    worktree
+    person worktree
     """.split()  # noqa: SIM905  a list would take a line for each word
 )
 """Fields of records that are not indexed: metadata, such as when and how a record was stored."""

@@ -145,14 +145,9 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     namespace = None if question.all_namespaces else ws.branch.namespace.text
     wanted = question.filter._replace(namespace=namespace)
     depth = max(_LEAST_DEPTH, question.budget // PASSAGE)
-    if not question.is_strict and wanted.session is None:
-        session = _rank_session(index, question.text, wanted, depth)
-        if session is not None:
-            return session
-    if question.period is not None:
-        dated = _rank_days(index, question.period, wanted, depth)
-        if dated is not None:
-            return dated
+    named = _rank_named(index, question, wanted, depth)
+    if named is not None:
+        return named
     ranking = rank_passages(index, query, wanted, depth)
     if query.class_kinds and wanted.kind is None:
         of_kind = _rank_class(index, query, wanted, depth)
@@ -173,6 +168,15 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
         return ranking._replace(empty_days=days)
     others = wanted._replace(not_session=wanted.not_session or ws.actor.session)
     return add_newest(ranking, index.newest_on_branch(branch, others, depth))._replace(empty_days=days)
+
+
+def _rank_named(index: RecallIndex, question: Question, wanted: PassageFilter, depth: int) -> Ranking | None:
+    """Return what is of the session or the days that a question names, first; None if it names none, or none here."""
+    if not question.is_strict and wanted.session is None:
+        of_session = _rank_session(index, question.text, wanted, depth)
+        if of_session is not None:
+            return of_session
+    return _rank_days(index, question.period, wanted, depth) if question.period is not None else None
 
 
 def _rank_session(index: RecallIndex, text: str, wanted: PassageFilter, depth: int) -> Ranking | None:
