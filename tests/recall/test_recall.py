@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,13 @@ from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import parse
+from baton_git.core.records.base import Part, parse
 from baton_git.core.records.work_items import ActiveDecision
-from baton_git.core.state import Key
+from baton_git.core.state import Key, State
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.caller import Vouched
 from baton_git.namespace.last_tip import accept_tip
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index, ranking, sources
 from baton_git.recall.answer import OPTIONS
@@ -886,6 +888,10 @@ def test_the_numbers_of_a_list_are_quoted_with_its_items(ws: Workspace) -> None:
     assert "> agent: 1. The reader 10. The writer\n" in answer
 
 
+def _put(part: Part, key: Key, tip: Revision) -> State:
+    return tip.state.put(part, key)
+
+
 def test_an_archived_digest_has_the_day_of_its_session_and_is_not_told_to_it(ws: Workspace) -> None:
     for session, more in ((KAFKA, {"started": "2026-05-01T09:00:00Z"}), (LATER, {})):
         digest = {
@@ -896,7 +902,7 @@ def test_an_archived_digest_has_the_day_of_its_session_and_is_not_told_to_it(ws:
             Archived, {"at": "2026-11-05T10:00:00Z", "record": digest, "reason": "older than the newest handoffs"}
         )
         key = Key("handoff", f"claude/{session}", archived=True)
-        ws.update("mine", NOW, lambda tip, key=key, archived=archived: tip.state.put(archived, key))
+        ws.update("mine", NOW, partial(_put, archived, key))
     answer = ask(ws, "Kafka brokers")
     assert {(one.session, one.time[:10]) for one in answer.excerpts} == {(KAFKA, "2026-05-01"), (LATER, "2026-05-02")}
     assert not ask(ws, "Kafka brokers", since="2026-05-03").text
