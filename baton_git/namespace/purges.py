@@ -21,6 +21,7 @@ from baton_git.git.files.atomic_files import read_bytes, write_all
 from baton_git.git.purge_map import PurgeMap, read_purge_map, read_stamp
 from baton_git.git.refs.kept_refs import KEPT
 from baton_git.git.store import Store
+from baton_git.namespace.commit_log import parse_entry
 from baton_git.namespace.provenance.bootstrap import ledger_of
 
 FORMAT = 1
@@ -43,6 +44,18 @@ def read_purged(store: Store) -> Purged:
         if data["format"] == FORMAT:
             return Purged({Oid(old): Oid(new) if new else None for old, new in data["commits"].items()}, data["stamp"])
     return Purged()
+
+
+def begins_midway(store: Store, tip: Oid) -> bool:
+    """Return whether a history lacks the commit with which every namespace begins.
+
+    `git filter-repo` makes the oldest commit of a shallow repository a first commit and drops the boundary, so a purge
+    before the older history has come cuts it off.
+
+    Raises:
+        Corrupt: a commit cannot be read.
+    """
+    return not any(parse_entry(info).op == "root" for info in store.log(tip) if not info.parents)
 
 
 def follow_purge(store: Store) -> None:

@@ -26,7 +26,7 @@ from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.checking import KNOWN_DEPTH, find_machine
 from baton_git.namespace.ingest.fetch import FetchResult, PurgedTip, fetch_and_check
 from baton_git.namespace.machine_state import HookMarkers
-from baton_git.namespace.purges import find_purged, follow_purge, forget_purge, read_purged
+from baton_git.namespace.purges import begins_midway, find_purged, follow_purge, forget_purge, read_purged
 from baton_git.namespace.review.rejected_changes import find_rejected_changes
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.actions import BranchTips, Plan, SyncAction, is_rewritten, plan_sync
@@ -669,19 +669,32 @@ def _settle_purged(job: _Job, theirs: PurgedTip, terms: Terms) -> _Job:
     """
     branch, name, remote = job.branch, str(job.branch.namespace), terms.name
     local = branch.store.tip(branch.ref)
-    if terms.settle == "ours" and local is not None and not theirs.others:
+    is_cut = local is not None and begins_midway(branch.store, local)
+    if terms.settle == "ours" and local is not None and not theirs.others and not is_cut:
         number = count_commits(branch.store, local, None)
         why = f"the branch on {remote} is replaced by the history that was rewritten here"
         outcome = replace(job.outcome, actions=job.outcome.actions or (SyncAction("send", name, number, why),))
         return job._replace(outcome=outcome, push=Push(branch.ref, local, theirs.tip))
-    error = make_purged_error(name, remote, theirs, is_refused=terms.settle == "ours")
+    error = make_purged_error(name, remote, theirs, is_refused=terms.settle == "ours", is_cut=is_cut)
     action = SyncAction("stop", name, theirs.purged, str(error), error.hint)
     return job._replace(outcome=replace(job.outcome, actions=(action,), error=error), push=None)
 
 
-def make_purged_error(namespace: str, remote: str, theirs: PurgedTip, *, is_refused: bool = False) -> Unsettled:
-    """Return the error for a remote that has commits that were purged here, with what each way out does to them."""
+def make_purged_error(
+    namespace: str, remote: str, theirs: PurgedTip, *, is_refused: bool = False, is_cut: bool = False
+) -> Unsettled:  # fmt: skip
+    """Return the error for a remote that has commits that were purged here, with what each way out does to them.
+
+    Args:
+        is_refused: whether the caller wanted to replace the branch of the remote.
+        is_cut: whether the rewritten history lacks the older commits of the remote.
+    """
     why = f"{namespace}: the history was rewritten here, and {remote} still has the removed commits"
+    if is_cut:
+        return Unsettled(
+            f"{why}, and older ones that were not here, so --settle ours would lose those",
+            hint="baton sync --settle theirs brings them all here; then purge again, and run baton sync --settle ours",
+        )
     others = count_noun(theirs.others, "commit")
     if theirs.others and is_refused:
         return Unsettled(

@@ -16,7 +16,7 @@ from baton_git.git import child_process
 from baton_git.git.files import durable_files
 from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.rejected_tips import RejectedTips
-from baton_git.namespace.purges import read_purged
+from baton_git.namespace.purges import begins_midway, read_purged
 from baton_git.namespace.remote_selection import (
     count_waiting_commits,
     find_remote_url,
@@ -121,7 +121,10 @@ def _compare(
         return ok(f"{name} answers, and is up to date")
     if theirs in read_purged(store).commits:
         cause = "the history was rewritten here, by a purge or another rewrite that was accepted"
-        return Diagnostic("error", f"{name} still has commits that were removed here", cause, f"{advice} --settle ours")
+        is_cut = ours is not None and begins_midway(store, ours)
+        settle = "theirs, then purge again, because older commits were not here" if is_cut else "ours"
+        found = f"{name} still has commits that were removed here"
+        return Diagnostic("error", found, cause, f"{advice} --settle {settle}")
     if not store.is_stored(theirs):
         return Diagnostic("warning", f"{name} has commits that were not fetched yet", advice=advice)
     if seen is not None and not store.is_ancestor(seen, theirs):

@@ -239,6 +239,42 @@ def test_commits_of_others_on_top_of_purged_ones_are_not_lost(baton, git, top, h
     assert list_items(baton, cwd=other) == list_items(baton)
 
 
+@pytest.mark.usefixtures("short_parts")
+def test_a_purge_before_the_older_history_has_come_does_not_replace_the_history_of_the_remote(
+    baton, git, top, hub, tmp_path
+):
+    """git filter-repo 2.47 makes the oldest commit of a shallow repository a first commit, and removes the boundary."""
+    for number in range(12):
+        baton("followup", "add", f"item {number}", "--id", f"FU-n{number}")
+    baton("sync")
+    late = tmp_path / "late"
+    git(tmp_path, "init", "-q", "-b", "main", "late")
+    git(late, "remote", "add", "origin", str(hub))
+    git(late, "config", "baton.namespace", "work")
+    baton("boot", cwd=late)
+    baton("followup", "add", "mine", "--id", "FU-mine", cwd=late)
+    assert (late / ".git/shallow").exists()
+    purge(late)
+    readd(git, late, hub)
+    before = git(hub, "rev-parse", "baton/work")
+    said = baton("sync", cwd=late, code=3).err
+    assert "older ones that were not here" in said
+    assert "baton sync --settle theirs brings them all here; then purge again" in said
+    assert "older ones that were not here" in baton("sync", "--settle", "ours", "--yes", cwd=late, code=3).err
+    assert "--settle theirs, then purge again" in baton("doctor", "remotes", cwd=late, code=1).out
+    assert git(hub, "rev-parse", "baton/work") == before
+    baton("sync", "--settle", "theirs", "--yes", cwd=late)
+    baton("sync", cwd=late)
+    assert list_items(baton, cwd=late)["FU-mine"] == "mine"
+    purge(late)
+    readd(git, late, hub)
+    baton("sync", "--settle", "ours", "--yes", cwd=late)
+    assert int(git(hub, "rev-list", "--count", "baton/work")) > 15
+    for folder in (late, hub):
+        git(folder, "gc", "-q", "--prune=now")
+        assert find_secret(git, folder) == []
+
+
 def test_ours_without_a_purge_is_an_ordinary_sync(baton, git, top, hub, tmp_path):
     other = tmp_path / "other" / "work"
     git(tmp_path, "clone", "-q", str(hub), str(other))
