@@ -12,6 +12,7 @@ from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.git.remotes.git_command import RemoteGit
 from baton_git.git.remotes.ssh import SshSettings
 from baton_git.git.store import Repository
+from baton_git.git.store.config import parse_listing
 
 _KEYS = r"^(remote\..*\.(url|pushurl)|core\.sshcommand|ssh\.variant)$"
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
@@ -47,7 +48,7 @@ def find_git(repository: Repository, environment: Mapping[str, str]) -> RemoteGi
 def read_configured(git: RemoteGit) -> ConfiguredRemotes:
     """Read the remotes and ssh settings with `git config`, which includes all configuration files."""
     printed = git.ask("config", "-z", "--get-regexp", _KEYS) or ""
-    settings = [entry.partition("\n")[::2] for entry in printed.split("\0") if entry]
+    settings = parse_listing(printed)
     names = dict.fromkeys(match[1] for key, _ in settings if (match := _REMOTE.match(key)))
     values = dict(settings)
     return ConfiguredRemotes(tuple(names), SshSettings(values.get("core.sshcommand"), values.get("ssh.variant")))

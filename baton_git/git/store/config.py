@@ -50,6 +50,13 @@ class Config:
         return tuple(name[len(start) :] for name in names if name.startswith(start))
 
 
+def parse_listing(printed: str) -> list[tuple[str, str | None]]:
+    """Return the keys and values that `git config -z --get-regexp` prints: keys in lower case except for subsections,
+    in git's order; None for a key without a value, which is true."""
+    pairs = (line.partition("\n") for line in printed.split("\0") if line)
+    return [(name, value if newline else None) for name, newline, value in pairs]
+
+
 def is_true(value: str | None) -> bool:
     """Return whether a setting is on: `true`, `yes`, `on` or `1`, in upper or lower case."""
     return value is not None and value.lower() in {"true", "yes", "on", "1"}

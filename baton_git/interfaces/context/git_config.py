@@ -10,6 +10,7 @@ from pathlib import Path
 from baton_git.core.errors import StoreError
 from baton_git.git import child_process
 from baton_git.git.store import Repository
+from baton_git.git.store.config import parse_listing
 from baton_git.interfaces.context.process import outside_git
 
 WANTED = (
@@ -43,7 +44,7 @@ def read_user_config(key: str) -> list[str | None]:
 
 
 def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
-    """Return keys (in lower case, except subsections) with their values, in git's order; None without a git program.
+    """Return the keys that match with their values, as `parse_listing` does; None without a git program.
 
     Raises:
         StoreError: git cannot read its configuration.
@@ -57,8 +58,7 @@ def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] 
         raise StoreError("git config gave no answer within 10 seconds", hint="try: git config --list")
     if done.code not in (0, 1):  # 1: there is no such key
         raise _unreadable(done.err)
-    pairs = (line.partition("\n") for line in done.out.split("\0") if line)
-    return [(name, value if newline else None) for name, newline, value in pairs]
+    return parse_listing(done.out)
 
 
 def _unreadable(printed: str) -> StoreError:
