@@ -202,7 +202,7 @@ def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth:
     inside = wanted._replace(since=since, until=until)
     query = expand_class(period.rest, parse_question(period.rest))
     kinds = _rank_kinds(index, query, inside, depth)
-    if not query.strong - STOP_WORDS:
+    if not query.strong - STOP_WORDS and (kinds.threads or not query.signs):
         first = put_first(kinds, rank_overview(index, inside, depth))._replace(is_list=True)
         if not first.threads:
             return None

@@ -371,6 +371,12 @@ def test_a_question_for_a_day_lists_each_session_of_it(ferry: Workspace) -> None
     assert {excerpt.session[0] for excerpt in excerpts} >= set("789")
 
 
+@pytest.mark.parametrize("question", ["what went wrong on November 2", "bugs of November 2", "errors on 2026-11-02"])
+def test_a_class_with_a_day_lists_what_has_both_first(ferry: Workspace, question: str) -> None:
+    keep_turns(ferry, "7" * 36, ("Rename the importer.", "It is called reader now."), day=2)
+    assert ask(ferry, question).excerpts[0].session[0] == "2"
+
+
 def test_the_name_of_a_class_and_a_compound_name_are_missing_as_they_were_typed(event_bus: Workspace) -> None:
     assert ask(event_bus, "GraphQL brokers").missing == ["GraphQL"]
     assert ask(event_bus, "the brokers' defects").missing == ["defects"]
