@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -76,10 +77,11 @@ class CommandLine(Driver):
         placed = [str(word) for name in verb.positional if name in fields for word in as_list(fields[name])]
         named = {name: value for name, value in fields.items() if name not in verb.positional}
         options = [word for name, value in named.items() for word in to_words(verb, name, value)]
-        acting = ["--session", self.session] if self.session and verb.is_in_session else []
-        words = [*verb.name.split(), "--json", "--namespace", self.namespace, *acting, *options, *placed]
+        acting = {"BATON_SESSION": self.session} if self.session and verb.is_in_session else {}
+        place = [] if verb.standalone else ["--namespace", self.namespace]
+        words = [*verb.name.split(), "--json", *place, *options, *placed]
         text = json.dumps(fields["baton"]) if "baton" in fields else ""
-        done = self.baton(*words, code=None, given=text, cwd=self.place)
+        done = self.baton(*words, code=None, given=text, cwd=self.place, env=acting)
         if done.out:
             data = done.json
             if "error" not in data:
@@ -124,14 +126,21 @@ class Http(Driver):
         return self
 
     def has(self, verb: Verb[Any, Any], fields: Fields) -> bool:
-        return bool(verb.path)
+        return bool(verb.path) and self._find_path(verb, fields) is not None
+
+    def _find_path(self, verb: Verb[Any, Any], fields: Fields) -> str | None:
+        """Return the path of the verb whose placeholders are all given; None if there is none."""
+        paths = (verb.path, *verb.more_paths)
+        return next((path for path in paths if set(re.findall(r"\{(\w+)\}", path)) <= set(fields)), None)
 
     def call(self, verb: Verb[Any, Any], fields: Fields) -> Answer:
-        headers = {"Baton-Session": self.session} if self.session and verb.is_in_session else {}
-        rest = {name: value for name, value in fields.items() if name not in verb.path_fields}
+        session = {"Baton-Session": self.session} if self.session and verb.is_in_session else {}
+        headers = {"Authorization": f"Bearer {TOKEN}", **session}
+        path = self._find_path(verb, fields) or verb.path
+        rest = {name: value for name, value in fields.items() if f"{{{name}}}" not in path}
         params, body = (rest, None) if verb.method == "GET" else ({}, rest)
         request = partial(
-            self.client.request, verb.method, verb.path.format_map(fields),
+            self.client.request, verb.method, path.format_map(fields),
             headers=headers, params={"namespace": self.namespace, **params}, json=body,
         )  # fmt: skip
         answer = self.portal.call(request)
@@ -145,11 +154,15 @@ class Http(Driver):
         return Answer(data)
 
 
+TOKEN = "of-the-person-who-started-it"
+"""The token of the HTTP server. Without one, nobody knows who writes."""
+
+
 @cache
 def http_application(place: Path) -> Any:
     """Return the application that serves a repository. It is cached, because making one takes longer than many
     requests."""
-    return application(Site(CommonOptions(str(place), None, None, None)))
+    return application(Site(CommonOptions(str(place), None, None, None), token=TOKEN))
 
 
 class Mcp(Driver):
@@ -166,11 +179,15 @@ class Mcp(Driver):
         return self
 
     def has(self, verb: Verb[Any, Any], fields: Fields) -> bool:
-        return verb.tool is not None and not set(fields) & set(verb.tool.hidden)
+        if verb.tool is None:
+            return False
+        defaults = verb.tool.defaults
+        return not {name for name in fields if defaults.get(name) != fields[name]} & set(verb.tool.hidden)
 
     def call(self, verb: Verb[Any, Any], fields: Fields) -> Answer:
         assert verb.tool is not None
-        arguments = {verb.tool.names.get(name, name): value for name, value in fields.items()}
+        shown = {name: value for name, value in fields.items() if name not in verb.tool.hidden}
+        arguments = {verb.tool.names.get(name, name): value for name, value in shown.items()}
         if self.session and verb.is_in_session:
             arguments["session"] = self.session
         found = self.portal.call(self.client.call_tool, verb.tool.name or verb.name.replace(" ", "_"), arguments)
