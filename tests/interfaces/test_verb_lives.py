@@ -520,7 +520,7 @@ def live(
     return answers
 
 
-READ_FIELDS: Mapping[str, Mapping[str, Any]] = {
+READ_FIELDS: Mapping[str, dict[str, Any]] = {
     "record": {"kind": "follow_up", "id": "FU-a"}, "diff": {"a": "1"}, "recall": {"question": "Refactor"},
     "session show": {"id": "baton/s1"}, "session history": {"id": "baton/s1"}, "log": {"limit": 10},
     "session inspect": {"target": "baton:s1"}, "handover show": {"session": "run-1"},
