@@ -19,7 +19,6 @@ from baton_git.agents.events import PERSON, UNKNOWN
 from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import InvalidName, NotFound
 from baton_git.core.names import decode, encode
-from baton_git.core.redaction import redact
 from baton_git.git.files.atomic_files import read_bytes, write_all, writing
 
 
@@ -209,6 +208,8 @@ class TurnStore:
             InvalidName: an id cannot be a file name.
             WriteFailed: the file cannot be written.
         """
+        from baton_git.core.redaction import redact  # a hook that only reads turns does not need it
+
         path = self.path(session.agent, session.session)
         header, turns = session._asdict() | {"format": FORMAT}, bound_turns(redact_turns(session.turns))
         del header["turns"]
@@ -241,6 +242,8 @@ def turns_folder(common_dir: Path) -> Path:
 
 def redact_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """Return the turns with the secrets in their texts replaced."""
+    from baton_git.core.redaction import redact  # a hook that only reads turns does not need it
+
     names = ("prompt", "answer", "reason", "said")
     texts, _ = redact([[getattr(turn, name) for name in names] for turn in turns])
     return tuple(

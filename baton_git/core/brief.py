@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from baton_git.core.isolation import UnshownRecord
 from baton_git.core.outlines import DecisionOutline
-from baton_git.core.output import one_line
+from baton_git.core.output import one_line, quote_id
 from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision, OpenLoop
 from baton_git.core.state import Key, State, Unreadable, key_of
@@ -31,7 +31,6 @@ LINE = 320
 """Maximum length in characters of the text in the line of a record, and also of the label before that text."""
 CLAIMED_TIER = "llm_derived"
 """The tier of records that agents or clients wrote without a person's confirmation."""
-_PLAIN = re.compile(r"[\w.:@/+-]{1,100}")
 ROUNDS = (1, 3, 8, 20, None)
 """Maximum lines per section after each round of sharing; None is unlimited."""
 SHARED_ROUNDS = (1, 3, 8)
@@ -249,8 +248,3 @@ def short_session(id_: str) -> str:
     """Return a session's short name: the beginning of a UUID, or the id, quoted if necessary."""
     match = _UUID.fullmatch(id_)
     return match[1] if match else quote_id(id_)
-
-
-def quote_id(id_: str) -> str:
-    """Return an id, quoted unless it is one plain word."""
-    return id_ if _PLAIN.fullmatch(id_) else f'"{one_line(id_, 60)}"'

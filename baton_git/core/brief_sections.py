@@ -13,7 +13,6 @@ from baton_git.core.brief import (
     Rank,
     Section,
     judged_line,
-    quote_id,
     short_session,
     tier_line,
 )
@@ -21,7 +20,7 @@ from baton_git.core.isolation import show_each
 from baton_git.core.kinds import KINDS, KindInfo, name_kind
 from baton_git.core.lifecycle import PRIORITIES, deadline
 from baton_git.core.natural_times import describe_age
-from baton_git.core.output import one_line
+from baton_git.core.output import one_line, quote_id
 from baton_git.core.policy import Policy
 from baton_git.core.proposals import find_proposals
 from baton_git.core.records.base import Record, value_at

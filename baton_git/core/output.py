@@ -156,6 +156,14 @@ def one_line(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
+_PLAIN = re.compile(r"[\w.:@/+-]{1,100}")
+
+
+def quote_id(id_: str) -> str:
+    """Return an id, quoted unless it is one plain word."""
+    return id_ if _PLAIN.fullmatch(id_) else f'"{one_line(id_, 60)}"'
+
+
 def count_noun(number: int, noun: str, plural: str | None = None) -> str:
     """Return the number with its noun: `1 file`, `2 files`. The plural ends in `s` unless one is given."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -14,16 +14,12 @@ import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
-from zlib import crc32
 
-from baton_git.core.brief import quote_id
-from baton_git.core.output import one_line
-from baton_git.core.records.lineage import Session
+from baton_git.core.output import one_line, quote_id
 from baton_git.recall.index import source_of
-from baton_git.recall.passages import SPEAKERS, TURN, Passage, split_sentences, title_of
+from baton_git.recall.passages import TURN, Passage, Standing, split_sentences
 from baton_git.recall.ranking import Ranking, Thread
-from baton_git.recall.standing import Standing
-from baton_git.recall.terms import AGENT_SAID, Query, extract_terms
+from baton_git.recall.terms import SPEAKER, Query, extract_terms
 
 DEFAULT_BUDGET = 4_000
 MIN_BUDGET = 400
@@ -51,6 +47,8 @@ _OUTDATED = 0.5
 """Factor on the score of superseded values."""
 _SHORT = 8
 """Length of the short form of a session's id, in characters."""
+_CONTEXT = "session"
+"""The kind of records of sessions, of which only the contexts are quoted."""
 _MOST_MISSING = 5
 """Maximum number of words that the answer names because they occur nowhere."""
 
@@ -171,8 +169,8 @@ def compose_answer(
     standing_of: Callable[[Passage], Standing],
     mark: str,
     budget: int = DEFAULT_BUDGET,
-    exclude: Iterable[str] = (),
-    wording: Wording = PARAMETERS,
+    is_told: Callable[[str], bool] = lambda sentence: False,
+    wording: Wording | None = PARAMETERS,
 ) -> Answer:
     """Return the answer in at most `budget` bytes, or an empty answer if there is nothing to quote.
 
@@ -184,17 +182,17 @@ def compose_answer(
         standing_of: returns the provenance of a passage and whether it still holds.
         mark: a random word for this answer.
         budget: the maximum size of the text in bytes of UTF-8.
-        exclude: digests of sentences to leave out.
-        wording: how the options are named that get more.
+        is_told: whether a sentence is left out, because who asks was told it.
+        wording: how the options are named that get more; None: the answer does not say how.
     """
     top = [f"=== recall · {mark} ===", f"Quotes until the end mark with {mark}: {FRAME}"]
     top += _missing_line(ranking, (budget - MIN_BUDGET) // 2 + _TINY)
     bottom = f"=== end {mark} ==="
-    reserved = min(_MORE_ROOM, budget // _MORE_SHARE)
+    reserved = min(_MORE_ROOM, budget // _MORE_SHARE) if wording is not None else 0
     blocks = _gather(ranking, standing_of)
     room = budget - _size([*top, bottom]) - reserved
     line = max(_LINE, room // (len(blocks) or 1) - _HEADING) if ranking.is_list else 0
-    chooser = _Chooser(blocks, query.terms, frozenset(exclude), room, line)
+    chooser = _Chooser(blocks, query.terms, is_told, room, line)
     chooser.fill()
     shown = _order([block for block in blocks if block.quotes])
     if not shown and not chooser.lacks_room:
@@ -202,8 +200,8 @@ def compose_answer(
     excerpts = tuple(block.excerpt for block in shown)
     lines = [line for excerpt in excerpts for line in (heading_of(excerpt.passage, excerpt.standing), *excerpt.lines)]
     also = _list_unquoted(ranking, shown)
-    larger = wording.budget.format(2 * budget) if chooser.lacks_room and 2 * budget <= MAX_BUDGET else ""
-    more = _more_line(larger, also, wording, chooser.left + reserved)
+    larger = 2 * budget if chooser.lacks_room and 2 * budget <= MAX_BUDGET else 0
+    more = _more_line(larger, also, wording, chooser.left + reserved) if wording is not None else []
     return Answer("\n".join([*top, *lines, *more, bottom]) + "\n", excerpts, tuple(also), missing=ranking.missing)
 
 
@@ -222,6 +220,8 @@ def heading_of(passage: Passage, standing: Standing) -> str:
     if _is_of_session(passage):
         parts = [session, passage.agent]
     else:
+        from baton_git.recall.record_passages import title_of  # slow to import, and a hook quotes no records
+
         record = f" {quote_id(passage.record)}" if passage.record else ""  # the head of a namespace has no id
         parts = [f"{title_of(passage.kind)}{record}"]
         if session and session not in parts[0]:
@@ -238,7 +238,7 @@ def _is_of_session(passage: Passage) -> bool:
 
 def _tells_of_session(passage: Passage) -> bool:
     """Whether a search in its session finds a passage, and its id does not: also the context that a session set."""
-    return bool(passage.session) and (_is_of_session(passage) or passage.kind == Session.kind)
+    return bool(passage.session) and (_is_of_session(passage) or passage.kind == _CONTEXT)
 
 
 def short_id(session: str) -> str:
@@ -246,13 +246,13 @@ def short_id(session: str) -> str:
     return one_line(session[:_SHORT] if len(session) >= 32 else session, 40)
 
 
-def digest_sentence(text: str) -> str:
-    """Return a short digest of a sentence, to recognise it again."""
-    return f"{crc32(text.encode()):08x}"
+def _more_line(larger: int, passages: Sequence[Passage], wording: Wording, room: int) -> list[str]:
+    """Return the line that says how to get more in at most `room` bytes, with the names of some threads.
 
-
-def _more_line(larger: str, passages: Sequence[Passage], wording: Wording, room: int) -> list[str]:
-    """Return the line that says how to get more in at most `room` bytes, with the names of some threads."""
+    Args:
+        larger: the budget with which there is more; 0 if there is no more of what is quoted.
+    """
+    option = wording.budget.format(larger) if larger else ""
     for count in range(min(_MOST_NAMED, len(passages)), -1, -1):
         sessions = [short_id(one.session) for one in passages[:count] if _tells_of_session(one)]
         records = [quote_id(one.record) for one in passages[:count] if one.record and not _tells_of_session(one)]
@@ -261,8 +261,8 @@ def _more_line(larger: str, passages: Sequence[Passage], wording: Wording, room:
             for form, ids in ((wording.session, sessions), (wording.record, records))
             if ids
         ]
-        line = f"More: {'; '.join(filter(None, [larger, *named]))}"
-        if (larger or named) and _size([line]) <= room:
+        line = f"More: {'; '.join(filter(None, [option, *named]))}"
+        if (option or named) and _size([line]) <= room:
             return [line]
     return []
 
@@ -328,17 +328,17 @@ class _Chooser:
     """
 
     def __init__(
-        self, blocks: Sequence[_Block], terms: frozenset[str], exclude: frozenset[str], room: int, line: int = 0
+        self, blocks: Sequence[_Block], terms: frozenset[str], is_told: Callable[[str], bool], room: int, line: int = 0
     ) -> None:
         """Choose for these blocks.
 
         Args:
             terms: the stems of the words of the question.
-            exclude: digests of sentences to leave out.
+            is_told: whether a sentence is left out, because who asks was told it.
             room: the bytes for headings and quotes.
             line: the size in bytes of the first quote of each block, if all blocks come before more of one; else 0.
         """
-        self._blocks, self._terms, self._exclude, self.left, self._line = blocks, terms, exclude, room, line
+        self._blocks, self._terms, self._is_told, self.left, self._line = blocks, terms, is_told, room, line
         self._seen: set[str] = set()
         self.lacks_room = False
 
@@ -394,7 +394,7 @@ class _Chooser:
         return True
 
     def _is_new(self, text: str) -> bool:
-        return _FIELD.sub("", text) not in self._seen and not (self._exclude and digest_sentence(text) in self._exclude)
+        return _FIELD.sub("", text) not in self._seen and not self._is_told(text)
 
     def _cut_to_line(self, texts: tuple[str, ...]) -> tuple[str, ...]:
         """Return the sentence with the most words of the question, and those around it, in about a line of a list."""
@@ -431,7 +431,8 @@ class _Chooser:
 
 def _find_speaker(text: str) -> str:
     """Return what stands before a prompt or an answer for who says it; empty if nothing does."""
-    return next((name for name in (AGENT_SAID, *SPEAKERS.values()) if text.startswith(name)), "")
+    spoken = SPEAKER.match(text)
+    return spoken[0] if spoken else ""
 
 
 def _mark_omission(text: str) -> str:

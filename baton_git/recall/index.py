@@ -24,7 +24,7 @@ from baton_git.core.errors import Busy, SearchUnavailable
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import searchable_text
 
-FORMAT = 10
+FORMAT = 11
 """Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
 FILE = f"index-{FORMAT}.sqlite"
 """Each format has its own file: versions of baton side by side would rebuild a common one with every question."""
@@ -87,6 +87,7 @@ class PassageFilter(NamedTuple):
         since: the earliest time, ISO 8601. Passages without a time do not match.
         until: the latest time, in the same form.
         not_session: a session to exclude.
+        branch: the branch that was checked out.
     """
 
     namespace: str | None = None
@@ -95,11 +96,12 @@ class PassageFilter(NamedTuple):
     session: str | None = None
     not_session: str | None = None
     until: str | None = None
+    branch: str | None = None
 
     @property
     def is_narrow(self) -> bool:
         """Whether it probably matches few passages, so that they are worth listing before the search."""
-        return any(value is not None for value in (self.since, self.until, self.kind, self.session))
+        return any(value is not None for value in (self.since, self.until, self.kind, self.session, self.branch))
 
     def matches(self, passage: Passage) -> bool:
         """Whether a passage matches."""
@@ -111,6 +113,7 @@ class PassageFilter(NamedTuple):
             and (self.until is None or "" < time <= self.until)
             and passage.session.startswith(self.session or "")
             and (self.not_session is None or passage.session != self.not_session)
+            and self.branch in (None, passage.branch)
         )
 
     def condition(self) -> tuple[str, list[str]]:
@@ -120,6 +123,7 @@ class PassageFilter(NamedTuple):
             ("coalesce(p.time, s.time) >= ?", self.since),
             ("coalesce(p.time, s.time) BETWEEN '0' AND ?", self.until),
             ("s.session != ?", self.not_session), ("instr(s.session, ?) = 1", self.session),
+            ("s.branch = ?", self.branch),
         )  # fmt: skip
         used = [(test, value) for test, value in tests if value is not None]
         return " AND ".join(["1", *(test for test, _ in used)]), [value for _, value in used]
@@ -142,8 +146,11 @@ class RecallIndex:
         """What the last update left for the next one; empty if everything is indexed."""
 
     @classmethod
-    def open(cls, folder: Path) -> Self:
+    def open(cls, folder: Path, wait: float = WAIT_SECONDS) -> Self:
         """Open the index in a folder, or create it. A damaged file is replaced.
+
+        Args:
+            wait: the maximum seconds that it waits for another process's update.
 
         If the file cannot be written, return an index in memory.
 
@@ -159,7 +166,7 @@ class RecallIndex:
                 path.touch(mode=0o600)
                 now = path.stat().st_mtime_ns
                 _remove_unused(folder, now - _UNUSED)
-                return cls(_connect(str(path)), now)
+                return cls(_connect(str(path), wait), now)
             except OSError as error:
                 problem = error.strerror or str(error)
                 break
@@ -174,7 +181,7 @@ class RecallIndex:
     @classmethod
     def in_memory(cls, problem: str = "") -> Self:
         """Return an empty index in memory, and why it is there. Raises SearchUnavailable like `open`."""
-        index = cls(_connect(":memory:"))
+        index = cls(_connect(":memory:", 0))
         index.unstored = problem
         return index
 
@@ -370,18 +377,20 @@ class RecallIndex:
 
     def newest_on_branch(self, branch: str, wanted: PassageFilter, depth: int) -> list[Hit]:
         """Return the last passages, newest first, of the session that began last on a branch and matches the filter."""
+        return next(self.ends_of_sessions(wanted._replace(branch=branch), depth), [])
+
+    def ends_of_sessions(self, wanted: PassageFilter, depth: int) -> Iterator[list[Hit]]:
+        """Yield the last passages, newest first, of each session with turns that match a filter, newest first."""
         condition, values = wanted.condition()
-        row = self._database.execute(
-            f"SELECT s.id {_FROM} WHERE s.branch = ? AND s.kind = ? AND {condition} ORDER BY s.time DESC LIMIT 1",
-            (branch, TURN, *values),
-        ).fetchone()
-        if row is None:
-            return []
-        between = "p.id BETWEEN ? AND ? ORDER BY p.id DESC LIMIT ?"
-        begin = row[0] << _PLACES
-        return self._hits(
-            f"SELECT p.id, {_COLUMNS} {_FROM} WHERE {between}", (begin, begin + (1 << _PLACES) - 1, depth)
-        )
+        sources = self._database.execute(
+            f"SELECT s.id {_FROM} WHERE s.kind = ? AND {condition} GROUP BY s.id ORDER BY s.time DESC", (TURN, *values)
+        ).fetchall()
+        for (source,) in sources:
+            begin = source << _PLACES
+            yield self._hits(
+                f"SELECT p.id, {_COLUMNS} {_FROM} WHERE p.id BETWEEN ? AND ? ORDER BY p.id DESC LIMIT ?",
+                (begin, begin + (1 << _PLACES) - 1, depth),
+            )
 
     def of_blob(self, group: str, path: str, blob: str) -> tuple[Passage, ...]:
         """Return the passages of one version of a record's file."""
@@ -433,14 +442,14 @@ def _quote(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def _connect(path: str, wait: float) -> sqlite3.Connection:
     """Open a database; create its tables, or recreate them if it has another format.
 
     Raises:
         SearchUnavailable: Python's sqlite was built without FTS5.
         sqlite3.DatabaseError: the file is damaged, locked, or cannot be written.
     """
-    database = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+    database = sqlite3.connect(path, timeout=wait, isolation_level=None)
     try:
         with suppress(sqlite3.OperationalError):  # fails on some file systems, and while another process reads
             database.execute("PRAGMA journal_mode = WAL")

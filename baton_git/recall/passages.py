@@ -1,23 +1,24 @@
-"""Passages: the units of text that recall indexes and quotes, with their origin."""
+"""Passages: the units of text that recall indexes and quotes, with their origin.
+
+A hook with each prompt imports this module, so it imports nothing that reads records.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from baton_git.agents.events import AGENT, HARNESS, PERSON, SCHEDULE
-from baton_git.agents.turn_store import SessionTurns
-from baton_git.core.kinds import ALL_KINDS
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part
-from baton_git.core.records.lineage import Session
-from baton_git.core.state import Key
-from baton_git.recall.terms import AGENT_SAID, USER_SAID
+from baton_git.agents.events import AGENT, ENDED, FAILED, HARNESS, INTERRUPTED, PERSON, SCHEDULE
+
+if TYPE_CHECKING:
+    from baton_git.agents.turn_store import SessionTurns
 
 PASSAGE = 450
 """Maximum length of a passage in characters. With 1,500, an answer holds passages of a third as many sessions, and most
 of each says nothing about the question."""
+TRUNKS = frozenset({"", "main", "master", "trunk", "develop"})
+"""Branches on which a session says nothing about the next one."""
 _HOUR = len("2026-11-28T10")
 """Length of a time up to its hour."""
 TURN = "turn"
@@ -26,25 +27,6 @@ DIGEST = "handoff"
 """The kind of records that are digests of sessions."""
 SHARED_TURNS = "turns"
 """The kind of records that contain the turns of a session, to share them with other machines."""
-_SKIPPED = frozenset(
-    """
-    id created_at first_seen last_seen last_deferred source_tier sources source extracted_at started ended machine
-    branch trigger last_check verify offset line time priority defer_count count unknown left_out recent_activity schema
-    schema_version version checksum digest session_id parent_session updated_at
-    person worktree
-    """.split()  # noqa: SIM905  a list would take a line for each word
-)
-"""Fields of records that are not indexed: metadata, such as when and how a record was stored."""
-_SKIPPED_WITHIN = frozenset({("anchors", "commit"), ("anchors", "session")})
-"""Such fields that have the same name as others with text: each with the field that contains it."""
-_SAID = frozenset(
-    """
-    initial_goal key_decisions latest_prompts unanswered last_answer open_questions next_steps
-    """.split()  # noqa: SIM905  one name after the other
-)
-"""Facts of a digest that repeat what the turns of its session say."""
-_UNNAMED = frozenset({"text", "content", "message"})
-"""Fields that are indexed without their name, because it says nothing about the text."""
 
 
 class Passage(NamedTuple):
@@ -82,12 +64,33 @@ class Passage(NamedTuple):
         return self.path
 
 
+ON_THIS_MACHINE = "agent"
+"""The label of turns that were read from transcripts on this machine."""
+
+
+class Standing(NamedTuple):
+    """The current status of a passage.
+
+    Attributes:
+        label: its provenance in one or two words.
+        mark: a caveat: `earlier value`, `before it was archived`, `removed`, `forgotten`, `archived`, `superseded by
+            ID`, or how the code that the record is about has changed; empty if there is none.
+        holds: whether it is the current value.
+        newer: the passages of the value that replaced it.
+    """
+
+    label: str
+    mark: str = ""
+    holds: bool = True
+    newer: tuple[Passage, ...] = ()
+
+
 def split_turns(turns: SessionTurns) -> Iterator[Passage]:
     """Yield the passages of a session's turns; prompts and answers begin with the speaker."""
-    yield from _join_short(_split_stored(turns))
+    yield from join_short(_split_stored(turns))
 
 
-def _join_short(passages: Iterable[Passage]) -> Iterator[Passage]:
+def join_short(passages: Iterable[Passage]) -> Iterator[Passage]:
     """Yield passages in which short ones of successive turns within an hour are joined.
 
     The answer to "yes, do it" is often as short, and neither says much without the turn before it.
@@ -116,81 +119,33 @@ def _split_stored(turns: SessionTurns) -> Iterator[Passage]:
             "branch": turns.branch or "",
         }
         said = "\n\n".join(filter(None, (turn.said, turn.answer)))
-        yield from _split_turn(str(turn.number), turn.origin, turn.prompt, said, where)
+        yield from split_turn(str(turn.number), turn.origin, turn.status, turn.prompt, said, where)
 
 
-def _split_shared(data: Mapping[str, Any], where: Mapping[str, str]) -> Iterator[Passage]:
-    """Yield the passages of turns that are stored in a record."""
-    for turn in data["conversation"].get("turns", ()):
-        time = turn.get("time") or where.get("time", "")
-        origin, answer = turn.get("origin", PERSON), turn.get("answer", "")
-        yield from _split_turn(str(turn["number"]), origin, turn["prompt"], answer, {**where, "time": time})
+_SPEAKERS = {PERSON: "user", AGENT: "another agent", SCHEDULE: "a schedule"}
+"""Whose prompt it is, by its origin."""
+_MARKS = {
+    INTERRUPTED: ("interrupted", "interrupted"),
+    FAILED: ("failed", "failed"),
+    ENDED: ("not answered", "unfinished"),
+}
+"""The marks of a prompt without an answer, and of what the agent said after it, by the status of the turn."""
 
 
-SPEAKERS = {PERSON: USER_SAID, AGENT: "another agent: ", SCHEDULE: "a schedule: "}
-"""What stands before a prompt, by its origin."""
-
-
-def _split_turn(number: str, origin: str, prompt: str, answer: str, where: Mapping[str, str]) -> Iterator[Passage]:
+def split_turn(
+    number: str, origin: str, status: str, prompt: str, answer: str, where: Mapping[str, str]
+) -> Iterator[Passage]:  # fmt: skip
+    """Yield the passages of a turn. Each begins with who says it, and with a mark if the prompt has no answer."""
+    marks = [f" ({mark}): " for mark in _MARKS[status]] if status in _MARKS else [": ", ": "]
+    asking, saying = f"{_SPEAKERS.get(origin, 'of unknown origin')}{marks[0]}", f"agent{marks[1]}"
     asked = prompt and origin != HARNESS  # notifications of the agent CLI say nothing about the work
-    speaker = SPEAKERS.get(origin, "of unknown origin: ")
-    texts = [f"{speaker}{prompt}" if asked else "", f"{AGENT_SAID}{answer}" if answer else ""]
+    texts = [f"{asking}{prompt}" if asked else "", f"{saying}{answer}" if answer else ""]
     speaking = ""
     for piece in split_text("\n\n".join(filter(None, texts))):
-        start = next((name for name in (speaker, AGENT_SAID) if piece.startswith(name)), "")
+        start = next((name for name in (asking, saying) if piece.startswith(name)), "")
         text = piece if start or not speaking else f"{speaking}{piece}"
         yield Passage(text, TURN, record=number, **where)
-        speaking = AGENT_SAID if f"\n{AGENT_SAID}" in piece else start or speaking
-
-
-def split_said(key: Key, part: Part, **where: str) -> Iterator[Passage]:
-    """Yield the passages of what a digest or a record of turns repeats from the turns of its session."""
-    data = part.record if isinstance(part, Archived) else part.as_data()
-    if key.kind == SHARED_TURNS:
-        yield from _join_short(_split_shared(data, where))
-    elif key.kind == DIGEST:
-        said = {name: value for name, value in data["facts"].items() if name in _SAID}
-        for piece in split_text("\n".join(_lines_of(said))):
-            yield Passage(piece, key.kind, record=key.id, **where)
-
-
-def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
-    """Yield the passages of a live or archived record, without those of `split_said`.
-
-    Args:
-        where: further fields of `Passage`.
-    """
-    data = part.record if isinstance(part, Archived) else part.as_data()
-    if key.kind == SHARED_TURNS:
-        return
-    if key.kind == DIGEST:
-        others = {name: value for name, value in data["facts"].items() if name not in _SAID}
-        data = {**data, "facts": others}
-    if key.kind == Session.kind:
-        data = {"context": data.get("context")}  # the rest of a session says nothing about the work
-    has_reason = isinstance(part, Archived) and part.reason and key.kind not in (Session.kind, DIGEST)
-    lines = [f"reason: {part.reason}"] if isinstance(part, Archived) and has_reason else []
-    text = "\n".join([*_lines_of(data), *lines])
-    for piece in split_text(text):
-        yield Passage(piece, key.kind, record=key.id, **where)
-
-
-def title_of(kind: str) -> str:
-    """Return the display name of a kind of passage; a kind that is not one of a record is its own name."""
-    return ALL_KINDS[kind].title if kind in ALL_KINDS else kind
-
-
-def _lines_of(data: Any, name: str = "") -> Iterator[str]:
-    """Yield the texts in plain data, each after the name of its field unless the name is in `_UNNAMED`."""
-    if isinstance(data, dict):
-        for field, value in data.items():
-            if field not in _SKIPPED and (name, field) not in _SKIPPED_WITHIN:
-                yield from _lines_of(value, field)
-    elif isinstance(data, list | tuple):
-        for item in data:
-            yield from _lines_of(item, name)
-    elif isinstance(data, str) and data.strip():
-        yield data if name in _UNNAMED else f"{name.replace('_', ' ')}: {data}"
+        speaking = saying if f"\n{saying}" in piece else start or speaking
 
 
 def split_text(text: str, most: int = PASSAGE) -> Iterator[str]:

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from baton_git.recall.index import MOST_ROWS, Hit, PassageFilter, RecallIndex, Totals, source_of, sources_of
-from baton_git.recall.passages import DIGEST, PASSAGE, TURN, Passage
+from baton_git.recall.passages import PASSAGE, Passage
 from baton_git.recall.terms import Query, stem
 
 CANDIDATES = 400
@@ -42,12 +42,10 @@ _MOST_ADDED = 3
 """Maximum number of threads that are added to better ones."""
 _NEWEST = 0.9
 """Least score, relative to the best, of the session that began last on the branch that is checked out."""
-_ECHO = 8
-"""Number of words around a repeated question, such as the names of fields, in a digest that says nothing else."""
-_NEARLY = 0.7
-"""Share of the best score from which a thread is nearly as good."""
 _BACKGROUND = 200
 """Added to the number of sources when evidence is weighed, because in a small index all words would be common."""
+_BEST = 2
+"""Number of best passages of a thread that are weighed as evidence."""
 _UNKNOWN = 0.45
 """Weight of a strong word that occurs nowhere, relative to a rare word."""
 _UNKNOWN_NAME = 1.7
@@ -77,7 +75,7 @@ class Ranking(NamedTuple):
 
     Attributes:
         threads: the matching threads, best first.
-        evidence: the share of the question's strong words that the best thread contains, from 0 to 1.
+        evidence: the share of the question's strong words that a single passage has, from 0 to 1.
         missing: the words of the question that occur nowhere.
         empty_days: the days that the question names if nothing is of them; empty otherwise.
         is_list: whether the answer should have a line of each thread before more of one.
@@ -211,27 +209,6 @@ def add_threads(ranking: Ranking, others: Ranking) -> Ranking:
     for thread in reversed(others.threads[:_MOST_ADDED]):
         ranking = add_newest(ranking, [ranked.hit for ranked in thread.passages])
     return ranking if ranking.threads else others._replace(missing=ranking.missing)
-
-
-def drop_echoes(ranking: Ranking, question: str) -> Ranking:
-    """Return the ranking without turns and digests that say nothing but the same question, asked before."""
-    asked = question.strip()
-
-    def is_echo(passage: Passage) -> bool:
-        most = {TURN: 1, DIGEST: _ECHO}.get(passage.kind, 0)
-        return asked in passage.text and len(passage.text.replace(asked, "").split()) <= most
-
-    kept = [
-        thread._replace(passages=[ranked for ranked in thread.passages if not is_echo(ranked.passage)])
-        for thread in ranking.threads
-    ]
-    return ranking._replace(threads=[thread for thread in kept if thread.passages])
-
-
-def keep_best(ranking: Ranking) -> Ranking:
-    """Return the ranking reduced to the threads nearly as good as the best."""
-    least = _NEARLY * ranking.threads[0].score
-    return ranking._replace(threads=[thread for thread in ranking.threads if thread.score >= least])
 
 
 def _idf(total: int, count: int) -> float:
@@ -380,7 +357,10 @@ def _by_score(ranked: Ranked) -> tuple[float, int]:
 def _measure_evidence(
     threads: Iterable[Thread], query: Query, matches: Mapping[str, _Matches], totals: Totals
 ) -> float:
-    """Return the share, by weight, of the question's strong words that the best thread contains."""
+    """Return the share, by weight, of the question's strong words that a single passage has, of the best of a thread.
+
+    A long session has most words somewhere, whatever it is about.
+    """
     total = totals.sources + _BACKGROUND
     known: dict[str, float] = {}
     missing = 0.0
@@ -393,9 +373,7 @@ def _measure_evidence(
             missing += _idf(total, 0) * (_UNKNOWN if names or word not in query.proper else _UNKNOWN_NAME)
     if not known:
         return 0.0
-    best = 0.0
-    for thread in threads:
-        sources = sources_of(ranked.hit.number for ranked in thread.passages)
-        has = (weight for word, weight in known.items() if sources & matches[word].sources)
-        best = max(best, sum(has))
+    numbers = {ranked.hit.number for thread in threads for ranked in thread.passages[:_BEST]}
+    having = {word: numbers.intersection(matches[word].numbers) for word in known}
+    best = max((sum(known[word] for word in known if at in having[word]) for at in numbers), default=0.0)
     return best / (sum(known.values()) + missing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from baton_git.agents.turn_store import turns_folder
 from baton_git.core.errors import Busy
 from baton_git.core.kinds import find_kind
+from baton_git.core.records.work_items import ActiveDecision
 from baton_git.git.source_commits import head_branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
@@ -20,24 +20,22 @@ from baton_git.recall.classes import expand_class
 from baton_git.recall.common_words import STOP_WORDS
 from baton_git.recall.dates import Period
 from baton_git.recall.index import PassageFilter, RecallIndex, remove_damaged
-from baton_git.recall.passages import PASSAGE
+from baton_git.recall.passages import PASSAGE, TRUNKS
 from baton_git.recall.ranking import (
     Ranking,
     add_newest,
     add_threads,
-    drop_echoes,
-    keep_best,
     put_first,
     rank_overview,
     rank_passages,
 )
 from baton_git.recall.sources import update_index
 from baton_git.recall.standing import StandingJudge
-from baton_git.recall.terms import Query, find_kinds, is_overview, parse_question
+from baton_git.recall.terms import Query, is_overview, parse_question
 
 NOTHING = Answer("", (), ())
-_TRUNKS = frozenset({"", "main", "master", "trunk", "develop"})
-"""Branches on which a session says nothing about the next one."""
+_DECIDING = frozenset({"decide", "decided", "decides"})
+"""Words that ask for decisions."""
 _SESSION_ID = re.compile(r"(?<![\w-])(?=\D*\d)[0-9A-Za-z][\w-]{7,63}(?![\w-])")
 """A word that may be the id of a session or its beginning, as headings show it."""
 _LEAST_DEPTH = 12
@@ -53,9 +51,6 @@ class Question(NamedTuple):
         filter: a filter for passages. Its namespace is ignored, because `all_namespaces` decides it.
         period: the days that the text names, if they matter: their passages come first.
         all_namespaces: search all namespaces of the repository instead of that of the workspace.
-        is_strict: quote only threads nearly as good as the best.
-        least: the minimum evidence for a strict answer, from 0 to 1.
-        exclude: digests of sentences to leave out.
         seconds: the maximum time for updating the index, for each namespace searched; if the newest commits are not
             indexed by then, the answer is empty. None for no limit.
         ids: the ids of records in the text, which also has their titles: the answer does not miss them.
@@ -67,9 +62,6 @@ class Question(NamedTuple):
     filter: PassageFilter = PassageFilter()
     period: Period | None = None
     all_namespaces: bool = False
-    least: float = 0.0
-    is_strict: bool = False
-    exclude: Iterable[str] = ()
     seconds: float | None = None
     wording: Wording = PARAMETERS
     ids: frozenset[str] = frozenset()
@@ -116,9 +108,8 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
         if not update_index(index, workspace.branch, question.seconds) and question.seconds is not None:
             return NOTHING
     query = parse_question(question.text)
-    if not question.is_strict:
-        query = expand_class(question.text, query)
-    ranking = _rank(index, ws, question, query) or Ranking([])
+    query = expand_class(question.text, query)
+    ranking = _rank(index, ws, question, query)
     ids = question.ids.union(*(parse_question(id_).words for id_ in question.ids))
     ranking = ranking._replace(missing=tuple(word for word in ranking.missing if word not in ids))
     nothing = NOTHING._replace(
@@ -134,14 +125,13 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
         lambda passage: judges.get(passage.namespace, own).judge(passage),
         fresh_mark(),
         question.budget,
-        question.exclude,
-        question.wording,
+        wording=question.wording,
     )
     return nothing._replace(text=answer.text, excerpts=answer.excerpts, also=answer.also)
 
 
-def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -> Ranking | None:
-    """Return the passages to answer from; None if there is too little evidence for a strict answer."""
+def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -> Ranking:
+    """Return the passages to answer from."""
     namespace = None if question.all_namespaces else ws.branch.namespace.text
     wanted = question.filter._replace(namespace=namespace)
     depth = max(_LEAST_DEPTH, question.budget // PASSAGE)
@@ -152,11 +142,6 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     if query.class_kinds and wanted.kind is None:
         of_kind = _rank_class(index, query, wanted, depth)
         ranking = put_first(of_kind, ranking)._replace(missing=ranking.missing, is_list=True)
-    if question.is_strict:
-        ranking = drop_echoes(ranking, question.text)
-        if ranking.evidence < question.least or not ranking.threads:
-            return None
-        return keep_best(ranking)._replace(missing=())
     if is_overview(question.text, query):
         return rank_overview(index, wanted, depth)
     if not ranking.threads:
@@ -164,7 +149,7 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
         return _rank_kinds(index, query, wanted, depth)._replace(missing=missing)
     days = question.period.days if question.period is not None else ""
     branch = head_branch(ws.branch.store) or ""
-    if wanted.is_narrow or branch in _TRUNKS:
+    if wanted.is_narrow or branch in TRUNKS:
         return ranking._replace(empty_days=days)
     others = wanted._replace(not_session=wanted.not_session or ws.actor.session)
     return add_newest(ranking, index.newest_on_branch(branch, others, depth))._replace(empty_days=days)
@@ -172,7 +157,7 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
 
 def _rank_named(index: RecallIndex, question: Question, wanted: PassageFilter, depth: int) -> Ranking | None:
     """Return what is of the session or the days that a question names, first; None if it names none, or none here."""
-    if not question.is_strict and wanted.session is None:
+    if wanted.session is None:
         of_session = _rank_session(index, question.text, wanted, depth)
         if of_session is not None:
             return of_session
@@ -228,9 +213,16 @@ def _rank_class(index: RecallIndex, query: Query, wanted: PassageFilter, depth: 
 
 def _rank_kinds(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
     """Return the newest records of the kinds that a question names ("which decisions"), if it says nothing else."""
-    kinds = find_kinds(query) if wanted.kind is None else ()
+    kinds = _find_kinds(query) if wanted.kind is None else ()
     found = [rank_overview(index, wanted._replace(kind=kind), depth) for kind in kinds]
     return Ranking([thread for ranking in found for thread in ranking.threads], is_list=True)
+
+
+def _find_kinds(query: Query) -> list[str]:
+    """Return the kinds of records that a question names (`decisions`), if it has no other strong words."""
+    named = {word: ActiveDecision.kind if word in _DECIDING else find_kind(word) for word in query.words}
+    kinds = [kind for kind in dict.fromkeys(named.values()) if kind is not None]
+    return kinds if all(named[word] is not None for word in query.strong) else []
 
 
 def _workspaces(ws: Workspace, question: Question) -> list[Workspace]:

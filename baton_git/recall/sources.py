@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
 import time
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.agents.turn_store import TurnStore, turns_folder
 from baton_git.core import layout
-from baton_git.core.errors import BatonError, Corrupt
+from baton_git.core.errors import Corrupt
 from baton_git.core.kinds import ALL_KINDS
-from baton_git.core.names import Oid, decode
+from baton_git.core.names import Oid
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, parse
 from baton_git.core.records.lineage import Session as SessionRecord
@@ -25,12 +23,10 @@ from baton_git.git.store import CommitInfo, Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, load_entry
 from baton_git.recall.index import RecallIndex, Session
-from baton_git.recall.passages import DIGEST, SHARED_TURNS, Passage, split_record, split_said, split_turns
+from baton_git.recall.passages import DIGEST, SHARED_TURNS
+from baton_git.recall.record_passages import split_record, split_said
+from baton_git.recall.turn_sources import RECORDS, SAID, TURNS, list_files, mark_folders, put_changed, remove_gone
 
-TURNS = "turns"
-_SAID = " said"
-"""The suffix of the source with what a digest or a record of turns repeats from the turns of its session. It is indexed
-only while these turns are not stored on this machine: otherwise every word would count twice, and be quoted twice."""
 EARLY = "early"
 """The mark of a record that is indexed before the commit that wrote it is known."""
 MOST_EARLY = 1_000
@@ -41,9 +37,6 @@ _SKIPPED_KINDS = frozenset({SHAPE.kind, "conflict"})
 MOST_AT_ONCE = 3_000
 """Maximum number of commits and files that one update of an index on the disk reads: the first recall in a namespace
 of 10,000 commits took 30 times as long as in a small one."""
-
-SETTLED = 2_000_000_000
-"""Age in nanoseconds from which the time of a folder is certain: some file systems count whole or even seconds."""
 
 MOST_SECONDS = 0.5
 """Processor time after which such an update begins no further older commit: one may bring 100,000 files."""
@@ -95,11 +88,11 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
         Corrupt: the branch cannot be read.
     """
     store = TurnStore(turns_folder(branch.store.repository.common_dir))
-    tip, group, folders = branch.tip(), group_of(branch), _mark_folders(store.folder, index.opened)
+    tip, group, folders = branch.tip(), group_of(branch), mark_folders(store.folder, index.opened)
     is_current = index.mark(group) == (tip or "")
     if is_current and folders and index.mark(TURNS) == folders:
         return True
-    marks = dict(_list_files(store.folder))
+    marks = dict(list_files(store.folder))
     if is_current and not folders and index.source_marks(TURNS) == marks:
         return True
     work = _Work(seconds, MOST_AT_ONCE if index.is_stored else math.inf)
@@ -116,72 +109,17 @@ def _update_turns(index: RecallIndex, store: TurnStore, marks: Mapping[str, str]
     Args:
         marks: the marks of all files of turns, by name.
     """
-    known = index.source_marks(TURNS)
-    is_removed = False
-    for name in known.keys() - marks.keys():
-        index.remove_source(TURNS, name)
-        is_removed = True
-    if is_removed:  # what digests repeat of them has to be indexed again, which is as rare as it is long
-        index.remove_groups(f"*{_RECORDS}*")
-    for name, mark in marks.items():
-        if known.get(name) != mark:
-            if time.monotonic() > work.end:
-                return False
-            index.put_source(TURNS, name, mark, _read_turns(store, name))
+    if remove_gone(index, marks):  # what digests repeat of them has to be indexed again, which is as rare as it is long
+        index.remove_groups(f"*{RECORDS}*")
+    if not put_changed(index, store.folder, marks, work.end):
+        return False
     work.sessions = index.list_sessions(TURNS)
-    for group, key, session in index.list_keys(f"*{_SAID}"):
-        if session in work.sessions:
-            index.remove_source(group, key)
     return True
-
-
-def _mark_folders(folder: Path, now: int) -> str:
-    """Return a mark that changes if a file of stored turns is written or deleted, as all are replaced by renaming.
-
-    It is empty if a folder changed so recently that another change may not show in its time.
-
-    Args:
-        now: the time in nanoseconds, as the file system counts it; 0 if unknown.
-    """
-    try:
-        times = [(agent.name, agent.stat().st_mtime_ns) for agent in _scan(folder)]
-    except OSError:  # removed meanwhile
-        return ""
-    return " ".join(f"{name}/{at}" for name, at in sorted(times)) if all(at < now - SETTLED for _, at in times) else ""
-
-
-def _list_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of stored turns as `<agent>/<name>`, each with a mark made of its size and modification time."""
-    for agent in _scan(folder):
-        for file in _scan(Path(agent.path)) if agent.is_dir() else ():
-            with suppress(FileNotFoundError):
-                status = file.stat()
-                yield f"{agent.name}/{file.name}", f"{status.st_size} {status.st_mtime_ns}"
-
-
-def _scan(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        return list(os.scandir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _read_turns(store: TurnStore, name: str) -> Iterator[Passage]:
-    agent, _, file = name.partition("/")
-    try:
-        turns = store.load(decode(agent), decode(file.removesuffix(".jsonl")))
-    except BatonError:  # not written by baton, or deleted meanwhile; read again when it changes
-        return
-    if turns is not None:
-        yield from split_turns(turns)
-
-
-_RECORDS = "records of "
 
 
 def group_of(branch: Branch) -> str:
     """Return the name of the group of sources (see `index`) for the records of a branch."""
-    return f"{_RECORDS}{branch.ref}"
+    return f"{RECORDS}{branch.ref}"
 
 
 _CUT = "-"
@@ -357,7 +295,7 @@ def _add_commit(
         blob, is_replaced = find_blob(root, path), _is_replaced(key)
         if is_replaced and newest is None:
             index.remove_source(group, path)
-            index.remove_source(group, f"{path}{_SAID}")
+            index.remove_source(group, f"{path}{SAID}")
         name = _name_source(root, key, path, blob) if blob is not None else None
         if blob is None or name is None or (is_replaced and newest is not None and find_blob(newest, path) != blob):
             continue
@@ -425,7 +363,7 @@ def _put_record(index: RecallIndex, branch: Branch, name: str, mark: str, versio
     index.put_source(group, name, mark, split_record(key, record, **where))
     session = (where["namespace"], where["agent"], where["session"])
     if key.kind in (DIGEST, SHARED_TURNS) and session not in work.sessions:
-        index.put_source(group, f"{name}{_SAID}", mark, split_said(key, record, **where))
+        index.put_source(group, f"{name}{SAID}", mark, split_said(key, record, **where))
 
 
 def _describe(branch: Branch, record: Part, version: _Version) -> dict[str, str]:
@@ -440,7 +378,14 @@ def _describe(branch: Branch, record: Part, version: _Version) -> dict[str, str]
     return {
         "namespace": branch.namespace.text, "session": session, "agent": agent, "path": path, "blob": blob,
         "time": _time_of(record, entry), "commit": entry.commit if entry is not None else "",
+        "branch": _branch_of(record) if key.kind in (DIGEST, SHARED_TURNS) else "",
     }  # fmt: skip
+
+
+def _branch_of(record: Part) -> str:
+    """Return the branch that was checked out in the session of a digest."""
+    branch = record.record.get("branch") if isinstance(record, Archived) else getattr(record, "branch", None)
+    return branch if isinstance(branch, str) else ""
 
 
 def find_context_time(record: Part) -> datetime | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
 
 from baton_git.core.errors import BatonError
 from baton_git.core.kinds import KINDS, LABELLED
@@ -22,32 +21,11 @@ from baton_git.namespace.provenance.origins import find_origin
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.index import RecallIndex
-from baton_git.recall.passages import TURN, Passage
+from baton_git.recall.passages import ON_THIS_MACHINE, TURN, Passage, Standing
 from baton_git.recall.sources import find_blob, find_context_time, group_of
-
-ON_THIS_MACHINE = "agent"
-"""The label of turns that were read from transcripts on this machine."""
-
 
 FORGET = "forget"
 """The verb of the commits that archive a record because it should not be remembered."""
-
-
-class Standing(NamedTuple):
-    """The current status of a passage.
-
-    Attributes:
-        label: its provenance in one or two words.
-        mark: a caveat: `earlier value`, `before it was archived`, `removed`, `forgotten`, `archived`, `superseded by
-            ID`, or how the code that the record is about has changed; empty if there is none.
-        holds: whether it is the current value.
-        newer: the passages of the value that replaced it.
-    """
-
-    label: str
-    mark: str = ""
-    holds: bool = True
-    newer: tuple[Passage, ...] = ()
 
 
 class StandingJudge:

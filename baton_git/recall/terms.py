@@ -17,8 +17,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from baton_git.core.kinds import find_kind
-from baton_git.core.records.work_items import ActiveDecision
 from baton_git.recall.common_words import OVERVIEW_WORDS, STOP_WORDS, WEAK_WORDS
 
 MAX_QUESTION = 5_000
@@ -26,7 +24,6 @@ MAX_QUESTION = 5_000
 bytes, and llhttp, the parser of the server, takes no URL of more than 65,535 bytes."""
 MAX_WORDS = 48
 """Maximum number of words of a question that are searched, the first ones."""
-_DECIDING = frozenset({"decide", "decided", "decides"})
 _MAX_NAME = 80
 _TOKEN = re.compile(r"[^\W_]+(?:[._/:@-]+[^\W_]+)*|[\u2190-\u2bff\U0001f000-\U0001faff]")
 _PART = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
@@ -35,9 +32,8 @@ _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 _INSIDE = re.compile(r"[a-z\d][A-Z]")
 _CAMEL_NAME = re.compile(r"(?<![^\W_])[A-Z]*[a-z\d]++[A-Z][^\W_]*")
 _SYMBOL = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")
-USER_SAID, AGENT_SAID = "user: ", "agent: "
-"""The prefixes of a person's prompt and of what the agent said in a turn."""
-_SPEAKER = re.compile(rf"^(?:{USER_SAID}|{AGENT_SAID})", re.MULTILINE)
+SPEAKER = re.compile(r"^(?:user|agent|another agent|a schedule|of unknown origin)(?: \([a-z ]+\))?: ", re.MULTILINE)
+"""What stands before a prompt, and before what the agent said: who it is, and why the prompt has no answer."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -82,8 +78,7 @@ class Query(NamedTuple):
 
 def searchable_text(text: str) -> str:
     """Return a text as the index gets it: see above. The speakers of turns are left out."""
-    if USER_SAID in text or AGENT_SAID in text:
-        text = _SPEAKER.sub("", text)
+    text = SPEAKER.sub("", text)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
         text = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
@@ -153,13 +148,6 @@ def is_overview(question: str, query: Query) -> bool:
     """
     words = {word for token in _TOKEN.findall(_fold(question[:MAX_QUESTION])) for word in _words_of(token)}
     return len(words & OVERVIEW_WORDS) >= 2 and not query.strong - OVERVIEW_WORDS
-
-
-def find_kinds(query: Query) -> list[str]:
-    """Return the kinds of records that a question names (`decisions`), if it has no other strong words."""
-    named = {word: ActiveDecision.kind if word in _DECIDING else find_kind(word) for word in query.words}
-    kinds = [kind for kind in dict.fromkeys(named.values()) if kind is not None]
-    return kinds if all(named[word] is not None for word in query.strong) else []
 
 
 def _searched_words(token: str) -> list[str]:

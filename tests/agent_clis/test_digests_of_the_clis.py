@@ -55,3 +55,20 @@ def test_sessions_from_before_baton_are_mined_recalled_and_shown(agent):
     (brief,) = briefs(agent.run("What is next?").first)
     assert [text for text in (GOAL, REASON, FILE, head(agent)) if text not in brief] == []
     assert troubles(agent) == ""
+
+
+def test_a_prompt_on_a_branch_gets_what_its_session_said_and_the_brief_does_not(agent):
+    prepare(agent)
+    run(agent, "git", "checkout", "-q", "-b", "export")
+    early = "The import rounds half a cent up, as the tax office wants it in its letter of May."
+    with agent.session() as session:
+        session.ask(FIRST, early)
+        session.ask(CHANGE_OF_MIND, LAST_ANSWER)
+        session.quit()
+    request = agent.run("continue").first
+    (brief,) = briefs(request)
+    assert early not in brief
+    assert LAST_ANSWER in brief
+    assert "=== recall · ctx-" in request.conversation
+    assert [request.conversation.count(text) for text in (early, LAST_ANSWER)] == [1, 1]
+    assert troubles(agent) == ""

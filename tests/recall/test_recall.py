@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -36,11 +35,11 @@ from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index, ranking, sources
 from baton_git.recall.answer import OPTIONS
-from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
 from baton_git.recall.classes import expand_class
 from baton_git.recall.index import FILE, PassageFilter, RecallIndex
-from baton_git.recall.passages import Passage, split_record
+from baton_git.recall.passages import Passage
 from baton_git.recall.ranking import rank_passages
+from baton_git.recall.record_passages import split_record
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import parse_question
 from baton_git.systems.gobby.record import Handoff
@@ -912,7 +911,6 @@ def test_an_archived_digest_has_the_day_of_its_session_and_is_not_told_to_it(ws:
     answer = ask(ws, "Kafka brokers")
     assert {(one.session, one.time[:10]) for one in answer.excerpts} == {(KAFKA, "2026-05-01"), (LATER, "2026-05-02")}
     assert not ask(ws, "Kafka brokers", since="2026-05-03").text
-    assert KAFKA[:8] not in recall_for_prompt(ws, "Drop the Kafka brokers", KAFKA, ()).text
 
 
 def test_short_turns_are_quoted_with_the_turns_beside_them(ws: Workspace) -> None:
@@ -922,36 +920,6 @@ def test_short_turns_are_quoted_with_the_turns_beside_them(ws: Workspace) -> Non
         "> user: Shall we drop Kafka?", "> agent: Yes.", "> user: Then do it.",
         "> agent: It is gone; SQS takes the events.",
     ]  # fmt: skip
-
-
-# --- at the prompt
-
-
-def test_a_prompt_gets_a_clear_match_only_once_and_not_from_its_own_session(event_bus: Workspace) -> None:
-    first = recall_for_prompt(event_bus, "run the Kafka brokers again", "now", ())
-    assert "nobody wants to run brokers" in first.text
-    assert len(first.text.encode()) <= BUDGET
-    assert "brokers" not in recall_for_prompt(event_bus, "run the Kafka brokers again", "now", first.quoted).text
-    assert recall_for_prompt(event_bus, "please fix the tests of the Kafka gateway in Terraform", "now", ()).text == ""
-    assert LATER[:8] not in recall_for_prompt(event_bus, "run the Kafka brokers again", LATER, ()).text
-
-
-def test_hooks_search_for_prompts_only_if_the_user_has_enabled_it(baton_process: Any, top: Path, git: Any) -> None:
-    baton_process("decision", "add", "Kafka brokers are gone", "--why", "SQS needs none")
-
-    def prompt(session: str) -> str:
-        answers = []
-        for event, more in (
-            ("SessionStart", {"source": "startup"}),
-            ("UserPromptSubmit", {"prompt": "run Kafka brokers"}),
-        ):
-            data = {"session_id": session, "cwd": str(top), "hook_event_name": event, "transcript_path": "", **more}
-            answers.append(baton_process("hook", "--agent", "claude", given=json.dumps(data)).out)
-        return answers[-1]
-
-    assert "=== recall" not in prompt("one")
-    git(top, "config", "baton.recallAtPrompt", "true")
-    assert "SQS needs none" in prompt("two")
 
 
 def test_shared_turns_of_another_machine_are_found_with_the_label_of_their_remote(tmp_path: Path) -> None:

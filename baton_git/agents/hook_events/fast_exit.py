@@ -31,6 +31,13 @@ def is_idle(payload: Payload, repository: RepositoryPaths | None, environment: M
     return session is not None and not _is_due(payload, session)
 
 
+def only_recalls(payload: Payload, session: HookSession | None) -> bool:
+    """Whether the hook only has to search for the prompt, which needs neither the settings nor the records."""
+    if payload.kind != PROMPT or session is None or not (session.recalls and session.has_context and session.namespace):
+        return False
+    return not session.owed_sources and not any(event in session.wanted_events for event in _EVENTS[PROMPT])
+
+
 def may_save_later(payload: Payload, session: HookSession | None) -> bool:
     """Whether the hook only has to save the facts of the turn that ended, which a later process can do."""
     if payload.kind != STOP or session is None or not session.saves_later or session.ended:

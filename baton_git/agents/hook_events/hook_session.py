@@ -40,7 +40,6 @@ class HookSession(NamedTuple):
         parent: the session that it continues.
         wanted_events: the events that workflows handle.
         recalls: whether `recall` answers are added to its prompts.
-        recalled: digests of the sentences already added to its prompts.
         spawn_record: the id of the session's spawn record, if baton started the session.
         saves_later: whether the facts of a turn may be saved shortly after its end, because nothing else is due then.
         doubt: why its transcript probably belongs to another project, so that its facts are not saved; see
@@ -69,7 +68,6 @@ class HookSession(NamedTuple):
     parent: str = ""
     wanted_events: tuple[str, ...] = ()
     recalls: bool = False
-    recalled: tuple[str, ...] = ()
     spawn_record: str = ""
     saves_later: bool = False
     saved_turn: str = ""
@@ -128,7 +126,7 @@ class HookSessionStore:
             if newest - self._get_modified_time(name) > LEFT_AFTER:
                 self._remove(name)
         for old in list(self.all())[KEPT:]:
-            for suffix in (".json", ".facts", ".lock", ".turn", ".waiting", ".heard"):
+            for suffix in (".json", ".facts", ".lock", ".turn", ".waiting", ".heard", ".told"):
                 self._remove(self.path(old.cli, old.session, suffix))
 
     def _get_modified_time(self, name: str) -> float:

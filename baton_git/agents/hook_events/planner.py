@@ -78,7 +78,7 @@ class RunWorkflows(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """Add text of earlier sessions and records that clearly matches a prompt, if there is any."""
+    """Add quotes of earlier sessions that help with a prompt, if there are any."""
 
     prompt: str
 

@@ -79,6 +79,12 @@ def find_repository(folder: str) -> RepositoryPaths | None:
         here = above
 
 
+def read_branch(git_dir: str) -> str:
+    """Return the branch that is checked out in a work tree; empty if HEAD is detached or cannot be read."""
+    line = _read_first_line(os.path.join(git_dir, "HEAD"))
+    return line.removeprefix("ref: refs/heads/") if line.startswith("ref: refs/heads/") else ""
+
+
 def find_repositories_below(folder: str) -> list[str]:
     """Return the tops of the repositories in the folders of a folder that is in none, if they may have a namespace."""
     tops: list[str] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 from baton_git.core.errors import NotARepository
 from baton_git.core.suggestions import find_near_names
 from baton_git.git.store import Repository
+from baton_git.interfaces.context.data_home import data_home
 from baton_git.interfaces.context.git_config import is_safe_place, read_user_config
 
 
@@ -18,11 +19,6 @@ def current_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         raise NotARepository("the current folder does not exist any more", hint="change to another folder") from None
-
-
-def data_home() -> Path:
-    named = os.environ.get("XDG_DATA_HOME", "")
-    return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
 
 
 def config_home() -> Path:

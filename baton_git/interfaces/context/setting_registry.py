@@ -179,9 +179,9 @@ _SETTINGS = (
     Setting(
         "baton.recallAtPrompt",
         FLAG,
-        "false",
-        "whether hooks search for each prompt, and add clear matches to the context",
-        page="recall.md",
+        "true",
+        "whether hooks add quotes of earlier sessions to a prompt, if they help with it",
+        page="recall.md#at-the-prompt",
     ),
     Setting(
         "baton.recordSnapshots",

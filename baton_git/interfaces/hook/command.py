@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from baton_git.agents.hook_events.fast_exit import is_idle
+from baton_git.agents.hook_events.fast_exit import is_idle, only_recalls
 from baton_git.agents.hook_events.heard import note_event
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.payloads import (
@@ -35,6 +35,7 @@ from baton_git.agents.hook_events.repository_lookup import (
     find_repositories_below,
     find_repository,
     find_start_folder,
+    has_moved_branch,
     may_hold_state,
 )
 from baton_git.agents.registry import AGENTS
@@ -184,18 +185,7 @@ def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | 
     timer = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         os.chdir(folder)
-        from baton_git.interfaces.context.process import skip_plugin_search
-
-        skip_plugin_search()
-        from baton_git.interfaces.hook.agent_hook import handle  # imports most of baton
-
-        if tops:
-            from baton_git.interfaces.hook.sessions_above import save_below
-
-            hook_reply = save_below(payload, tops)
-        else:
-            hook_reply = handle(payload)
-        output, problems = reply(payload, hook_reply.context, hook_reply.block), hook_reply.problems
+        output, problems = _run(payload, repository, tops)
     except Exception as error:  # noqa: BLE001  no error may disturb the agent
         output, problems = _reply_to_failure(payload, error=error), (_describe_error(error),)
     gc.set_threshold(*thresholds)
@@ -203,6 +193,28 @@ def handle_in_time(payload: Payload, folder: str, repository: RepositoryPaths | 
     signal.signal(signal.SIGALRM, handler)
     log_problems(log, payload, problems)
     return 0 if tops else _print(output)
+
+
+def _run(payload: Payload, repository: RepositoryPaths | None, tops: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Handle the event; return the reply, and problems for the log."""
+    if repository is not None and not os.environ.get("BATON_REPO") and not has_moved_branch(repository):
+        session = HookSessionStore(repository.common_dir).get(payload.agent, payload.session)
+        if session is not None and only_recalls(payload, session):
+            from baton_git.interfaces.hook.prompt_recall import answer_prompt  # imports little of baton
+
+            return reply(payload, answer_prompt(payload, repository, session)), ()
+    from baton_git.interfaces.context.process import skip_plugin_search
+
+    skip_plugin_search()
+    from baton_git.interfaces.hook.agent_hook import handle  # imports most of baton
+
+    if tops:
+        from baton_git.interfaces.hook.sessions_above import save_below
+
+        hook_reply = save_below(payload, tops)
+    else:
+        hook_reply = handle(payload)
+    return reply(payload, hook_reply.context, hook_reply.block), hook_reply.problems
 
 
 def _reply_to_failure(payload: Payload, *, error: Exception | None = None, seconds: float = 0.0) -> str:

@@ -34,7 +34,8 @@ from baton_git.agents.hook_events.planner import (
     note_compactions,
     plan_event,
 )
-from baton_git.agents.hook_events.repository_lookup import is_in_repository
+from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, is_in_repository
+from baton_git.agents.hook_events.told import ToldText, begin_again, note_told, read_told
 from baton_git.core.brief import MIN_BUDGET, Section, compose, short_session
 from baton_git.core.output import one_line
 from baton_git.core.times import iso_ms, parse_time_or_none
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
 
 RESERVED, MIN_PUSH = 0.3, 0.5
 """Seconds that a push at the end of a session leaves to the hook, and those that it needs at least."""
+INDEX_SECONDS = 0.5
+"""Maximum seconds for indexing received sessions at the start of a session; what is left is indexed at the next one."""
 MAX_WORK_TREES = 10
 """Maximum number of work trees that are remembered of a session, the last ones."""
 
@@ -96,7 +99,8 @@ class EventRunner:
         self.problems: list[str] = []
         self._sections: list[Section] = []
         self._block: str | None = None
-        self._recalled = ""
+        self._asked: str | None = None
+        self._starts: list[str] = []
         self._boot: BegunSession | None = None
         self._late: list[str] = []
         self._facts = SessionFacts(
@@ -115,7 +119,9 @@ class EventRunner:
         for decision in plan_event(self.event, self.session, circumstances):
             self._carry_out(decision)
         self._remember(saves_later=circumstances.saves_facts and not circumstances.checkpoints_periodically)
-        context = self._add_recalled(self._compose_context())
+        if self.settings.recalls and self._starts:
+            self.attempt(self._index_received)
+        context = self._tell(self._compose_context())
         self.settings.memory.save(self.session)
         return HookReply(context, self._block, tuple(dict.fromkeys(self.problems)))
 
@@ -147,7 +153,7 @@ class EventRunner:
             case RunWorkflows(event, data):
                 self._run_workflows(event, data)
             case Recall(prompt):
-                self._recall(prompt)
+                self._asked = prompt
             case PlanStep():
                 _STEPS[decision](self)
 
@@ -196,6 +202,8 @@ class EventRunner:
             return
         from baton_git.systems.gobby.workflows import run_event
 
+        if name == "on_session_start":
+            self._starts.append(str(data["source"]))
         event = Event(name, {**self.event.data, **data})
         outcome = self.attempt(
             lambda: run_event(self.ws, self.now, event, self._session_info(), self._actions, self.settings.folders())
@@ -238,21 +246,6 @@ class EventRunner:
             self.problems.append(f"blocked {MAX_BLOCKS} times in a row, so the agent may now stop: {reason}")
             self._block = None
 
-    # --- recall of earlier sessions for a prompt; off by default
-
-    def _recall(self, prompt: str) -> None:
-        from baton_git.recall.at_prompt import recall_for_prompt
-
-        recalled = self.attempt(lambda: recall_for_prompt(self.ws, prompt, self.event.session, self.session.recalled))
-        if recalled is not None:
-            self._recalled = recalled.text
-            self._remember(recalled=recalled.quoted)
-
-    def _add_recalled(self, context: str) -> str:
-        """Return the context with the recalled text, if a reply has room for both."""
-        both = "\n\n".join(filter(None, (context, self._recalled)))
-        return both if not self._recalled or fits(self.event, both) else context
-
     # --- the reply
 
     def _compose_context(self) -> str:
@@ -271,6 +264,36 @@ class EventRunner:
             if fits(self.event, text):
                 return text
         return ""
+
+    def _tell(self, context: str) -> str:
+        """Return the context with quotes for the prompt, and remember both, so that no later hook tells them again."""
+        memory, agent, session, at = self.settings.memory, self.event.agent, self.event.session, self.now.timestamp()
+        if any(source != "resume" for source in self._starts):
+            begin_again(memory, agent, session)
+        quotes = ""
+        if self._asked is not None:
+            from baton_git.interfaces.hook.prompt_recall import recall  # many hooks have no prompt
+
+            told, repository = read_told(memory, agent, session), self.ws.branch.store.repository
+            paths = RepositoryPaths(str(repository.git_dir), str(repository.common_dir))
+            namespace = self.ws.branch.namespace.text
+            found = self.attempt(lambda: recall(self.event, paths, namespace, told, fresh_mark(), context))
+            quotes = found or ""
+        if context:
+            note_told(memory, agent, session, ToldText(at, "", context))
+        if self._asked is not None:
+            note_told(memory, agent, session, ToldText(at, self.session.event, quotes))
+        return "\n\n".join(filter(None, (context, quotes)))
+
+    def _index_received(self) -> None:
+        """Index what remotes sent that the user trusts: a hook with a prompt has no time to read records."""
+        if self.ws.approvals is None or not self.ws.approvals.remotes():
+            return
+        from baton_git.recall.index import RecallIndex  # few users trust a remote
+        from baton_git.recall.sources import update_index
+
+        with RecallIndex.open(self.ws.branch.store.repository.common_dir / "baton" / "recall") as index:
+            update_index(index, self.ws.branch, INDEX_SECONDS)
 
     def remember_tip(self) -> None:
         revision = self._boot.revision if self._boot else self.ws.branch.read()

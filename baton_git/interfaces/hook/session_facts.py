@@ -177,7 +177,8 @@ class SessionFacts:
             )  # fmt: skip
         if extraction.turns:
             folder = str(self._work_tree) if self._work_tree is not None else None
-            attempt(lambda: store_turns(self._ws, extraction, folder), "turns", self._problems)
+            branch = head_branch(self._ws.branch.store) if trigger != "catch_up" else None  # HEAD may have moved since
+            attempt(lambda: store_turns(self._ws, extraction, folder, branch), "turns", self._problems)
         session = self._session._replace(size=size, transcript=str(self.transcript or ""))
         return extraction, session._replace(saved_turn=self._turn.id) if self._turn is not None else session
 

@@ -16,7 +16,7 @@ from baton_git.core.names import Oid, decode, parse_oid
 from baton_git.git.files import durable_files
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.commit_log import CONFIRMED, parse_entry
-from baton_git.namespace.provenance.ledger import Ledger
+from baton_git.namespace.provenance.ledger import Ledger, find_ledger
 
 _MOVE = re.compile(
     rb"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\tbaton: (?!sync$|review$)[a-z][a-z-]*(?: and (\d+) more)?$"
@@ -27,7 +27,7 @@ _TRACKING = ("refs/remotes/", "refs/baton-remotes/", "refs/baton-incoming/")
 
 def ledger_of(store: Store) -> Ledger:
     """Return the ledger of a store as it is, even if it was not created yet."""
-    return Ledger(store.repository.common_dir / "baton" / "provenance" / "ledger")
+    return find_ledger(store.repository.common_dir)
 
 
 def open_ledger(store: Store, prefix: str) -> Ledger:

@@ -230,3 +230,8 @@ def append(path: Path, data: bytes, *, sync: bool) -> None:
             os.close(fd)
         if is_new:
             durable_files.sync_folder(folder)
+
+
+def find_ledger(common_dir: Path) -> Ledger:
+    """Return the ledger of a repository as it is, even if it was not created yet."""
+    return Ledger(common_dir / "baton" / "provenance" / "ledger")

@@ -25,11 +25,12 @@ def open_turn_store(ws: Workspace) -> TurnStore:
     return TurnStore(turns_folder(ws.branch.store.repository.common_dir))
 
 
-def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) -> None:
+def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None, branch: str | None = None) -> None:
     """Store the turns of a session, within the size limit and redacted. They replace the session's stored turns.
 
     Args:
         work_tree: the top level of the session's work tree; None means the folder named in its transcript.
+        branch: the branch that is checked out there, for a transcript that names none, as those of Gemini CLI.
 
     Raises:
         InvalidName: the session id cannot be used as a file name.
@@ -38,11 +39,8 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
     folder = work_tree or extraction.home or extraction.cwd
     session, namespace = extraction.session or "unknown", str(ws.branch.namespace)
     store = open_turn_store(ws)
-    store.save(
-        SessionTurns(
-            extraction.agent, session, extraction.started, folder, extraction.branch, namespace, extraction.turns
-        )
-    )
+    branch = extraction.branch or branch
+    store.save(SessionTurns(extraction.agent, session, extraction.started, folder, branch, namespace, extraction.turns))
 
 
 def add_received_answers(ws: Workspace, extraction: Extraction) -> Extraction:

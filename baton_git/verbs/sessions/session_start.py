@@ -20,7 +20,6 @@ from baton_git.core.brief import (
     Section,
     compose,
     judged_line,
-    quote_id,
     short_session,
 )
 from baton_git.core.brief_sections import SECTIONS, SectionMaker
@@ -30,7 +29,7 @@ from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import archive_closed, choose_verified, settle_state
 from baton_git.core.names import SessionId, mint_id
 from baton_git.core.natural_times import describe_age
-from baton_git.core.output import count_noun, one_line
+from baton_git.core.output import count_noun, one_line, quote_id
 from baton_git.core.policy import Policy
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import LastCheck, OpenLoop

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from baton_git import __version__
 from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.interfaces.context.data_home import data_home
 from baton_git.interfaces.context.process import outside_git, own_command
-from baton_git.interfaces.context.repository_choice import data_home
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.verbs.doctor.doctor import ORDER, SECONDS, Diagnosis, DoctorFinding
 from baton_git.verbs.doctor.examination import Examination, ExaminedMachine
