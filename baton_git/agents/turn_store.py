@@ -120,15 +120,21 @@ def keep_ends(text: str, most: int) -> str:
     if len(raw) <= most:
         return text
     room = most - len(_CUT.encode())
-    head, tail = raw[: room - room // 3], raw[len(raw) - room // 3 :]
-    shown_head, shown_tail = head.decode("utf-8", "ignore"), tail.decode("utf-8", "ignore")
-    following, preceding = raw[len(head) : len(head) + 1], raw[-len(tail) - 1 : -len(tail) or None]
-    if not following.isspace() and _is_path(last := _find_word(shown_head, at_end=True)):
-        shown_head = shown_head[: -len(last)]
+    tail = raw[len(raw) - room // 3 :]
+    shown_tail, preceding = tail.decode("utf-8", "ignore"), raw[-len(tail) - 1 : -len(tail) or None]
     first = _find_word(shown_tail, at_end=False)
     if not preceding.isspace() and (_is_path(first) or len(first) <= _WORD):
         shown_tail = shown_tail[len(first) :]
-    return shown_head.rstrip() + _CUT + shown_tail.lstrip()
+    if not shown_tail.strip():  # a mark with nothing after it would waste the room of the end
+        return _cut_head(raw, room).rstrip() + _CUT.rstrip()
+    return _cut_head(raw, room - room // 3).rstrip() + _CUT + shown_tail.lstrip()
+
+
+def _cut_head(raw: bytes, size: int) -> str:
+    """Return the first `size` bytes as text, without the beginning of a path that is cut."""
+    head = raw[:size].decode("utf-8", "ignore")
+    is_cut = not raw[size : size + 1].isspace() and _is_path(last := _find_word(head, at_end=True))
+    return head[: -len(last)] if is_cut else head
 
 
 def _find_word(text: str, *, at_end: bool) -> str:

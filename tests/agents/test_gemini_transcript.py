@@ -150,7 +150,7 @@ def test_thoughts_are_no_reply(read):
         (call("replace", status="error", error="no such text"), "no such text", True),
         (call("replace", status="cancelled", error="cancelled"), "cancelled", True),
         (call("run_shell_command", "<untrusted_context>\nOutput: [main 1234567] x\n"), "[main 1234567] x\n", False),
-        (call("run_shell_command", "Output: (empty)\nExit Code: 3\nPGID: 1"), "(empty)\nExit Code: 3\nPGID: 1", True),
+        (call("run_shell_command", "Output: (empty)\nExit Code: 3\nPGID: 1"), "Exit Code: 3\nPGID: 1", True),
         (call("run_shell_command", "Command: ls\nDirectory: (root)\nOutput: a"), "a", False),
         (call("run_shell_command", "x", resultDisplay="Command exited with code: 1"), "x", True),
         (call("read_file", "Exit Code: 3"), "Exit Code: 3", False),

@@ -80,3 +80,8 @@ def test_a_text_without_spaces_keeps_both_ends() -> None:
     kept = keep_ends("a" * 2000 + "b" * 2000, 1000)
     assert kept.startswith("aaa")
     assert kept.endswith("bbb")
+
+
+def test_a_text_whose_end_is_a_cut_path_ends_with_the_mark() -> None:
+    kept = keep_ends("Do what the plan says " * 3 + "/home/ada/" + "very-long-name" * 20, 80)
+    assert kept == "Do what the plan says Do what the plan says Do what the plan says […]"

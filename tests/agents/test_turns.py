@@ -254,6 +254,19 @@ def test_a_prompt_that_the_agent_took_from_the_queue_is_a_turn(read: Read, *, is
     ]
 
 
+@pytest.mark.parametrize(("waiting", "is_told"), [(1, True), (2, False)], ids=["the only one", "one of two"])
+def test_an_older_queue_row_without_text_or_reason_means_the_only_prompt_that_waits(
+    read: Read, waiting: int, *, is_told: bool
+) -> None:
+    made = Conversation()
+    made.ask("Push it")
+    for number in range(waiting):
+        made.row("enqueue", f"merge conflicts {number}")
+    made.records.append({"type": "queue-operation", "operation": "remove"})  # as Claude Code 2.1.37 writes it
+    made.say("Merging.")
+    assert ("merge conflicts 0" in [text for text, *_ in tell(read(made))]) is is_told
+
+
 def test_a_prompt_that_was_taken_out_of_the_queue_is_no_turn(read: Read) -> None:
     made = Conversation()
     made.ask("Write the exporter")

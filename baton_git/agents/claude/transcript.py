@@ -115,7 +115,7 @@ class _Reader:
     """Turns records into events.
 
     Keeps the current session context, the ids of calls read so far, the turns with the ids of their records, and the
-    prompts that the model took from the queue while it was at work (`[text, line, offset, time]`).
+    prompts that wait in the queue, and those that the model took from it at work (`[text, line, offset, time]`).
     """
 
     understands = staticmethod(_understands)
@@ -126,13 +126,15 @@ class _Reader:
         self._known = set(memory.get("known", ()))
         self._path = TurnPath(memory.get("path", {}))
         self._absorbed: list[list[Any]] = [list(one) for one in memory.get("absorbed", ())]
+        self._queue: list[str] = list(memory.get("queue", ()))
         self._attached: list[str] = list(memory.get("attached", ()))
         self.skipped: list[Any] = list(memory.get("skipped", ()))
 
     def memory(self) -> Mapping[str, Any]:
         return {
             "setting": list(self._last[2:]), "known": list(self._known), "path": self._path.memory(),
-            "absorbed": list(self._absorbed), "attached": list(self._attached), "skipped": self.skipped,
+            "absorbed": list(self._absorbed), "queue": list(self._queue), "attached": list(self._attached),
+            "skipped": self.skipped,
         }  # fmt: skip
 
     def find_left(self) -> list[Any]:
@@ -203,13 +205,34 @@ class _Reader:
 
     def _note_absorbed(self, position: Position, record: Record) -> None:
         """Keep a prompt that the model took from the queue, until its record comes or the model goes on without one."""
-        text = text_at(record, "content")
-        if record.get("operation") != "remove" or record.get("reason") != "absorbed_mid_turn" or not text:
+        text = self._read_removed(record)
+        if not text:
             return
         if text in self._attached:
             self._attached.remove(text)
         elif guess_origin(text) not in (HARNESS, SCHEDULE):
             self._absorbed.append([text, *position, text_at(record, "timestamp")])
+
+    def _read_removed(self, record: Record) -> str:
+        """Return the prompt that the model took from the queue; empty if this row tells of none.
+
+        Claude Code 2.1.37 says neither the text nor the reason, so that the text is known if only one prompt waited. It
+        says `popAll` if the person took prompts back.
+        """
+        operation, text = record.get("operation"), text_at(record, "content") or ""
+        if operation == "enqueue":
+            self._queue = [*self._queue, text][-_ATTACHED:]
+            return ""
+        queue, self._queue = self._queue, []
+        if operation == "dequeue":
+            self._queue = queue[1:]
+            return ""
+        if operation != "remove":
+            return ""
+        if "reason" in record or text:
+            self._queue = [one for one in queue if one != text]
+            return text if record.get("reason") == "absorbed_mid_turn" else ""
+        return queue[0] if len(queue) == 1 else ""
 
     def _match_absorbed(self, text: str) -> None:
         matching = [one for one in self._absorbed if one[0].strip() == text.strip()]

@@ -78,7 +78,10 @@ def _understands(record: Record) -> bool | None:
 
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)
-_WRAPPING = re.compile(r"\A(?:<untrusted_context>\n)?(?:Command: .*\n(?:Directory: .*\n)?)?(?:(?:Output|Stdout): )?")
+_WRAPPING = re.compile(
+    r"\A(?:<untrusted_context>\n)?(?:Command: .*\n(?:Directory: .*\n)?)?(?:(?:Output|Stdout): (?:\(empty\)$\n?)?)?",
+    re.MULTILINE,
+)
 _TRAILER = re.compile(
     r"(?:^(?:Background PIDs|Process Group PGID): [^\n]*\n?|^</untrusted_context>\n?)+\Z", re.MULTILINE
 )
