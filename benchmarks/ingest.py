@@ -188,6 +188,7 @@ def main() -> None:
             print(f"{number:>6,} new records, {what}: sync {took:.2f} s, the next start {start:.2f} s")
         for earlier, later, number in zip(times, times[1:], SIZES[1:], strict=False):
             report(f"{number:,} records against half of them, {what}", later[0] / earlier[0], 2.3)
+            report("  the next start", later[1] / earlier[1], 2.3)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from baton_git.agents.extraction.commits import find_git_work
 from baton_git.agents.gemini.messages import extract_typed_text as typed_in_gemini
 from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.systems.ecc.adapters.markdown import parse_sections
+from baton_git.verbs.sessions.session_start import drop_repeated
 from baton_git.verbs.table import all_verbs
 
 NUMBERS = {int, float}
@@ -39,6 +40,10 @@ CASES = {
     "heredocs": (lambda text: find_git_work(f"git commit\n{text}", "/"), "<<A\n", 65_000),
     "a scheme without end": (mask_logins, "a", 100_000),
     "addresses without a query": (mask_logins, "a://", 400_000),
+    "unreadable files at a start": (
+        lambda text: drop_repeated(f"{number}.toml: {why}" for number, why in enumerate(text.split("\n"))),
+        "why\n", 400_000,
+    ),
 }  # fmt: skip
 
 
@@ -47,6 +52,11 @@ CASES = {
 def test_a_long_text_is_read_within_the_time_limit(case: str) -> None:
     read, unit, size = CASES[case]
     read(unit * (size // len(unit)))
+
+
+def test_a_problem_of_a_start_that_is_the_reason_of_another_is_told_once() -> None:
+    problems = ["a: no: space", "no: space", "space", "a: no: space", "b: full", "pace"]
+    assert drop_repeated(problems) == ["a: no: space", "b: full", "pace"]
 
 
 def test_every_number_field_of_a_verb_has_an_upper_bound() -> None:
