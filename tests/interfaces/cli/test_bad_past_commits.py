@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 REF = "refs/heads/baton/work"
@@ -89,7 +87,7 @@ def test_no_later_command_is_stopped(baton, git, top, bad):
 
 def test_the_log_says_which_commit_cannot_be_read_and_why(baton, bad):
     name, commit = bad
-    rows = {row["commit"]: row.get("unreadable", "") for row in json.loads(baton("log", "--json").out)}
+    rows = {row["commit"]: row.get("unreadable", "") for row in baton("log", "--json").json["commits"]}
     said = SAID.get(name, "")
     assert said in rows[commit]
     assert bool(rows[commit]) == bool(said)

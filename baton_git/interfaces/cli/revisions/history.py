@@ -65,14 +65,17 @@ def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -
 
 def _print_commits(app: App, verb_input: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
     """Print commits, on a terminal through the pager, elsewhere while they are read; return their number."""
-    number = 0
+    number, is_damaged = 0, False
     paged: list[str] = []
     print_now = paged.append if sys.stdout.isatty() else write
     for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is returned
         text = isolate(lambda shown=shown: _format_commit(app, verb_input, shown, oneline=oneline))  # type: ignore[misc]
         print_now(terminal_line(f"{shown.entry.commit[:10]} {text.describe()}") if isinstance(text, Failure) else text)
+        is_damaged = is_damaged or bool(shown.unreadable)
     if paged:
         write_paged(LINES.join(paged))
+    if is_damaged:
+        app.say("some commits cannot be read; what can be repaired: baton doctor --fix")
     return number
 
 
