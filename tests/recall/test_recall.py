@@ -542,7 +542,18 @@ def test_the_last_session_of_the_branch_is_quoted_too(ws: Workspace) -> None:
     own = replace(ws, actor=replace(ws.actor, session="2" * 36))
     assert [excerpt.session for excerpt in ask(own, "fix the tests").excerpts] == [KAFKA, "1" * 36]
     (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    keep_turns(ws, LATER, ("Paint the fence", "It is green."), day=9)  # says nothing about what is next on main
     assert [excerpt.session for excerpt in ask(ws, "fix the tests").excerpts] == [KAFKA]
+
+
+def test_a_second_session_is_quoted_before_the_third_passage_of_the_best(ws: Workspace) -> None:
+    begin(ws.branch)
+    parts = [f"The Kafka brokers need step {number}: {'turn the valve slowly ' * 12}." for number in range(9)]
+    keep_turns(ws, KAFKA, ("How do the Kafka brokers start?", "\n\n".join(parts)))
+    keep_turns(ws, LATER, ("Stop", f"The Kafka brokers stop at night. {'Close the gate at once. ' * 14}"), day=2)
+    answer = ask(ws, "the valve of the Kafka brokers", budget=1_500)
+    assert [excerpt.session for excerpt in answer.excerpts] == [KAFKA, LATER]
+    assert "Close the gate at once." in answer.text
 
 
 # --- the index
@@ -650,6 +661,16 @@ def test_new_turns_are_found_in_a_folder_that_was_unchanged_for_long(event_bus: 
     assert "orders.moved" in ask(event_bus, "Kafka topic").text
     keep_turns(event_bus, KAFKA, ("Which event bus?", "The topic is `orders.again`."))
     assert "orders.again" in ask(event_bus, "Kafka topic").text
+
+
+def test_new_turns_are_found_if_the_file_system_counts_whole_seconds(event_bus: Workspace) -> None:
+    folder = folder_of(event_bus) / "claude"
+    second = int(time.time()) - 1
+    os.utime(folder, (second, second))
+    assert "orders.created" in ask(event_bus, "Kafka topic").text
+    keep_turns(event_bus, KAFKA, ("Which event bus?", "The topic is `orders.moved`."))
+    os.utime(folder, (second, second))
+    assert "orders.moved" in ask(event_bus, "Kafka topic").text
 
 
 def test_resetting_a_branch_removes_its_records_from_the_index(ws: Workspace) -> None:
