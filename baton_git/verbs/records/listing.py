@@ -195,7 +195,8 @@ def _make_text_filter(ws: Workspace, revision: Revision, about: str) -> Callable
     def matches(key: Key, fields: Any) -> bool:
         if any(folded in text.casefold() for text in _texts(fields)):
             return True
-        anchors = value_at(fields, "anchors") or ()
+        named = value_at(fields, "anchors")
+        anchors = named if isinstance(named, list | tuple) else ()  # an archived record can contain anything
         if any(f"{value_at(one, 'path')}:{value_at(one, 'symbol')}".casefold() == folded for one in anchors):
             return True
         if not is_file or not any(map(is_moved, anchors)):
