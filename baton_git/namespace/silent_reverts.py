@@ -24,6 +24,7 @@ DEPTH = 500
 RECENT = 50
 """Number of revisions among which a silent revert is told, until it is undone or was sent to a remote."""
 _OP = "\nBaton-Op: "
+"""Every commit that baton makes has this in its message; one made by hand may have it, too."""
 _SENT = "refs/baton-remotes/"
 
 

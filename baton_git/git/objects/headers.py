@@ -15,7 +15,9 @@ from baton_git.git.objects.values import TYPE_NUMBERS
 _HEADER: Final = re.compile(r"([0-9a-f]+) (\w+) (\d+)")
 _KINDS: Final = {name.decode(): number for name, number in TYPE_NUMBERS.items()}
 _COMMAND: Final = ("cat-file", "--batch-all-objects", "--unordered", "--buffer", "--batch-check")
-_IN_PARTIAL_CLONE: Final = "warning: This repository uses promisor remotes"
+_HARMLESS: Final = "warning: "
+"""What git prints before a message about the repository or its settings: it uses promisor remotes, for example, or
+core.fsyncObjectFiles is set, which is deprecated since git 2.36. Before one about damage is `error: ` or `fatal: `."""
 
 
 class Header(NamedTuple):
@@ -40,6 +42,7 @@ def read_headers(git_dir: Path, folder: Path, environment: Mapping[str, str], se
     """
     own = {name: text for name, text in environment.items() if not name.startswith("GIT_")}
     own |= {"GIT_OBJECT_DIRECTORY": str(folder), "LC_ALL": "C", "LANGUAGE": "C"}
+    own["GIT_NO_REPLACE_OBJECTS"] = "1"  # up to git 2.33, the size would be that of an object in refs/replace
     argv = ["git", f"--git-dir={git_dir}", *_COMMAND]
     try:
         done = child_process.run(argv, own, folder, seconds, most_bytes=child_process.ALL)
@@ -49,7 +52,7 @@ def read_headers(git_dir: Path, folder: Path, environment: Mapping[str, str], se
         raise StoreError(f"git cat-file did not finish within {seconds:.3g} seconds")
     found = [_HEADER.fullmatch(line) for line in done.out.splitlines()]
     # git leaves out the objects of a pack that it cannot open, prints why, and ends with 0.
-    printed = [line for line in done.err.splitlines() if not line.startswith(_IN_PARTIAL_CLONE)]
+    printed = [line for line in done.err.splitlines() if not line.startswith(_HARMLESS)]
     if done.code != 0 or printed or None in found:
         raise Corrupt("a new object", f"is damaged (git cat-file: {next(iter(printed), 'it cannot be read')})")
     return [Header(Oid(match[1]), _KINDS[match[2]], int(match[3])) for match in found if match]

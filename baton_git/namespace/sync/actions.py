@@ -17,7 +17,6 @@ from baton_git.namespace.silent_reverts import find_reverts
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.policy import Terms
 
-"""Every commit that baton makes has this in its message; one made by hand may have it, too."""
 Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", "reset", "stop"]
 
 

@@ -27,9 +27,9 @@ from baton_git.verbs.records.stored import TIME, RecordContext, StoredRecord, ch
 from baton_git.verbs.revisions.history import files_at, read_changes
 
 SHOWN = 10
+"""Maximum number of changes shown for a record, newest first."""
 COMPANIONS = {Rule.kind: Pattern.kind, "turns": "handoff"}
 """The kinds whose records have the id of a record of another kind, which that id then names."""
-"""Maximum number of changes shown for a record, newest first."""
 
 
 class NamedRecord(Input):

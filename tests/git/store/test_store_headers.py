@@ -109,3 +109,10 @@ def test_an_entry_head_is_written_like_dulwich_writes_it_and_read_back(kind: int
     head = encode_entry_head(kind, size, back)
     assert head == bytes(pack_object_header(kind, back, size, SHA1))
     assert entry_head(head, 0, 20) == EntryHead(kind, size, back, len(head))
+
+
+def test_a_warning_of_git_about_a_setting_is_no_damage(top: Path, git) -> None:
+    """Seen with git 2.39.5: it warns twice that core.fsyncObjectFiles is deprecated."""
+    git(top, "commit", "-q", "--allow-empty", "-m", "x")
+    git(top, "config", "core.fsyncObjectFiles", "true")
+    assert list_by_baton(top) == list_by_git(top) != set()
