@@ -67,7 +67,7 @@ _CLASSES = (
         (Pattern.kind,),
     ),
     _Class(
-        frozenset({"todos", "chores", "leftovers"}),
+        frozenset({"todo", "todos", "chores", "leftovers"}),
         r"what (?:is|was|has been) (?:left to do|left open|postponed|put off|still to do)",
         ("to do", "pending", "remaining", "next step", "not yet", "later", "follow up", "postponed", "left"),
         (FollowUp.kind, OpenLoop.kind),

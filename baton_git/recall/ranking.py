@@ -117,9 +117,14 @@ def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter, depth
     return Ranking(threads, _measure_evidence(threads, query, matches, index.totals), missing, is_list=query.is_list)
 
 
+_LISTING = frozenset({"list", "enumerate", "summarize", "summarise"})
+"""Words of a question that only ask for a list."""
+
+
 def _list_missing(query: Query, matches: Mapping[str, _Matches]) -> tuple[str, ...]:
     """Return the words of a question that occur nowhere; a compound name as it was typed if none of its parts does."""
-    missing = {word: word for word in query.words if not matches[word].numbers and word not in query.class_words}
+    known = query.class_words | (_LISTING if query.is_list else frozenset())
+    missing = {word: word for word in query.words if not matches[word].numbers and word not in known}
     for name, words in query.compounds:
         if words <= missing.keys():
             missing |= dict.fromkeys(words, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
@@ -110,8 +111,8 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
     query = parse_question(question.text)
     query = expand_class(question.text, query)
     ranking = _rank(index, ws, question, query)
-    ids = question.ids.union(*(parse_question(id_).words for id_ in question.ids))
-    ranking = ranking._replace(missing=tuple(word for word in ranking.missing if word not in ids))
+    known = question.ids.union(*(parse_question(id_).words for id_ in question.ids), _list_kind_words(query, ranking))
+    ranking = ranking._replace(missing=tuple(word for word in ranking.missing if word not in known))
     nothing = NOTHING._replace(
         missing=ranking.missing, unread=index.unread, pending=index.pending, unstored=index.unstored
     )
@@ -145,8 +146,8 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     if is_overview(question.text, query):
         return rank_overview(index, wanted, depth)
     if not ranking.threads:
-        missing = tuple(word for word in ranking.missing if find_kind(word) is None)
-        return _rank_kinds(index, query, wanted, depth)._replace(missing=missing)
+        kinds = dict.fromkeys((*query.class_kinds, *_name_kinds(query).values())) if wanted.kind is None else ()
+        return _list_newest(index, kinds, wanted, depth)._replace(missing=ranking.missing, is_list=True)
     days = question.period.days if question.period is not None else ""
     branch = head_branch(ws.branch.store) or ""
     if wanted.is_narrow or branch in TRUNKS:
@@ -202,27 +203,43 @@ def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth:
 
 def _rank_class(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
     """Return the records of a class that match the subject of the question, or the newest if it has none."""
-    subject = query.strong - query.class_words
-    rankings = []
-    for kind in query.class_kinds:
-        of_kind = wanted._replace(kind=kind)
-        found = rank_passages(index, query, of_kind, depth) if subject else rank_overview(index, of_kind, depth)
-        rankings.append(found)
+    if not query.strong - query.class_words:
+        return _list_newest(index, query.class_kinds, wanted, depth)
+    rankings = [rank_passages(index, query, wanted._replace(kind=kind), depth) for kind in query.class_kinds]
     return reduce(put_first, rankings)
+
+
+def _list_newest(index: RecallIndex, kinds: Iterable[str], wanted: PassageFilter, depth: int) -> Ranking:
+    return reduce(put_first, [rank_overview(index, wanted._replace(kind=kind), depth) for kind in kinds], Ranking([]))
 
 
 def _rank_kinds(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
     """Return the newest records of the kinds that a question names ("which decisions"), if it says nothing else."""
     kinds = _find_kinds(query) if wanted.kind is None else ()
-    found = [rank_overview(index, wanted._replace(kind=kind), depth) for kind in kinds]
-    return Ranking([thread for ranking in found for thread in ranking.threads], is_list=True)
+    return _list_newest(index, kinds, wanted, depth)._replace(is_list=True)
 
 
 def _find_kinds(query: Query) -> list[str]:
     """Return the kinds of records that a question names (`decisions`), if it has no other strong words."""
-    named = {word: ActiveDecision.kind if word in _DECIDING else find_kind(word) for word in query.words}
-    kinds = [kind for kind in dict.fromkeys(named.values()) if kind is not None]
-    return kinds if all(named[word] is not None for word in query.strong) else []
+    named = _name_kinds(query)
+    return list(dict.fromkeys(named.values())) if query.strong <= named.keys() else []
+
+
+def _name_kinds(query: Query) -> dict[str, str]:
+    """Return the kinds of records that words of a question name, by word; `follow-ups` is two words."""
+    compounds = {word: name for name, words in query.compounds for word in words}
+    named = {
+        word: ActiveDecision.kind if word in _DECIDING else find_kind(word) or find_kind(compounds.get(word, word))
+        for word in query.words
+    }
+    return {word: kind for word, kind in named.items() if kind is not None}
+
+
+def _list_kind_words(query: Query, ranking: Ranking) -> set[str]:
+    """Return the words of a question that name a kind of which a record is found: its heading says them."""
+    found = {thread.passages[0].passage.kind for thread in ranking.threads}
+    words = {word for word, kind in _name_kinds(query).items() if kind in found}
+    return words | {name for name, parts in query.compounds if parts <= words}
 
 
 def _workspaces(ws: Workspace, question: Question) -> list[Workspace]:

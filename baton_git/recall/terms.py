@@ -117,9 +117,13 @@ def extract_terms(text: str) -> list[str]:
     return terms
 
 
+_SO_FAR = re.compile(r"\b(?:so far|until now|up to now|by now)\b", re.IGNORECASE)
+"""Phrases that say nothing about the subject, though one of their words can."""
+
+
 def parse_question(question: str) -> Query:
     """Return what to search for a question: its words without function words, unless it has no others."""
-    question = unicodedata.normalize("NFKC", question[:MAX_QUESTION])
+    question = _SO_FAR.sub(" ", unicodedata.normalize("NFKC", question[:MAX_QUESTION]))
     tokens = _TOKEN.findall(question)
     listed = [(word, token) for token in tokens for word in _searched_words(token)]
     used = list(dict.fromkeys((word, token) for word, token in listed if word not in STOP_WORDS)) or listed

@@ -1006,3 +1006,26 @@ def test_a_record_is_found_by_its_id_live_or_archived(baton: Any) -> None:
         assert "No text has" not in said
     assert baton("recall", "DEC-nobody").out == ""
     assert "No text has" not in baton("recall", "which decisions").out
+
+
+def test_records_are_found_by_the_name_of_their_kind(baton: Any) -> None:
+    baton("decision", "add", "Use semicolons as separators", "--why", "Excel")
+    baton("followup", "add", "Ask the vendor")
+    baton("loop", "add", "Shipped the importer", "--expect", "it answers", "--verify-command", "true")
+    for question, text in (
+        ("follow-ups", "Ask the vendor"), ("open loops", "Shipped the importer"),
+        ("loops about the importer", "Shipped the importer"),
+        ("todo", "Ask the vendor"), ("list all decisions", "semicolons"), ("what did we decide so far", "semicolons"),
+    ):  # fmt: skip
+        done = baton("recall", question)
+        assert text in done.out, question
+        assert "No text has" not in done.out, question
+    for question, missing, text in (
+        ("follow-ups about Kafka", "kafka", "Ask the vendor"), ("which decisions about Kafka", "kafka", "semicolons"),
+    ):  # fmt: skip
+        answer = baton("recall", question).out
+        assert f"No text has: {missing}\n" in answer
+        assert text in answer, question
+    answer = baton("recall", "decisions about the vendor").out
+    assert "Ask the vendor" in answer
+    assert "semicolons" not in answer, "a decision about something else"
