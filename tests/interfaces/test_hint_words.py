@@ -49,6 +49,10 @@ HINTS = {
         "handoff_extract with transcript latest, keep true makes one",
     ),
     "baton review --reject 3": ("baton review --reject 3 (in a terminal)", "baton review --reject 3 (in a terminal)"),
+    "its last state: baton handover show --session Run; a new run": (
+        "its last state: GET /v1/handovers/Run; a new run",
+        "its last state: baton handover show --session Run (in a terminal); a new run",
+    ),
     "overwrite it with --force": ("overwrite it with force", "overwrite it with force"),
     "name a file": (None, None),
 }  # fmt: skip
@@ -90,3 +94,10 @@ def test_no_hint_of_the_package_names_a_command_or_an_option_elsewhere_without_s
             bare = [part for part in re.split(";", said) if "terminal" not in part and "machine" not in part]
             named = [part for part in bare if re.search(rf"\bbaton (?!{prose})[a-z]", part)]
             assert not named, (hint, said)
+
+
+@pytest.mark.timeout(20)
+def test_a_hint_that_quotes_a_name_with_many_arguments_takes_linear_time():
+    """A client chooses the names of runs. With backtracking, each further argument took 11 times as long."""
+    name = f"`baton show {' '.join(['111'] * 400)},"
+    assert say_for_page(f"its last state: baton handover show --session {name}").count("111") == 400

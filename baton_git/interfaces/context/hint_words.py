@@ -10,10 +10,10 @@ from baton_git.core.verb import Option, Verb
 
 _COMMAND = re.compile(
     r"(?P<quote>`?)\bbaton (?P<words>[a-z][a-z-]*(?: [a-z][a-z_-]*){0,2})"
-    r"(?P<arguments>(?: (?:--[a-z][a-z-]*|[^\s;,`]*[0-9'\"/…][^\s;,`]*|[A-Z][A-Z_]+\b))*)(?P=quote)"
+    r"(?P<arguments>(?: (?:--[a-z][a-z-]*|(?=[^\s;,`]*[0-9'\"/…])[^\s;,`]++|[A-Z][A-Z_]+\b))*)(?P=quote)"
 )
 """A command with its options and those of its arguments that are no plain words, because prose may follow it."""
-_VALUE = re.compile(r" [a-z][a-z-]*")
+_VALUE = re.compile(r" [^\s;,`)]+")
 _SIDE = re.compile(r" (?:ours|theirs|merge)\b")
 """The values of an option that only a command has."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
