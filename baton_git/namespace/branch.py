@@ -267,7 +267,10 @@ class Branch:
             what, why = revision.fault.data["what"], revision.fault.data["why"]
             raise BrokenFormat(what, why, hint=self._describe_way_back(commit))
         if revision.fault is not None:
-            raise revision.fault
+            raise NotAllowed(
+                f"{self.ref} has no {layout.FORMAT_FILE}: it is not a branch of baton-git",
+                hint="choose another namespace (--namespace), or another prefix (git config baton.refPrefix)",
+            )
         return revision
 
     def past_revision_at(self, commit: Oid) -> Revision:
@@ -300,10 +303,7 @@ class Branch:
 
     def _find_fault(self, root: layout.TreeFolder, commit: Oid) -> BatonError | None:
         if layout.FORMAT_FILE not in root.entries():
-            return NotAllowed(
-                f"{self.ref} has no {layout.FORMAT_FILE}: it is not a branch of baton-git",
-                hint="choose another namespace (--namespace), or another prefix (git config baton.refPrefix)",
-            )
+            return NotAllowed(f"the commit has no {layout.FORMAT_FILE}")
         try:
             layout.check_layout(root)
         except BrokenFormat as error:

@@ -61,7 +61,8 @@ class Revision(NamedTuple):
     """The verb that made the commit; empty for a commit made by hand."""
     fault: BatonError | None = None
     """Why the commit is no revision of baton: its `format.toml` is missing or cannot be read. The state has its records
-    all the same. Only revisions of the past have a fault (see `Branch.past_revision_at`)."""
+    all the same. Only revisions of the past have a fault (see `Branch.past_revision_at`). It is for its text: raising
+    this cached object each time would collect the frames of all its callers."""
 
 
 Reform = Callable[[ObjectDraft, Oid], Oid]

@@ -6,7 +6,7 @@ import pytest
 from strategies import item, loop
 from world import ANYBODY, NOW, WHO, acting, all_bytes, by_hand, later, objects, workspace
 
-from baton_git.core.errors import Busy, InvalidArgument, InvalidDocument, NotFound, Stale
+from baton_git.core.errors import Busy, InvalidArgument, InvalidDocument, NotAllowed, NotFound, Stale
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import HEAD, Key
@@ -234,6 +234,19 @@ def test_commits_made_by_hand_count_as_revisions(ws):
     assert ws.branch.read().number == 3
     add_loop(ws, NOW, action="c", expect="d")
     assert ws.branch.read().number == 4
+
+
+def test_the_error_of_a_branch_without_format_toml_is_a_new_one_each_time(ws):
+    """One cached object, raised again and again, would collect the frames of all callers of a server."""
+    add_loop(ws, NOW, action="a", expect="b")
+    bad = by_hand(ws, {"format.toml": None})
+    raised = []
+    for _ in range(2):
+        with pytest.raises(NotAllowed, match="is not a branch of baton-git") as caught:
+            ws.branch.revision_at(bad)
+        raised.append(caught.value)
+    assert raised[0] is not raised[1]
+    assert str(ws.branch.past_revision_at(bad).fault) == "the commit has no format.toml"
 
 
 def test_a_commit_made_by_hand_is_found_by_its_number(ws):
