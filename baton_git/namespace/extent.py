@@ -51,11 +51,16 @@ def is_wide(changes: Sequence[RecordChange], state: State) -> bool:
 
 
 def describe_extent(changes: Sequence[RecordChange], files: Sequence[str] = ()) -> str:
-    """Return the number of records that would change, by action: `3 records would change: 2 removed, 1 changed`."""
-    changes = _leave_out_sessions(changes)
-    numbers = {"record": len(changes), "other file": len(files)}
-    counts = [count_noun(number, noun) for noun, number in numbers.items() if number]
-    actions = Counter(change.action for change in changes)
+    """Return the number of records that would change, by action: `3 records would change: 2 removed, 1 changed`.
+
+    Sessions count only if nothing else would change.
+    """
+    counted, noun = _leave_out_sessions(changes), "record"
+    if not counted and not files:
+        counted, noun = [change for change in changes if change.kind == Session.kind], "session"
+    numbers = {noun: len(counted), "other file": len(files)}
+    counts = [count_noun(number, name) for name, number in numbers.items() if number]
+    actions = Counter(change.action for change in counted)
     how = ", ".join(f"{count} {action}" for action, count in actions.most_common())
     return f"{' and '.join(counts) or 'nothing'} would change{': ' if how else ''}{how}"
 

@@ -333,6 +333,12 @@ def test_rollback_and_undo_report_their_changes(baton, filled):
     assert [one["id"] for one in records(baton, "follow_ups")] == ["FU-1"]
 
 
+def test_a_preview_counts_sessions_if_nothing_else_would_change(baton):
+    baton("boot", "--no-sync")
+    baton("wrap", "--context", "done", "--no-sync")
+    assert baton("undo", "--dry-run").err.startswith("1 session would change: 1 changed;")
+
+
 def test_the_log_shows_operations_and_the_changes_of_one_record(baton, filled):
     baton("rollback", "2")
     baton("undo")
