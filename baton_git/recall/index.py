@@ -24,7 +24,7 @@ from baton_git.core.errors import Busy, SearchUnavailable
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import searchable_text
 
-FORMAT = 11
+FORMAT = 12
 """Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
 FILE = f"index-{FORMAT}.sqlite"
 """Each format has its own file: versions of baton side by side would rebuild a common one with every question."""

@@ -281,6 +281,7 @@ def _add_commit(
     store, group = branch.store, group_of(branch)
     entry = load_entry(store, info)
     root = store.folder(info.tree)
+    others = _list_other_parents(store, info)
     work.left -= 1
     try:
         before = store.folder(store.commit(info.parents[0]).tree) if info.parents else None
@@ -293,6 +294,9 @@ def _add_commit(
         if key is None or key.kind in _SKIPPED_KINDS:
             continue
         blob, is_replaced = find_blob(root, path), _is_replaced(key)
+        is_taken = blob is not None and any(find_blob(other, path) == blob for other in others)
+        if is_taken and (newest is not None or not is_replaced or index.source_mark(group, path) == blob):
+            continue  # a commit of that parent's history wrote it, and says where it came from
         if is_replaced and newest is None:
             index.remove_source(group, path)
             index.remove_source(group, f"{path}{SAID}")
@@ -301,9 +305,20 @@ def _add_commit(
             continue
         is_known = index.source_mark(group, name) not in (None, EARLY)
         if not is_known or (newest is not None and not is_replaced):
-            _put_record(index, branch, name, blob, _Version(root, key, path, blob, entry), work)
+            # What a merge made of several versions is of nobody for sure, though the merge was made here.
+            author = None if others and is_replaced else entry
+            _put_record(index, branch, name, blob, _Version(root, key, path, blob, author), work)
             work.left -= 1
     return is_complete
+
+
+def _list_other_parents(store: Store, info: CommitInfo) -> list[Folder]:
+    """Return the trees of all parents of a merge but the first, as far as they can be read."""
+    trees: list[Folder] = []
+    for parent in info.parents[1:]:
+        with suppress(Corrupt):
+            trees.append(store.folder(store.commit(parent).tree))
+    return trees
 
 
 def _list_all_paths(root: Folder) -> list[str]:
