@@ -237,7 +237,7 @@ class BrokenFormat(Corrupt):
 
 
 class SearchUnavailable(StoreError):
-    """Python's sqlite was built without full-text search."""
+    """The recall index cannot be searched, as if Python's sqlite was built without full-text search."""
 
     code = "search_unavailable"
 

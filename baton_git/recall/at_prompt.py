@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.core.errors import BatonError
+from baton_git.core.errors import BatonError, SearchUnavailable
 from baton_git.recall.answer import compose_answer
-from baton_git.recall.index import FILE, PassageFilter, RecallIndex
+from baton_git.recall.index import FILE, PassageFilter, RecallIndex, remove_damaged
 from baton_git.recall.passages import ON_THIS_MACHINE, TRUNKS, Passage, Standing, split_sentences
 from baton_git.recall.ranking import Ranked, Ranking, Thread, rank_passages
 from baton_git.recall.terms import SPEAKER, Query, parse_question
@@ -37,6 +37,8 @@ LEAST_EVIDENCE = 0.1
 """Minimum share of significant words, as above, of a passage of the branch: a haiku has only everyday words of it."""
 MOST_BYTES = 256 << 10
 """Maximum size of new files of turns that are indexed before the search: about the turns of four long sessions."""
+MOST_COMPARED = 100_000
+"""Number of characters of a prompt with which quotes are compared: those of a pasted log of 8 MB took 3 s."""
 WAIT_SECONDS = 0.2
 """Maximum seconds to wait while another process updates the index; what it adds is then searched at the next prompt."""
 _DEPTH = 12
@@ -70,6 +72,8 @@ _GOES_ON = frozenset(
 )
 """Words by which a prompt speaks of the work on the branch, whatever else it says."""
 _WORD = re.compile(r"\w+")
+_ARCHIVE = "archive/"
+"""The folder of archived records, as in `core.layout`, which is slow to import."""
 
 
 class Asked(NamedTuple):
@@ -115,23 +119,36 @@ class _Told:
 def recall_for_prompt(common_dir: Path, asked: Asked, mark: str) -> str:
     """Return quotes of earlier sessions that help with a prompt; empty if there are none.
 
+    A damaged index is rebuilt.
+
     Args:
         common_dir: the common directory of the repository.
         mark: a random word for the frame of the quotes.
 
     Raises:
-        StoreError: Python's sqlite was built without full-text search, or another process keeps the index locked.
+        SearchUnavailable: the index cannot be read, as by a sqlite without full-text search.
+        Busy: another process keeps it locked.
     """
     folder = common_dir / "baton" / "recall"
     turns = common_dir / "baton" / "turns"
     if not turns.is_dir() and not (folder / FILE).exists():
         return ""
+    try:
+        return _search(folder, turns, asked, mark)
+    except sqlite3.DatabaseError as error:  # opening reads few pages
+        if not remove_damaged(folder, error):
+            raise SearchUnavailable(f"the recall index cannot be read: {error}") from error
+    return _search(folder, turns, asked, mark)
+
+
+def _search(folder: Path, turns: Path, asked: Asked, mark: str) -> str:
+    """Update the index and return the quotes for a prompt."""
     with RecallIndex.open(folder, WAIT_SECONDS) as index:
         if not index.is_stored:  # it would be built again for each prompt
             return ""
         gone = _update(index, turns)
         query = parse_question(asked.prompt)
-        told = _Told([*asked.told, asked.prompt])
+        told = _Told([*asked.told, asked.prompt[:MOST_COMPARED]])
         choice = _Choice(index, asked, query, told, gone)
         ranking = choice.make()
         if not ranking.threads:
@@ -228,7 +245,9 @@ class _Choice:
         return Ranking(threads)
 
     def _may_quote(self, passage: Passage) -> bool:
-        is_of_session = passage.thread == f"{passage.agent}/{passage.session}"
+        # Who archived a digest did not write it, and a digest that should be forgotten is archived, too.
+        is_archived = passage.path.startswith(_ARCHIVE)
+        is_of_session = passage.thread == f"{passage.agent}/{passage.session}" and not is_archived
         return is_of_session and (passage.agent, passage.session) not in self._gone and bool(self.judge(passage).label)
 
     def _is_new(self, ranked: Ranked) -> bool:

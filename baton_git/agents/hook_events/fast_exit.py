@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
-from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
+from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload, asks
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, has_moved_branch, may_hold_state
 from baton_git.agents.registry import AGENTS
 
@@ -57,7 +57,7 @@ def _is_due(payload: Payload, session: HookSession) -> bool:
     if any(event in session.wanted_events for event in _EVENTS[payload.kind]):
         return True
     if payload.kind == PROMPT:
-        return bool(session.owed_sources) or not session.has_context or session.recalls
+        return bool(session.owed_sources) or not session.has_context or (session.recalls and asks(payload.prompt))
     return payload.kind == COMPACT or grown != 0
 
 

@@ -7,6 +7,7 @@ and Gemini CLI shows the standard error stream when the standard output is empty
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -58,6 +59,14 @@ class Payload(NamedTuple):
     aside: bool = False
     data: Mapping[str, Any] = {}
     size: int = -1
+
+
+_COMMAND = re.compile(r"/[\w:.-]*(?!\S)")
+
+
+def asks(prompt: str) -> bool:
+    """Whether a prompt says anything to the agent: it is not empty, and no command (`/review`), but may be a path."""
+    return bool(prompt.strip()) and _COMMAND.match(prompt.lstrip()) is None
 
 
 def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Payload | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
 from baton_git.agents.hook_events.hook_session import HookSession
-from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
+from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload, asks
 from baton_git.agents.registry import AGENTS
 
 MAX_BLOCKS = 8
@@ -155,7 +155,7 @@ def _plan_prompt(event: Payload, known: HookSession, circumstances: Circumstance
     else:
         plan = _plan_start(event, known, circumstances)
     plan.append(RunWorkflows("on_prompt_submit", {"prompt": event.prompt}))
-    return [*plan, Recall(event.prompt)] if circumstances.recalls and event.prompt else plan
+    return [*plan, Recall(event.prompt)] if circumstances.recalls and asks(event.prompt) else plan
 
 
 def _plan_owed(known: HookSession, circumstances: Circumstances) -> list[Decision]:

@@ -53,9 +53,10 @@ def note_told(memory: HookSessionStore, agent: str, session: str, told: ToldText
 
 def begin_again(memory: HookSessionStore, agent: str, session: str) -> None:
     """Forget the texts, because the session's context is lost, but not which prompts there were."""
-    prompts = [told._replace(text="") for told in read_told(memory, agent, session) if told.event]
-    if prompts:
-        replace_file(memory.path(agent, session, SUFFIX), json.dumps(prompts[-1]) + "\n")
+    told = read_told(memory, agent, session)
+    prompts = [one._replace(text="") for one in told if one.event]
+    if told:
+        replace_file(memory.path(agent, session, SUFFIX), "".join(f"{json.dumps(one)}\n" for one in prompts[-1:]))
 
 
 def _parse(line: str) -> ToldText | None:

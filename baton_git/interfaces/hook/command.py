@@ -200,9 +200,13 @@ def _run(payload: Payload, repository: RepositoryPaths | None, tops: Sequence[st
     if repository is not None and not os.environ.get("BATON_REPO") and not has_moved_branch(repository):
         session = HookSessionStore(repository.common_dir).get(payload.agent, payload.session)
         if session is not None and only_recalls(payload, session):
-            from baton_git.interfaces.hook.prompt_recall import answer_prompt  # imports little of baton
+            from baton_git.interfaces.hook.prompt_recall import answer_prompt, has_settings  # imports little of baton
 
-            return reply(payload, answer_prompt(payload, repository, session)), ()
+            if has_settings(repository, session):
+                try:
+                    return reply(payload, answer_prompt(payload, repository, session)), ()
+                except Exception as error:  # noqa: BLE001  the state can be read without the index of recall
+                    return make_empty_reply(payload.agent), (_describe_error(error),)
     from baton_git.interfaces.context.process import skip_plugin_search
 
     skip_plugin_search()

@@ -292,7 +292,8 @@ class EventRunner:
         from baton_git.recall.index import RecallIndex  # few users trust a remote
         from baton_git.recall.sources import update_index
 
-        with RecallIndex.open(self.ws.branch.store.repository.common_dir / "baton" / "recall") as index:
+        folder = self.ws.branch.store.repository.common_dir / "baton" / "recall"
+        with RecallIndex.open(folder, INDEX_SECONDS) as index:  # a longer wait would cost the brief
             update_index(index, self.ws.branch, INDEX_SECONDS)
 
     def remember_tip(self) -> None:

@@ -25,6 +25,26 @@ LOCK_SECONDS = 2.0
 """Maximum seconds to wait for another hook of the same session; then nothing is added."""
 
 
+def has_settings(repository: RepositoryPaths, session: HookSession) -> bool:
+    """Whether no file of git's settings changed since the session's file was written, which has what they say."""
+    home = os.path.expanduser("~")
+    shared = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    files = (
+        os.path.join(repository.common_dir, "config"), os.path.join(repository.git_dir, "config.worktree"),
+        os.environ.get("GIT_CONFIG_GLOBAL") or os.path.join(home, ".gitconfig"), os.path.join(shared, "git", "config"),
+    )  # fmt: skip
+    written = _changed_at(HookSessionStore(repository.common_dir).path(session.cli, session.session))
+    return all(_changed_at(file) < written for file in files)
+
+
+def _changed_at(path: str) -> int:
+    """Return when a file changed, in nanoseconds; 0 without one."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
 def answer_prompt(payload: Payload, repository: RepositoryPaths, session: HookSession) -> str:
     """Return the text for a prompt, and remember it; empty if nothing helps, or another hook answers the same prompt.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,16 @@ def test_the_setting_switches_it_off_and_a_missing_one_does_not(
         session = f"s-{value}"
         hook("SessionStart", session, source="startup")
         assert bool(context(hook("UserPromptSubmit", session, prompt="continue"))) is is_told
+    hook("SessionStart", THIRD, source="startup")
+    git(told_branch, "config", "baton.recallAtPrompt", "false")  # counts for sessions that run already, too
+    assert context(hook("UserPromptSubmit", THIRD, prompt="continue")) == ""
+
+
+def test_commands_and_empty_prompts_get_nothing_and_are_not_the_first_prompt(hook: Hook, told_branch: Path) -> None:
+    hook("SessionStart", NEW, source="startup")
+    for prompt in ("", " ", "/review", "/review the refunds", "/", "/git:pr-comments 12"):
+        assert hook("UserPromptSubmit", NEW, prompt=prompt) is None
+    assert EARLY in context(hook("UserPromptSubmit", NEW, prompt="/src/refunds.py fails"))
 
 
 def test_the_same_prompt_from_a_plugin_and_the_settings_is_answered_once(
@@ -134,6 +146,28 @@ def test_a_damaged_index_or_file_of_what_was_told_costs_no_prompt(hook: Hook, to
     assert EARLY in context(hook("UserPromptSubmit", NEW, prompt="continue"))
 
 
+def test_damage_that_only_a_search_finds_is_repaired_and_a_locked_index_is_no_unreadable_state(
+    hook: Hook, told_branch: Path
+) -> None:
+    hook("SessionStart", NEW, source="startup")
+    hook("UserPromptSubmit", NEW, prompt="hello")
+    [path] = (told_branch / ".git/baton/recall").glob("*.sqlite")
+    with closing(sqlite3.connect(path)) as index:
+        index.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [(root,)] = index.execute("SELECT rootpage FROM sqlite_master WHERE name = 'passages'")
+        [(size,)] = index.execute("PRAGMA page_size")
+    with path.open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(b"\xff" * size)
+    prompt = "Does the ledger take an entry with its own tax rate for each refunded item?"
+    assert EARLY in context(hook("UserPromptSubmit", NEW, prompt=prompt))
+    with closing(sqlite3.connect(path, isolation_level=None)) as index:
+        index.execute("PRAGMA journal_mode = DELETE")
+        index.execute("BEGIN EXCLUSIVE")
+        assert hook("UserPromptSubmit", NEW, prompt=f"{prompt} Again.") is None
+    assert "another process is building the recall index" in (told_branch / ".git/baton/agents.log").read_text()
+
+
 def test_sessions_of_a_remote_are_quoted_once_the_user_trusts_it(
     hook: Hook, told_branch: Path, git: Any, baton: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,11 +200,23 @@ def test_sessions_of_a_remote_are_quoted_once_the_user_trusts_it(
     told = context(hook("UserPromptSubmit", "later", folder=clone, prompt=prompt))
     assert re.search(rf"## {OLD[:8]} claude [-0-9]+ \[from origin\]\n> ", told)
     assert LIMIT in told  # the brief has the last session
+    with closing(sqlite3.connect(next((clone / ".git/baton/recall").glob("*.sqlite")), isolation_level=None)) as index:
+        index.execute("BEGIN IMMEDIATE")  # as a long update does: a start does not wait for its end
+        assert "=== b" in context(hook("SessionStart", "busy", **work_here))
+    monkeypatch.chdir(clone)
+    baton("forget", f"claude/{OLD}", "--kind", "handoff", "--reason", "old", cwd=clone)
+    assert LIMIT in baton("recall", "second signature", cwd=clone).out
+    hook("SessionStart", "last", **work_here)
+    monkeypatch.chdir(clone)  # who archived it did not write it
+    assert LIMIT not in context(hook("UserPromptSubmit", "last", folder=clone, prompt=prompt))
 
 
 def test_texts_that_were_told_are_kept_within_limits_and_forgotten_but_for_the_prompts(tmp_path: Path) -> None:
     memory = HookSessionStore(str(tmp_path))
     assert read_told(memory, "claude", "s") == []
+    begin_again(memory, "claude", "s")
+    assert not Path(memory.path("claude", "s", ".told")).exists()
+    note_told(memory, "claude", "s", ToldText(0.5, "", "an older brief"))
     begin_again(memory, "claude", "s")
     texts = [ToldText(1.5, "", "brief"), ToldText(2.5, "p 1", "quote"), ToldText(3.5, "p 2", "")]
     for text in texts:
