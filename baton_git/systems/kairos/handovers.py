@@ -6,12 +6,13 @@ import re
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from baton_git.core.errors import Corrupt, EndedError, InvalidArgument, NotFound, StepConflict
+from baton_git.core.errors import Ambiguous, Corrupt, EndedError, InvalidArgument, NotFound, StepConflict
 from baton_git.core.names import MAX_COMPONENT, derive_id
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
 from baton_git.core.records.conflict import Conflict
+from baton_git.core.session_names import is_named, is_short_name
 from baton_git.core.state import Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
 from baton_git.namespace.revision import Revision, WriteResult
@@ -75,7 +76,8 @@ def record_step(ws: Workspace, now: datetime, session: str | None, request: Step
         InvalidArgument, NotFound: as in `resolve_run` and `take_step`.
     """
     start = ws.branch.read()
-    id_ = session or (fresh_id("run") if _starts_new_run(start.state, request) else resolve_run(start))
+    is_new = not session and _starts_new_run(start.state, request)
+    id_ = fresh_id("run") if is_new else _choose_run(start, session)
     expected = find_live_run(start.state, id_)
 
     def change(tip: Revision) -> State:
@@ -106,7 +108,7 @@ def resume_run(
         InvalidArgument: several runs are at `uri`, or several are live.
     """
     revision = ws.branch.read()
-    id_ = session if session is not None else resolve_run(revision, uri)
+    id_ = _complete_run(revision.state, session) if session is not None else resolve_run(revision, uri)
     return Resumed(_make_run(revision, id_), compute_age(_get_live_run(revision.state, id_), now, stale_after))
 
 
@@ -118,7 +120,7 @@ def find_run(ws: Workspace, session: str | None = None, at: str | None = None) -
         InvalidArgument: several runs are live, and `session` is None.
     """
     revision = ws.branch.read(at)
-    id_ = session or resolve_run(revision)
+    id_ = _choose_run(revision, session)
     if find_live_run(revision.state, id_) is None and (closed := find_last_closed(revision.state, id_)) is not None:
         return Run(normalize_run(closed.record), revision, closed, _list_conflicts(revision.state, id_))
     return _make_run(revision, id_)
@@ -133,7 +135,7 @@ def end_run(ws: Workspace, now: datetime, session: str | None, outcome: Outcome)
         NotFound, InvalidArgument: as in `resume_run`.
     """
     start = ws.branch.read()
-    id_ = session or resolve_run(start)
+    id_ = _choose_run(start, session)
     expected = _get_live_run(start.state, id_)
 
     def change(tip: Revision) -> State:
@@ -150,6 +152,29 @@ def end_run(ws: Workspace, now: datetime, session: str | None, outcome: Outcome)
 def _starts_new_run(state: State, request: StepRequest) -> bool:
     """Return whether a step that names no run begins a new run: no run is live, and the step does not assume one."""
     return not state.ids(Handover.kind) and not request.stays and request.came_from is None
+
+
+def _choose_run(revision: Revision, session: str | None) -> str:
+    """Return the id of the run that `session` names; without a name, of the only live run. Raises as `resolve_run`."""
+    return _complete_run(revision.state, session) if session else resolve_run(revision)
+
+
+def _complete_run(state: State, text: str) -> str:
+    """Return the id of the run with this short name, which messages show if the run is named like a session with a
+    UUID; any other text unchanged.
+
+    Raises:
+        Ambiguous: several runs have UUIDs that begin with `text`.
+    """
+    if not is_short_name(text):
+        return text
+    known = {*state.ids(Handover.kind), *state.ids(Handover.kind, archived=True)}
+    near = sorted(id_ for id_ in known if is_named(id_, text))
+    if text in known or not near:
+        return text
+    if len(near) > 1:
+        raise Ambiguous("handover", text, near)
+    return near[0]
 
 
 def resolve_run(revision: Revision, uri: str | None = None) -> str:

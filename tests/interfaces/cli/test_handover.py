@@ -177,6 +177,20 @@ def test_a_run_may_have_a_name_that_is_not_a_valid_session(baton: Baton, git: Gi
     assert state(baton, "--session", long)["state"] == {"a": 1}
 
 
+def test_a_run_named_like_its_session_is_found_by_the_short_name_that_is_shown(baton: Baton) -> None:
+    """Else a step with that name would begin a second run, which looks the same in the log."""
+    name = "0f1e2d3c-1111-4222-8333-444455556666"
+    baton("boot", "--session", name, "--no-sync")
+    step = ("handover", "step", "--uri", "kairos://x", "--session")
+    assert "handover 0f1e2d3c begun" in baton(*step, name, "--challenge", "c").err
+    baton(*step, "0f1e2d3c", "--challenge", "d")
+    assert [run["SESSION_ID"] for run in baton("handover", "list", "--json").json["handovers"]] == [name]
+    for words in (("resume",), ("clear", "--outcome", "completed"), ("show",)):
+        assert baton("handover", *words, "--session", "0f1e2d3c", "--json").json["SESSION_ID"] == name
+    baton(*step, "0f1e2d3d", "--challenge", "c")
+    assert [run["SESSION_ID"] for run in baton("handover", "list", "--json").json["handovers"]] == ["0f1e2d3d"]
+
+
 def test_a_run_without_a_name_gets_a_new_id(baton: Baton, top: Path) -> None:
     words = ["handover", "step", "--challenge", "resolve", "--uri", "kairos://1"]
     done = baton(*words, "--file", NAME, env={"BATON_SESSION": "mine"})
