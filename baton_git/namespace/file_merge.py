@@ -63,7 +63,7 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder, *, rules: int = NEWE
     edits: dict[str, Edit] = {}
     conflicts: list[Conflict] = []
     for path in sorted(path for path in differing_paths(base, theirs) if key_at(path) is None):
-        sides = (entry_at(base, path), entry_at(ours, path), entry_at(theirs, path))
+        sides = (base.entry_at(path), ours.entry_at(path), theirs.entry_at(path))
         if sides[2] in (sides[0], sides[1]):
             continue
         if path == FORMAT_FILE and ours.version != theirs.version:  # the newer layout wins
@@ -82,13 +82,6 @@ def is_change_of_form(path: str, ours: Folder, theirs: Folder) -> bool:
         return False
     mine, other = text_at(ours, path), text_at(theirs, path)
     return other == (raise_version(mine) if path == FORMAT_FILE else add_attributes(mine))
-
-
-def entry_at(root: Folder, path: str) -> TreeEntry | None:
-    """Return the file at a path; None if there is no file, or a folder."""
-    folder, name = _open_parent(root, path)
-    entry = folder.entries().get(name)
-    return None if entry is None or entry.is_folder else entry
 
 
 def text_at(root: Folder, path: str) -> bytes:
@@ -235,6 +228,6 @@ def _remains(parent: Folder, path: str, removed: set[str]) -> bool:
 def iterate_files(root: Folder) -> Iterator[tuple[str, TreeEntry]]:
     """Yield each file of a tree with its path."""
     for path in differing_paths(root, None):
-        entry = entry_at(root, path)
+        entry = root.entry_at(path)
         if entry is not None:
             yield path, entry

@@ -13,7 +13,6 @@ from baton_git.core.kinds import ARCHIVE
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import FILE_MODE
 from baton_git.git.store import Folder, Store, TreeEntry
-from baton_git.namespace.file_merge import entry_at
 
 NAMED = 3
 """Maximum number of files that a line names; the others are only counted."""
@@ -23,7 +22,7 @@ EXPECTED = f"record files have mode {FILE_MODE:o}"
 
 def find_other_mode(root: Folder, path: str) -> int | None:
     """Return the mode of a record file of a tree if it is not 100644, else None."""
-    mode = _read_mode(entry_at(root, path))
+    mode = _read_mode(root.entry_at(path))
     return None if mode == FILE_MODE or layout.key_at(path) is None else mode
 
 
@@ -69,7 +68,7 @@ def _list_changed_modes(base: Folder, side: Folder) -> Iterator[tuple[str, int]]
     """
     for path in layout.differing_paths(base, side) if base.entries() else _list_live(side):
         if layout.key_at(path) is not None:
-            old, new = _read_mode(entry_at(base, path)), _read_mode(entry_at(side, path))
+            old, new = _read_mode(base.entry_at(path)), _read_mode(side.entry_at(path))
             if new != old:
                 yield path, new
 

@@ -21,7 +21,7 @@ from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Edit, Folder, ObjectDraft, Store
 from baton_git.git.store.stored_moves import adopt_form
 from baton_git.namespace.commit_log import MERGE_RULES, MERGE_SUBJECT, parse_entry, read_revision_number
-from baton_git.namespace.file_merge import entry_at, merge_files, text_at
+from baton_git.namespace.file_merge import merge_files, text_at
 
 AUTHOR = "baton-git <baton-git@localhost>"
 """The author of merge commits and of other commits that baton makes automatically."""
@@ -153,7 +153,7 @@ def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, E
     taken = {key for key, entry in merged.edits.items() if entry is not None and theirs.entry(key) is entry}
     new_entries = {key: _shorten_conflict(key, entry, roots) for key, entry in merged.edits.items() if key not in taken}
     paths = [layout.path_of(key) for key in taken]
-    return {**{path: entry_at(roots[2], path) for path in paths}, **layout.encode(new_entries, limited=False)}
+    return {**{path: roots[2].entry_at(path) for path in paths}, **layout.encode(new_entries, limited=False)}
 
 
 def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:
@@ -177,7 +177,7 @@ def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) ->
 def _find_stored_value(key: Key, root: Folder, value: Any) -> dict[str, str] | None:
     """Return a reference to the file of `key` in a tree if that file holds `value`, else None."""
     path = layout.path_of(key)
-    file = entry_at(root, path)
+    file = root.entry_at(path)
     is_same = file is not None and alike(entry_values(layout.decode(key, path, text_at(root, path))), (value,))
     return {"path": path, "blob": file.oid} if file is not None and is_same else None
 

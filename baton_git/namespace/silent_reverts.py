@@ -17,7 +17,6 @@ from baton_git.core.state import Unreadable
 from baton_git.git.store import CommitInfo, Folder
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
-from baton_git.namespace.file_merge import entry_at
 
 DEPTH = 500
 """Maximum number of older revisions that are searched for the one that a hand-made commit restores."""
@@ -116,7 +115,7 @@ def _find_lost_writes(branch: Branch, tip: Oid, infos: Sequence[CommitInfo]) -> 
 
 def _has_same(ours: Folder, theirs: Folder, paths: Collection[str], quantify: Callable[[Iterable[bool]], bool]) -> bool:
     """Return whether all or any of the paths have the same content in two trees."""
-    return quantify(entry_at(ours, path) == entry_at(theirs, path) for path in paths)
+    return quantify(ours.entry_at(path) == theirs.entry_at(path) for path in paths)
 
 
 def _find_restored(branch: Branch, commit: Oid) -> LogEntry | None:
@@ -174,4 +173,4 @@ def _is_in_effect(branch: Branch, commit: Oid, tip: Oid) -> bool:
         return True
     roots = [branch.store.folder(info.tree) for info in infos]
     paths = [path for path in layout.differing_paths(roots[0], roots[1]) if layout.key_at(path) is None]
-    return any(entry_at(roots[1], path) == entry_at(roots[2], path) for path in paths)
+    return any(roots[1].entry_at(path) == roots[2].entry_at(path) for path in paths)

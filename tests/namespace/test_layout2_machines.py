@@ -16,7 +16,7 @@ from baton_git.core.record_paths import shard
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry
 from baton_git.git.store import stored_moves as forms
-from baton_git.namespace.file_merge import entry_at, iterate_files, text_at
+from baton_git.namespace.file_merge import iterate_files, text_at
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.namespace.sync.outgoing import read_outgoing
@@ -132,7 +132,7 @@ def test_a_changed_or_removed_record_leaves_its_bundle(pair: Pair) -> None:
     before = ada.store.commit(ada.tip).tree
     after = draft.tree(before, {paths[0]: None, paths[1]: b"other\n"})
     root = draft.folder(after)
-    assert (entry_at(root, paths[0]), text_at(root, paths[1])) == (None, b"other\n")
+    assert (root.entry_at(paths[0]), text_at(root, paths[1])) == (None, b"other\n")
     assert text_at(root, paths[2]) == text_at(draft.folder(before), paths[2])
     [bundle] = [path for path, _ in iterate_files(root.stored()) if stored_form.find_bundle_digits(path) is not None]
     text = text_at(root.stored(), bundle)

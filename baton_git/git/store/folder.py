@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -109,6 +110,13 @@ class Folder:
             oid = entry.oid if entry is not None and entry.is_folder else None
             self._folders[name] = self._open(self._path_of(name), oid)
         return self._folders[name]
+
+    def entry_at(self, path: str) -> TreeEntry | None:
+        """Return the file at a path below the folder; None if there is no file, or a folder."""
+        above, _, name = path.rpartition("/")
+        folder = reduce(Folder.folder, above.split("/") if above else (), self)
+        entry = folder.entries().get(name)
+        return None if entry is None or entry.is_folder else entry
 
     def _open(self, path: str, oid: Oid | None) -> Folder:
         if self.open_view is None or oid is None:

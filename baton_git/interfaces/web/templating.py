@@ -66,12 +66,13 @@ class EachShown(Extension):
 
 
 def _name_of(item: Any) -> str:
-    """Return the id of a record, or of the record or commit that a row of a page is about."""
+    """Return the id of a record, or of the record, commit or session that a row of a page is about."""
     for part in (item, getattr(item, "key", None), getattr(item, "item", None)):
         id_ = getattr(part, "id", None)
         if id_:
             return str(id_)
-    return str(getattr(getattr(item, "entry", None), "commit", ""))
+    commit = getattr(getattr(item, "entry", None), "commit", "")
+    return str(commit or getattr(item, "record", "") or getattr(item, "session", ""))
 
 
 @cache

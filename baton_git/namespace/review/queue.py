@@ -18,7 +18,7 @@ from baton_git.core.state import complete_id
 from baton_git.git.store import Edit, ObjectDraft
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import REJECTED, read_revision_number
-from baton_git.namespace.file_merge import KIND, entry_at, is_change_of_form
+from baton_git.namespace.file_merge import KIND, is_change_of_form
 from baton_git.namespace.file_modes import describe_modes
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_commit import base_tree, create_merge_commit, merge_trees
@@ -211,7 +211,7 @@ class _Review:
         """Merge only these remote files into the local tree."""
         root = self.draft.folder(self.theirs_tree)
         others = set(layout.differing_paths(self.draft.folder(self.base), root)) - set(paths)
-        base = draft.tree(self.base, {path: entry_at(root, path) for path in others})
+        base = draft.tree(self.base, {path: root.entry_at(path) for path in others})
         return merge_trees(draft, base, self.ours_tree, self.theirs_tree).tree
 
     def carry_out(self, chosen: _ChosenRecords, stamp: CommitStamp, confirmed: Trailers) -> ReviewResult | None:
@@ -299,5 +299,5 @@ class _Review:
             return
         root = self.draft.folder(self.theirs_tree)
         paths = [path for item in (*chosen.accepted, *chosen.rejected) for path in item.paths]
-        files: Mapping[str, Edit] = {**self.decided.files, **{path: entry_at(root, path) for path in paths}}
+        files: Mapping[str, Edit] = {**self.decided.files, **{path: root.entry_at(path) for path in paths}}
         self.memory.save(files, rejected)

@@ -12,7 +12,6 @@ from baton_git.core.errors import Corrupt, WriteFailed
 from baton_git.core.names import Namespace, parse_oid
 from baton_git.git.files import durable_files
 from baton_git.git.store import Edit, Folder, TreeEntry
-from baton_git.namespace.file_merge import entry_at
 from baton_git.namespace.sync.tracking_refs import encode_remote
 
 
@@ -49,7 +48,7 @@ class ReviewState:
             files = {path: None if pair is None else TreeEntry(parse_oid(pair[0]), False, int(pair[1]))
                      for path, pair in data["files"].items()}  # fmt: skip
             # An archived record in a bundle may not exist as a blob of its own; the entry of the tree can be read.
-            entries = {path: entry_at(theirs, path) for path in files}
+            entries = {path: theirs.entry_at(path) for path in files}
             files = {path: entries[path] if entries[path] == entry else entry for path, entry in files.items()}
             return ReviewDecisions(dict(files), tuple(map(str, data["refused"])))
         except FileNotFoundError:

@@ -20,7 +20,6 @@ from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 from baton_git.git.store import Edit
 from baton_git.namespace.file_merge import KIND as FILE
-from baton_git.namespace.file_merge import entry_at
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 
@@ -244,7 +243,7 @@ def _resolve_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict
     copy_path = str(named[0] if named else path)
     if any(key_at(candidate) is not None for candidate in (path, copy_path)):
         raise NotAllowed(f"{conflict.id} is about a file, but {path} is a record", hint=_make_keep_hint(conflict))
-    entry = entry_at(root, copy_path)
+    entry = root.entry_at(copy_path)
     gone: dict[str, Edit] = {copy_path: None} if copy_path != path else {}
     if side == conflict.winner:
         return ProposedState(state, files=gone if entry is not None else {})
