@@ -41,7 +41,7 @@ def may_ask(common_dir: str) -> bool:
             text = stream.read().lower()
             if b"[remote" not in text and b"[include" not in text:  # an included file may have a remote: git knows
                 return False
-        changed = max(map(_changed_at, (config, os.path.join(common_dir, "FETCH_HEAD"))))
+        changed = max(map(_changed_at, (config, *_list_fetch_heads(common_dir))))
         asked, pause, _ = _load(common_dir)
     except OSError:
         return False
@@ -91,10 +91,17 @@ def _load(common_dir: str) -> tuple[float, float, str]:
     return (asked, min(float(pause), PAUSE), why) if version == _VERSION and pause.isdecimal() else (0.0, 0.0, "")
 
 
+def _list_fetch_heads(common_dir: str) -> list[str]:
+    """Return the files that `git fetch` writes: each work tree has its own."""
+    folder = os.path.join(common_dir, "worktrees")
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return [os.path.join(top, "FETCH_HEAD") for top in (common_dir, *(os.path.join(folder, name) for name in names))]
+
+
 def _changed_at(path: str) -> float:
     try:
         return os.stat(path).st_mtime
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return 0.0
 
 

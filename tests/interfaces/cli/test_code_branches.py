@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
 
 from baton_git.core.names import Namespace
 from baton_git.git.files.durable_files import find_hint
-from baton_git.interfaces.hook.asked_remotes import may_ask
+from baton_git.interfaces.hook.asked_remotes import may_ask, note_asked
 from baton_git.namespace.workspace import Background
 
 
@@ -86,3 +87,18 @@ def test_a_start_asks_if_any_file_of_the_configuration_may_name_a_remote(tmp_pat
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     (tmp_path / "config").write_text(text)
     assert may_ask(str(tmp_path)) is may
+
+
+@pytest.mark.parametrize("head", ["FETCH_HEAD", "worktrees/w/FETCH_HEAD"])
+def test_a_start_asks_again_after_a_fetch_in_any_work_tree(tmp_path, monkeypatch, head):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    config, fetched = tmp_path / "config", tmp_path / head
+    config.write_text('[remote "origin"]\n')
+    os.utime(config, (1, 1))
+    note_asked(str(tmp_path), why="")
+    (tmp_path / "worktrees").mkdir()
+    (tmp_path / "worktrees" / "no-folder").touch()
+    assert not may_ask(str(tmp_path))
+    fetched.parent.mkdir(exist_ok=True)
+    fetched.touch()
+    assert may_ask(str(tmp_path))
