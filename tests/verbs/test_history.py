@@ -9,7 +9,7 @@ from going_back import rollback_record, rollback_session, rollback_to, undo_revi
 from strategies import ITEM, LOOP
 from world import NOW, WHO, acting, by_hand, current, document, files, ids, later, stored, workspace
 
-from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound, Protected
+from baton_git.core.errors import Ambiguous, InvalidArgument, NotAllowed, NotFound, Protected
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.sessions import find_session
 from baton_git.namespace.workspace import Actor, Workspace
@@ -292,6 +292,20 @@ def test_the_rollback_of_a_session_is_undone_by_undo(ws):
     rollback_session(ws, NOW, "bad")
     undo_revision(ws, NOW)
     assert files(ws) == then
+
+
+def test_the_changes_of_a_session_without_a_record_are_taken_back_by_its_short_name(ws):
+    """The log shows that name, although only commits name the session."""
+    rest = "-1111-4222-8333-444455556666"
+    add_follow_up(acting(ws, f"0f1e2d3c{rest}"), NOW, item="i", id="FU-1")
+    rollback_session(ws, NOW, "0f1e2d3c")
+    assert ids(ws, "follow_ups") == []
+    add_follow_up(acting(ws, f"aaaaaaaa{rest}"), NOW, item="i", id="FU-2")
+    undo_revision(acting(ws, "aaaaaaaa"), NOW)
+    assert ids(ws, "follow_ups") == []
+    add_follow_up(acting(ws, "0f1e2d3c-2222-4222-8333-444455556666"), NOW, item="i", id="FU-3")
+    with pytest.raises(Ambiguous):
+        rollback_session(ws, NOW, "0f1e2d3c")
 
 
 def test_a_session_that_did_nothing_cannot_be_rolled_back(ws):

@@ -15,7 +15,7 @@ from baton_git.core import layout
 from baton_git.core.errors import Corrupt, NotAllowed, NotFound
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
-from baton_git.core.session_names import SessionNames
+from baton_git.core.session_names import SessionNames, is_named
 from baton_git.namespace.commit_log import LogEntry, UndoneCommits
 from baton_git.namespace.folding import FOLD
 from baton_git.namespace.workspace import Workspace
@@ -176,8 +176,8 @@ def is_own(ws: Workspace, entry: LogEntry) -> bool:
         return _is_same_person(ws, entry) and (entry.session is None or entry.op == WRAP)
     if entry.session is None and is_undo(entry) and _is_same_person(ws, entry):
         undone = entry.undone_commits()[0]
-        return len(undone) == len(entry.commit) and ws.branch.load_entry(Oid(undone)).session == session
-    return entry.session == session
+        return len(undone) == len(entry.commit) and is_named(ws.branch.load_entry(Oid(undone)).session, session)
+    return is_named(entry.session, session)
 
 
 def _is_same_person(ws: Workspace, entry: LogEntry) -> bool:

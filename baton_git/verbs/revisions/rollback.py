@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from baton_git.core import diff, immutable_fields, layout
-from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
+from baton_git.core.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.merge import same
@@ -16,7 +16,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
-from baton_git.core.session_names import complete_session
+from baton_git.core.session_names import complete_session, is_named
 from baton_git.core.sessions import restore_contexts, without_context
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.git.store import Edit
@@ -209,10 +209,21 @@ def _restore_record(ws: Workspace, tip: Revision, old: Revision, key: Key) -> Pr
     return ProposedState(state, files=files, note=note, trailers=_name_source(old))
 
 
+def _complete_in_history(text: str, entries: Sequence[LogEntry]) -> str:
+    """Return the id of the session of commits with this short name, although no record has it; any other text
+    unchanged. Raises Ambiguous if several sessions have UUIDs that begin with `text`."""
+    near = sorted({entry.session for entry in entries if entry.session is not None and is_named(entry.session, text)})
+    if text in near or not near:
+        return text
+    if len(near) > 1:
+        raise Ambiguous("session", text, near)
+    return near[0]
+
+
 def plan_session_rollback(ws: Workspace, session: str) -> RollbackPlan:
     """Plan to revert all changes of one session."""
-    session = complete_session(ws.branch.read().state, session)
     entries = list(ws.branch.history())
+    session = _complete_in_history(complete_session(ws.branch.read().state, session), entries)
     undone = find_undone(entries)
     own = [entry for entry in entries if entry.session == session and entry.parents]
     merged_commits = {

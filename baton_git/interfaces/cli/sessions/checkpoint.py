@@ -64,7 +64,7 @@ def _render_sessions(app: App, result: AgentSessions) -> None:
         Column("checkpoints", lambda session: len(session["checkpoints"]), right=True),
         Column("pending", lambda session: len(session["pending_items"]) or "", right=True),
         Column("about", _describe_session),
-        Column("session", lambda session: app.sessions.shorten(session["session_id"]), Role.ID),
+        Column("session", lambda session: app.sessions.shorten_in(session["session_id"]), Role.ID),
     ]
     app.answer(result.as_data(), render_table(result.sessions, columns))
     if not result.sessions:
