@@ -59,7 +59,8 @@ class SeedSystem(NamedTuple):
         name: its folder in `baton_git/systems/`.
         kinds: its kinds of records.
         has_sections: whether its module `brief_sections` adds sections to the brief. The module is imported if the
-            state has a record of its kinds.
+            state has a record of its kinds, or something else that the sections tell.
+        tells_more: returns whether the state has something else that the sections tell.
         documents: its document formats.
         has_session_hooks: whether its module `session_hooks` has functions `start` and `end`, which run at the start
             and end of every session.
@@ -70,11 +71,15 @@ class SeedSystem(NamedTuple):
     name: str
     kinds: tuple[str, ...] = ()
     has_sections: bool = True
+    tells_more: Callable[[State], bool] | None = None
     documents: tuple[ForeignDocument, ...] = ()
     has_session_hooks: bool = False
     mines: bool = False
 
     def make_sections(self, request: BriefRequest) -> Iterator[Section]:
         """Return the sections that the system adds to the brief."""
-        if self.has_sections and any(request.state.ids(kind) for kind in self.kinds):
+        if not self.has_sections:
+            return
+        tells_more = self.tells_more is not None and self.tells_more(request.state)
+        if tells_more or any(request.state.ids(kind) for kind in self.kinds):
             yield from importlib.import_module(f"baton_git.systems.{self.name}.brief_sections").make_sections(request)

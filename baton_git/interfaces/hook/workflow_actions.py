@@ -153,7 +153,7 @@ class SessionActions:
             return None
         state = self._ws.branch.read().state
         nearest = find_nearest(self._ws, state, self._ws.actor.session, self._live_sessions)
-        unfinished = make_unfinished_section(self._ws, state, nearest, [own])
+        unfinished = make_unfinished_section(self._ws, state, nearest, [own], self._live_sessions)
         return _handoff_content(own, (*self._sections(own), *unfinished))
 
     def _previous_session_summary(self) -> SourceContent | None:

@@ -16,6 +16,7 @@ from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.isolation import Failure, isolate, show_each
 from baton_git.core.layout import path_of
 from baton_git.core.output import one_line
+from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.namespace.workspace import Workspace
@@ -96,7 +97,7 @@ def make_previous_session_sections(
     return (
         *_make_damaged_section(state),
         *sections,
-        *make_unfinished_section(ws, state, [*nearest, *ended_then], shown),
+        *make_unfinished_section(ws, state, [*nearest, *ended_then], shown, live),
         *_make_names_section(others, now),
     )
 
@@ -196,20 +197,34 @@ def _make_damaged_section(state: State) -> tuple[Section, ...]:
 
 
 def make_unfinished_section(
-    ws: Workspace, state: State, ended: Sequence[Handoff], shown: Sequence[Handoff]
+    ws: Workspace, state: State, ended: Sequence[Handoff], shown: Sequence[Handoff], live: Collection[str] = ()
 ) -> tuple[Section, ...]:
-    """Return a section with the to-do items that the sessions in `ended` left open, except those in the lists of the
-    handoffs in `shown`."""
+    """Return a section with the to-do items that the sessions in `ended` and those without a handoff left open, except
+    those in the lists of the handoffs in `shown`.
+
+    Args:
+        live: ids of sessions that are active now.
+    """
     newest_first = sorted({one.id: one for one in ended}.values(), key=extraction_time, reverse=True)
-    unfinished = list_unfinished(state, newest_first, shown=shown, acting=ws.actor.session)
-    lines = tuple(map(_describe_unfinished, unfinished))
+    unfinished = list_unfinished(ws, state, newest_first, shown=shown, live=live)
+    lines = tuple(_describe_unfinished(ws, item) for item in unfinished)
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
     return (Section(title, lines, "items left undone", all="baton handoff show", rank=Rank.STANDING),) if lines else ()
 
 
-def _describe_unfinished(item: UnfinishedItem) -> str:
+def _describe_unfinished(ws: Workspace, item: UnfinishedItem) -> str:
     mark = ">" if item.todo.status == "in_progress" else " "
-    return f"- [{mark}] {one_line(item.todo.content, LINE)} (session {short_session(item.session)})"
+    session = f"session {short_session(item.session)}{_describe_standing(ws, item.without_handoff)}"
+    return f"- [{mark}] {one_line(item.todo.content, LINE)} ({session})"
+
+
+def _describe_standing(ws: Workspace, session: Session | None) -> str:
+    """Return what else must be said of a session without a handoff: nobody saw its end, or it was elsewhere."""
+    if session is None:
+        return ""
+    end = ", which has no recorded end" if session.status == "active" else ""
+    is_own = session.machine is None or ws.is_own_machine(session.machine)
+    return end if is_own else f"{end} [{ws.shown_judgement().word(key_of(session))}]"
 
 
 def render_handoff(

@@ -13,7 +13,7 @@ from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shorten
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
-from baton_git.core.records.lineage import CLOSED, OPEN, Session
+from baton_git.core.records.lineage import CLOSED, OPEN, Session, Todo
 from baton_git.core.state import Key, State
 from baton_git.core.times import parse_time_or_none
 from baton_git.git.rewritten import MIN_HASH, find_newest, load_rewritten
@@ -195,36 +195,87 @@ def has_substance(handoff: Handoff) -> bool:
 
 
 class UnfinishedItem(NamedTuple):
-    """A to-do item that a session left open."""
+    """A to-do item that a session left open.
 
-    todo: TodoItem
+    Attributes:
+        without_handoff: the session's record, if no hooks saved a handoff of it; else None.
+    """
+
+    todo: TodoItem | Todo
     session: str
+    without_handoff: Session | None = None
+
+
+class _TodoList(NamedTuple):
+    """What a session that ended at `time`, in seconds since the epoch, had to do."""
+
+    time: float
+    session: str
+    todos: Sequence[TodoItem | Todo]
+    without_handoff: Session | None = None
 
 
 def list_unfinished(
-    state: State, newest_first: Sequence[Handoff], *, shown: Sequence[Handoff] = (), acting: str | None = None
-) -> list[UnfinishedItem]:
+    ws: Workspace, state: State, newest_first: Sequence[Handoff], *, shown: Sequence[Handoff] = (),
+    live: Collection[str] = (),
+) -> list[UnfinishedItem]:  # fmt: skip
     """Return the to-do items that sessions left open, and that are in no newer list and were not closed later.
+
+    The lists of sessions without a handoff, such as those in a shell or of an agent without hooks, are read from their
+    records. They say nothing about the work tree, so all of this machine or person are read, or else all others.
 
     Args:
         newest_first: the handoffs to search; only the first `MAX_SESSIONS` are read.
         shown: the handoffs that the brief shows in full; the items in their lists are left out.
-        acting: the id of the current session; items of its own list are left out.
+        live: ids of sessions that are active now; their own lists are left out.
     """
-    by_start = state.select(Session, lambda session: session.has_todos)
+    acting = ws.actor.session
+    with_todos = {session.id: session for session in state.select(Session, lambda session: session.has_todos)}
+    by_start = with_todos.values()
     started_at = {session.id: session.date for session in state.outlines(Session)}
     closed = {todo.content: session.started for session in by_start for todo in session.todos if todo.status in CLOSED}
     seen = {todo.content for session in by_start if session.id == acting for todo in session.todos}
     seen |= {todo.content for handoff in shown for todo in handoff.facts.todo_state}
+    lists = [_make_list(handoff, with_todos.get(session_of(handoff))) for handoff in newest_first[:MAX_SESSIONS]]
+    others = [session for session in by_start if session.id != acting and session.id not in live]
+    lists += _list_without_handoff(ws, state, others)
     unfinished: list[UnfinishedItem] = []
-    for handoff in newest_first[:MAX_SESSIONS]:
-        id_ = session_of(handoff)
-        started = started_at.get(id_, " ")  # an unknown session counts as the earliest
-        new = [todo for todo in handoff.facts.todo_state if todo.content not in seen]
+    for one in sorted(lists, key=lambda one: one.time, reverse=True):
+        started = started_at.get(one.session, " ")  # an unknown session counts as the earliest
+        new = [todo for todo in one.todos if todo.content not in seen]
         seen |= {todo.content for todo in new}
         open_todos = [todo for todo in new if todo.status in OPEN and closed.get(todo.content, "") < started]
-        unfinished += [UnfinishedItem(todo, id_) for todo in open_todos]
+        unfinished += [UnfinishedItem(todo, one.session, one.without_handoff) for todo in open_todos]
     return unfinished
+
+
+def _make_list(handoff: Handoff, session: Session | None) -> _TodoList:
+    """Return a session's list: that of its handoff, and what `baton todo` added after the handoff was saved."""
+    saved = handoff.facts.todo_state
+    known = {todo.content for todo in saved}
+    added = [todo for todo in session.todos if todo.content not in known] if session is not None else []
+    return _TodoList(extraction_time(handoff)[0], session_of(handoff), (*saved, *added))
+
+
+def _list_without_handoff(ws: Workspace, state: State, sessions: Sequence[Session]) -> list[_TodoList]:
+    """Return the lists of the newest `MAX_SESSIONS` of the sessions that have no live or archived handoff."""
+    if not sessions:
+        return []
+    saved = {id_.partition("/")[2] for is_old in (False, True) for id_ in state.ids(Handoff.kind, archived=is_old)}
+    unsaved = [session for session in sessions if session.id not in saved]
+    chosen = [session for session in unsaved if _is_own(ws, session)] or unsaved
+    lists = [_TodoList(_last_time(session), session.id, session.todos, session) for session in chosen]
+    return sorted(lists, key=lambda one: (one.time, one.session), reverse=True)[:MAX_SESSIONS]
+
+
+def _is_own(ws: Workspace, session: Session) -> bool:
+    is_same_person = session.person is not None and session.person == ws.actor.person
+    return is_same_person or session.machine is None or ws.is_own_machine(session.machine)
+
+
+def _last_time(session: Session) -> float:
+    time = parse_time_or_none(session.ended) or parse_time_or_none(session.started)
+    return time.timestamp() if time is not None else 0.0
 
 
 # --- by id

@@ -261,7 +261,7 @@ def _list_unfinished_todos(ws: Workspace) -> tuple[Todo, ...]:
     )  # rarely needed, slow to import
 
     state, session = ws.branch.read().state, ws.actor.session
-    unfinished = list_unfinished(state, find_nearest(ws, state, session), acting=session)
+    unfinished = list_unfinished(ws, state, find_nearest(ws, state, session))
     return tuple(Todo(content=item.todo.content) for item in unfinished)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from world import NOW, acting
+from world import NOW, acting, later
 
 from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.records.lineage import Todo
 from baton_git.systems.gobby.todos import add_todo, list_todos, mark_todo, parse_json_list, parse_list, replace_todos
+from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 
 
@@ -63,6 +64,38 @@ def test_without_an_active_session_adding_a_todo_is_an_error(ws, session):
     with pytest.raises(NotFound, match="session") as raised:
         add_todo(acting(ws, session), NOW, "a")
     assert "baton boot" in raised.value.hint
+
+
+def begin(ws, session: str, minutes: float) -> str:
+    options = StartOptions(check_seconds=0, sync_seconds=0)
+    return begin_session(acting(ws, session), later(minutes=minutes), options).brief.text
+
+
+def test_what_a_session_without_hooks_left_undone_is_told_until_somebody_marks_it(ws):
+    begin(ws, "one", 0)
+    for text in ("test the parser", "write the page", "read the paper"):
+        add_todo(acting(ws, "one"), later(minutes=1), text, started=text == "write the page")
+    mark_todo(acting(ws, "one"), later(minutes=1), "read", "completed")
+    assert "no recorded end" in begin(ws, "two", 2)
+    end_session(acting(ws, "one"), later(minutes=3), context="x")
+    told = begin(ws, "three", 4)
+    assert "- [ ] test the parser (session one)\n- [>] write the page (session one)\n" in told
+    assert "read the paper" not in told
+    mark_todo(acting(ws, "three"), later(minutes=5), "test the", "completed")
+    end_session(acting(ws, "three"), later(minutes=6))
+    told = begin(ws, "four", 7)
+    assert "write the page" in told
+    assert "test the parser" not in told
+
+
+def test_a_newer_list_says_where_an_item_of_a_session_without_hooks_stands(ws):
+    begin(ws, "one", 0)
+    add_todo(acting(ws, "one"), later(minutes=1), "test the parser")
+    begin(ws, "two", 2)
+    add_todo(acting(ws, "two"), later(minutes=3), "test the parser", started=True)
+    for session in ("one", "two"):
+        end_session(acting(ws, session), later(minutes=4))
+    assert begin(ws, "three", 5).count("test the parser") == 1
 
 
 def test_a_list_is_read_from_lines_and_from_json():

@@ -46,7 +46,7 @@ def _render_changed(app: App, result: ChangedTodos) -> None:
 def _render_list(app: App, result: TodoList) -> None:
     app.answer(result.as_data(), join([_line(f"{item.number:>3}. ", item) for item in result.todos], "\n"))
     if not result.todos:
-        app.say("the list is empty; to add an item: baton todo add TEXT")
+        app.say("the list of this session is empty; to add an item: baton todo add TEXT")
 
 
 def _line(number: str, item: Todo | NumberedTodo) -> Styled:
