@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple, cast
 
 _POLL_SECONDS: Final = 0.1
+_GRACE_SECONDS: Final = 0.2
+"""How long a program that is ended may take to clean up."""
 MOST_BYTES: Final = 8 << 20  # limit for stored output, because a server may print without end
 ALL: Final = 1 << 31
 """The limit for the output of local commands of git."""
@@ -159,6 +161,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill the process group unless the process has ended, and close the pipes."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)  # git removes its lock files then
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_SECONDS)
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 
+import pytest
+
 from baton_git.git import child_process
 
 
@@ -43,3 +45,16 @@ def test_output_beyond_the_limit_is_passed_on_but_not_kept(tmp_path):
     assert len(passed) > 100_000
     assert passed.startswith(done.stdout)
     assert len(done.stdout) <= 10 + (1 << 16)
+
+
+def test_a_program_that_is_ended_can_clean_up_first(tmp_path):
+    """git removes its lock files when it is told to end. What ignores that is killed."""
+    locking = "touch lock; trap 'rm lock; exit' TERM; touch ready; while :; do sleep 0.01; done"
+    ready = tmp_path / "ready"
+    assert child_process.run(["sh", "-c", locking], dict(os.environ), tmp_path, 30, stop=ready.exists) is None
+    assert not (tmp_path / "lock").exists()
+    ready.unlink()
+    deaf = "trap '' TERM; echo $$ > pid; touch ready; while :; do sleep 0.01; done"
+    assert child_process.run(["sh", "-c", deaf], dict(os.environ), tmp_path, 30, stop=ready.exists) is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
