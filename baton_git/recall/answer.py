@@ -92,6 +92,7 @@ class Answer(NamedTuple):
         unread: why older revisions could not be searched; empty if all were.
         pending: what is not indexed yet, and was not searched for that reason; empty if everything is.
         missing: the words of the question that occur nowhere.
+        empty_days: the days that the question names if nothing is of them; empty otherwise.
         unstored: why the index could not be stored, so that the next question reads everything again; or empty.
     """
 
@@ -102,6 +103,7 @@ class Answer(NamedTuple):
     pending: str = ""
     missing: tuple[str, ...] = ()
     unstored: str = ""
+    empty_days: str = ""
 
 
 class _Quote(NamedTuple):

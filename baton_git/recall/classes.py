@@ -21,15 +21,49 @@ class _Class(NamedTuple):
         question: a pattern for other questions that mean it.
         signs: other words and phrases of texts about such a thing, in the singular or in any form of a verb.
         kinds: the kinds of records that are such things.
+        statuses: the statuses of such records that come before others; empty: all of live records.
     """
 
     names: frozenset[str]
     question: str
     signs: tuple[str, ...]
     kinds: tuple[str, ...] = ()
+    statuses: frozenset[str] = frozenset()
 
+
+_UNSETTLED = frozenset({"open", "failed", "escalated"})
+"""The statuses of open loops about which something is left to do."""
+_LEAD = (
+    r"(?:(?:please|can|could|you|list|show|tell|give|me|us|what|which|are|were|is|there|how many|any|all|the|our|my"
+    r"|known|recent|about) )*"
+)
+"""Words before the name of a class of two words."""
 
 _CLASSES = (
+    _Class(
+        frozenset(),
+        _LEAD + r"(?:failed|failing|broken|unsuccessful) (?:open )?(?:checks?|loops?|verifications?)\b",
+        ("failed", "did not pass", "still fails"),
+        (OpenLoop.kind,),
+        frozenset({"failed"}),
+    ),
+    _Class(
+        frozenset(),
+        _LEAD + r"(?:recurring|repeated|repeating|recurrent|frequent)"
+        r" (?:problems?|issues?|errors?|mistakes?|bugs?|faults?|failures?|patterns?)\b"
+        r"|what (?:keeps|kept) (?:going wrong|failing|breaking|happening|coming back)",
+        ("recurring", "every time", "yet again", "once more", "keeps", "same mistake"),
+        (Pattern.kind,),
+    ),
+    _Class(
+        frozenset(),
+        _LEAD + r"(?:open|unanswered|unresolved|pending|outstanding) questions?\b"
+        r"|what (?:is|was) (?:still )?(?:unanswered|unclear|undecided)",
+        (
+            "open questions", "unanswered", "unclear", "undecided", "should i", "shall i", "should we", "do you want",
+            "would you like", "do you prefer", "let me know", "please confirm",
+        ),
+    ),
     _Class(
         frozenset({"bugs", "errors", "defects", "crashes", "failures", "faults", "problems", "issues", "regressions"}),
         r"what (?:all )?(?:went wrong|broke|has broken|was broken|failed)",
@@ -71,6 +105,7 @@ _CLASSES = (
         r"what (?:is|was|has been) (?:left to do|left open|postponed|put off|still to do)",
         ("to do", "pending", "remaining", "next step", "not yet", "later", "follow up", "postponed", "left"),
         (FollowUp.kind, OpenLoop.kind),
+        _UNSETTLED,
     ),
 )  # fmt: skip
 _ASKS = re.compile(
@@ -102,7 +137,8 @@ def expand_class(question: str, query: Query) -> Query:
             signs = {f'"{name}"': 1.0 for name in sorted(one.names - query.words.keys())}
             signs |= {f'"{sign}"': _SIGN for sign in one.signs if sign not in query.words}
             terms = query.terms | {stem(sign) for sign in (*one.names, *one.signs) if " " not in sign}
-            return query._replace(signs=signs, class_words=words, class_kinds=one.kinds, terms=terms, is_list=True)
+            found = query._replace(signs=signs, class_words=words, class_kinds=one.kinds, terms=terms, is_list=True)
+            return found._replace(class_statuses=one.statuses)
     return query._replace(is_list=_LISTED.match(text) is not None)
 
 

@@ -367,13 +367,18 @@ class RecallIndex:
             some = numbers[at : at + 500]
             yield from self._database.execute(f"{query} ({', '.join('?' * len(some))})", some)
 
-    def newest(self, wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return at most `limit` passages that match the filter, newest first."""
+    def newest(self, wanted: PassageFilter, limit: int, paths: Set[str] | None = None) -> list[Hit]:
+        """Return at most `limit` passages that match the filter, newest first.
+
+        Args:
+            paths: the files of records that count; None: all, and turns.
+        """
         condition, values = wanted.condition()
-        return self._hits(
-            f"SELECT p.id, {_COLUMNS} {_FROM} WHERE {condition} ORDER BY coalesce(p.time, s.time) DESC, p.id LIMIT ?",
-            [*values, limit],
-        )
+        query = f"SELECT p.id, {_COLUMNS} {_FROM} WHERE {condition} ORDER BY coalesce(p.time, s.time) DESC, p.id"
+        if paths is None:
+            return self._hits(f"{query} LIMIT ?", [*values, limit])
+        found = (Hit(number, Passage(*fields)) for number, *fields in self._database.execute(query, values))
+        return list(islice((hit for hit in found if hit.passage.path in paths), limit))
 
     def newest_on_branch(self, branch: str, wanted: PassageFilter, depth: int) -> list[Hit]:
         """Return the last passages, newest first, of the session that began last on a branch and matches the filter."""

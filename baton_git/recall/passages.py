@@ -73,8 +73,9 @@ class Standing(NamedTuple):
 
     Attributes:
         label: its provenance in one or two words.
-        mark: a caveat: `earlier value`, `before it was archived`, `removed`, `forgotten`, `archived`, `superseded by
-            ID`, or how the code that the record is about has changed; empty if there is none.
+        mark: a caveat: `earlier value`, `before it was archived`, `while it was archived`, `removed`, `forgotten`,
+            `archived`, `superseded by ID`, or how the code that the record is about has changed; empty if there is
+            none.
         holds: whether it is the current value.
         newer: the passages of the value that replaced it.
     """

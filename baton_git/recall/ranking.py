@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -166,10 +166,14 @@ def _restrict(index: RecallIndex, found: _Matches, allowed: set[int]) -> _Matche
     return found._replace(numbers=numbers, sources=found.sources | sources_of(numbers))
 
 
-def rank_overview(index: RecallIndex, wanted: PassageFilter, depth: int) -> Ranking:
-    """Return the threads of the newest passages, for a question about the progress of the work as a whole."""
+def rank_overview(index: RecallIndex, wanted: PassageFilter, depth: int, paths: Set[str] | None = None) -> Ranking:
+    """Return the threads of the newest passages, for a question about the progress of the work as a whole.
+
+    Args:
+        paths: the files of records that count; None: all, and turns.
+    """
     threads: dict[str, list[Hit]] = defaultdict(list)
-    for hit in index.newest(wanted, CANDIDATES):
+    for hit in index.newest(wanted, CANDIDATES, paths):
         threads[hit.passage.thread].append(hit)
     return Ranking([
         Thread(1 / (1 + place), [Ranked(hit, 1 / (1 + at)) for at, hit in enumerate(hits[:depth])])
@@ -207,6 +211,13 @@ def put_first(first: Ranking, others: Ranking) -> Ranking:
         if thread.passages[0].passage.thread not in known
     ]
     return first._replace(threads=[*first.threads, *rest])
+
+
+def put_those_first(ranking: Ranking, is_first: Callable[[Thread], bool]) -> Ranking:
+    """Return a ranking with the threads of which a test is true before all others."""
+    first = [thread for thread in ranking.threads if is_first(thread)]
+    others = [thread for thread in ranking.threads if not is_first(thread)]
+    return put_first(ranking._replace(threads=first), ranking._replace(threads=others))
 
 
 def add_threads(ranking: Ranking, others: Ranking) -> Ranking:

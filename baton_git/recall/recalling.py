@@ -6,13 +6,16 @@ import re
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 from baton_git.agents.turn_store import turns_folder
 from baton_git.core.errors import Busy
-from baton_git.core.kinds import find_kind
+from baton_git.core.kinds import KINDS, find_kind
+from baton_git.core.layout import key_at, path_of
+from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.state import Key, State
 from baton_git.git.source_commits import head_branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
@@ -21,12 +24,14 @@ from baton_git.recall.classes import expand_class
 from baton_git.recall.common_words import STOP_WORDS
 from baton_git.recall.dates import Period
 from baton_git.recall.index import PassageFilter, RecallIndex, remove_damaged
-from baton_git.recall.passages import PASSAGE, TRUNKS
+from baton_git.recall.passages import DIGEST, PASSAGE, SHARED_TURNS, TRUNKS, TURN
 from baton_git.recall.ranking import (
     Ranking,
+    Thread,
     add_newest,
     add_threads,
     put_first,
+    put_those_first,
     rank_overview,
     rank_passages,
 )
@@ -37,6 +42,12 @@ from baton_git.recall.terms import Query, is_overview, parse_question
 NOTHING = Answer("", (), ())
 _DECIDING = frozenset({"decide", "decided", "decides"})
 """Words that ask for decisions."""
+_WHICH = frozenset({"open", "live", "pending", "archived", "closed", "list", "many"})
+"""Words that say which records of a kind are meant, and nothing about their subject."""
+_KINDS_OF = {Session.kind: (TURN, DIGEST, SHARED_TURNS, Session.kind)}
+"""The kinds of passages that are told for a kind that a question names, if there are others."""
+_HOW_MANY = re.compile(r"\bhow (?:many|much|often|long)\b", re.IGNORECASE)
+"""Words that ask for a number: no text needs them."""
 _SESSION_ID = re.compile(r"(?<![\w-])(?=\D*\d)[0-9A-Za-z][\w-]{7,63}(?![\w-])")
 """A word that may be the id of a session or its beginning, as headings show it."""
 _LEAST_DEPTH = 12
@@ -111,11 +122,18 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
     query = parse_question(question.text)
     query = expand_class(question.text, query)
     ranking = _rank(index, ws, question, query)
-    known = question.ids.union(*(parse_question(id_).words for id_ in question.ids), _list_kind_words(query, ranking))
+    known = question.ids.union(
+        *(parse_question(id_).words for id_ in question.ids),
+        _list_kind_words(query, ranking),
+        _list_date_words(question, query),
+        query.words.keys() - query.strong if ranking.is_list and query.strong else (),
+        *(found[0].lower().split() for found in _HOW_MANY.finditer(question.text)),
+    )
     ranking = ranking._replace(missing=tuple(word for word in ranking.missing if word not in known))
     nothing = NOTHING._replace(
-        missing=ranking.missing, unread=index.unread, pending=index.pending, unstored=index.unstored
-    )
+        missing=ranking.missing, empty_days=ranking.empty_days,
+        unread=index.unread, pending=index.pending, unstored=index.unstored,
+    )  # fmt: skip
     if not ranking.threads:
         return nothing
     judges = {workspace.branch.namespace.text: StandingJudge(workspace, index) for workspace in workspaces}
@@ -136,33 +154,51 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     namespace = None if question.all_namespaces else ws.branch.namespace.text
     wanted = question.filter._replace(namespace=namespace)
     depth = max(_LEAST_DEPTH, question.budget // PASSAGE)
-    named = _rank_named(index, question, wanted, depth)
-    if named is not None:
-        return named
-    ranking = rank_passages(index, query, wanted, depth)
-    if query.class_kinds and wanted.kind is None:
-        of_kind = _rank_class(index, query, wanted, depth)
-        ranking = put_first(of_kind, ranking)._replace(missing=ranking.missing, is_list=True)
-    if is_overview(question.text, query):
-        return rank_overview(index, wanted, depth)
-    if not ranking.threads:
-        kinds = dict.fromkeys((*query.class_kinds, *_name_kinds(query).values())) if wanted.kind is None else ()
-        return _list_newest(index, kinds, wanted, depth)._replace(missing=ranking.missing, is_list=True)
-    days = question.period.days if question.period is not None else ""
-    branch = head_branch(ws.branch.store) or ""
-    if wanted.is_narrow or branch in TRUNKS:
-        return ranking._replace(empty_days=days)
-    others = wanted._replace(not_session=wanted.not_session or ws.actor.session)
-    return add_newest(ranking, index.newest_on_branch(branch, others, depth))._replace(empty_days=days)
-
-
-def _rank_named(index: RecallIndex, question: Question, wanted: PassageFilter, depth: int) -> Ranking | None:
-    """Return what is of the session or the days that a question names, first; None if it names none, or none here."""
     if wanted.session is None:
         of_session = _rank_session(index, question.text, wanted, depth)
         if of_session is not None:
             return of_session
-    return _rank_days(index, question.period, wanted, depth) if question.period is not None else None
+    live = _LiveRecords(_workspaces(ws, question), query.class_statuses)
+    if question.period is None:
+        return _rank_all(index, ws, question, query, wanted, depth, live)
+    of_days = _rank_days(index, question.period, wanted, depth, live)
+    if of_days is not None:
+        return of_days
+    ranking = _rank_all(index, ws, question, query, wanted, depth, live)
+    return ranking._replace(empty_days=question.period.days)
+
+
+def _rank_all(
+    index: RecallIndex,
+    ws: Workspace,
+    question: Question,
+    query: Query,
+    wanted: PassageFilter,
+    depth: int,
+    live: _LiveRecords,
+) -> Ranking:
+    """Return the passages to answer from, of whatever session and day."""
+    ranking = rank_passages(index, query, wanted, depth)
+    if query.class_kinds and wanted.kind is None:
+        of_kind = _rank_class(index, query, wanted, depth, live)
+        ranking = put_first(of_kind, ranking)._replace(missing=ranking.missing, is_list=True)
+    elif any(word.endswith("s") for word in _name_kinds(query)):
+        of_kind = _rank_kinds(index, query, wanted, depth, live)
+        # The records of many systems have the word "session", which says nothing about one.
+        others = Ranking([]) if of_kind.threads and _asks_for_sessions(query) else ranking
+        if of_kind.threads:
+            ranking = put_first(of_kind, others)._replace(missing=ranking.missing)
+    rest = question.period.rest if question.period is not None else question.text
+    if is_overview(question.text, query) or is_overview(rest, parse_question(rest)):
+        return rank_overview(index, wanted, depth)
+    if not ranking.threads:
+        kinds = (*query.class_kinds, *_name_kinds(query).values()) if wanted.kind is None else ()
+        return _list_newest(index, kinds, wanted, depth, live)._replace(missing=ranking.missing, is_list=True)
+    branch = head_branch(ws.branch.store) or ""
+    if wanted.is_narrow or branch in TRUNKS:
+        return ranking
+    others_wanted = wanted._replace(not_session=wanted.not_session or ws.actor.session)
+    return add_newest(ranking, index.newest_on_branch(branch, others_wanted, depth))
 
 
 def _rank_session(index: RecallIndex, text: str, wanted: PassageFilter, depth: int) -> Ranking | None:
@@ -178,7 +214,9 @@ def _rank_session(index: RecallIndex, text: str, wanted: PassageFilter, depth: i
     return None
 
 
-def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth: int) -> Ranking | None:
+def _rank_days(
+    index: RecallIndex, period: Period, wanted: PassageFilter, depth: int, live: _LiveRecords
+) -> Ranking | None:
     """Return what matches on the days that a question names, before what matches on others; None if nothing is of them.
 
     If nothing of these days has a word of the question, what was done and recorded then is told nevertheless ("what did
@@ -187,7 +225,7 @@ def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth:
     since, until = max(period.since, wanted.since or ""), min(period.until, wanted.until or period.until)
     inside = wanted._replace(since=since, until=until)
     query = expand_class(period.rest, parse_question(period.rest))
-    kinds = _rank_kinds(index, query, inside, depth)
+    kinds = _rank_kinds(index, query, inside, depth, live)
     if not query.strong - STOP_WORDS and (kinds.threads or not query.signs):
         first = put_first(kinds, rank_overview(index, inside, depth))._replace(is_list=True)
         if not first.threads:
@@ -201,28 +239,65 @@ def _rank_days(index: RecallIndex, period: Period, wanted: PassageFilter, depth:
     return add_threads(others, overview) if overview.threads else None
 
 
-def _rank_class(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
+class _LiveRecords:
+    """The live records of some workspaces, which come before those that are done when a question is for their kind."""
+
+    def __init__(self, workspaces: Iterable[Workspace], statuses: frozenset[str]) -> None:
+        self._branches = {workspace.branch.namespace.text: workspace.branch for workspace in workspaces}
+        self._statuses = statuses
+
+    @cached_property
+    def _states(self) -> dict[str, State]:
+        return {name: branch.read().state for name, branch in self._branches.items()}
+
+    def list_paths(self, kind: str) -> frozenset[str]:
+        """Return the paths of the live records of a kind."""
+        if kind not in KINDS:
+            return frozenset()
+        return frozenset(path_of(Key(kind, id_)) for state in self._states.values() for id_ in state.ids(kind))
+
+    def has(self, thread: Thread) -> bool:
+        """Return whether a thread is a live record whose status is among those that come first."""
+        passage = thread.passages[0].passage
+        key, state = key_at(passage.path), self._states.get(passage.namespace)
+        record = state.entry(key) if key is not None and not key.archived and state is not None else None
+        status = getattr(record, "status", None)
+        return record is not None and (status is None or not self._statuses or status in self._statuses)
+
+
+def _rank_class(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int, live: _LiveRecords) -> Ranking:
     """Return the records of a class that match the subject of the question, or the newest if it has none."""
     if not query.strong - query.class_words:
-        return _list_newest(index, query.class_kinds, wanted, depth)
+        return _list_newest(index, query.class_kinds, wanted, depth, live)
     rankings = [rank_passages(index, query, wanted._replace(kind=kind), depth) for kind in query.class_kinds]
-    return reduce(put_first, rankings)
+    return put_those_first(reduce(put_first, rankings), live.has)
 
 
-def _list_newest(index: RecallIndex, kinds: Iterable[str], wanted: PassageFilter, depth: int) -> Ranking:
-    return reduce(put_first, [rank_overview(index, wanted._replace(kind=kind), depth) for kind in kinds], Ranking([]))
+def _list_newest(
+    index: RecallIndex, kinds: Iterable[str], wanted: PassageFilter, depth: int, live: _LiveRecords
+) -> Ranking:
+    """Return the newest records of some kinds: the live ones first, however many were done since."""
+    of_kinds = [wanted._replace(kind=one) for kind in dict.fromkeys(kinds) for one in _KINDS_OF.get(kind, (kind,))]
+    paths = [live.list_paths(one.kind or "") for one in of_kinds]
+    first = [rank_overview(index, one, depth, some) for one, some in zip(of_kinds, paths, strict=True) if some]
+    others = [rank_overview(index, one, depth) for one in of_kinds]
+    return put_those_first(reduce(put_first, [*first, *others], Ranking([])), live.has)
 
 
-def _rank_kinds(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int) -> Ranking:
+def _rank_kinds(index: RecallIndex, query: Query, wanted: PassageFilter, depth: int, live: _LiveRecords) -> Ranking:
     """Return the newest records of the kinds that a question names ("which decisions"), if it says nothing else."""
     kinds = _find_kinds(query) if wanted.kind is None else ()
-    return _list_newest(index, kinds, wanted, depth)._replace(is_list=True)
+    return _list_newest(index, kinds, wanted, depth, live)._replace(is_list=True)
 
 
 def _find_kinds(query: Query) -> list[str]:
     """Return the kinds of records that a question names (`decisions`), if it has no other strong words."""
     named = _name_kinds(query)
-    return list(dict.fromkeys(named.values())) if query.strong <= named.keys() else []
+    return list(dict.fromkeys(named.values())) if query.strong - _WHICH <= named.keys() else []
+
+
+def _asks_for_sessions(query: Query) -> bool:
+    return _find_kinds(query) == [Session.kind]
 
 
 def _name_kinds(query: Query) -> dict[str, str]:
@@ -238,7 +313,15 @@ def _name_kinds(query: Query) -> dict[str, str]:
 def _list_kind_words(query: Query, ranking: Ranking) -> set[str]:
     """Return the words of a question that name a kind of which a record is found: its heading says them."""
     found = {thread.passages[0].passage.kind for thread in ranking.threads}
-    words = {word for word, kind in _name_kinds(query).items() if kind in found}
+    words = {word for word, kind in _name_kinds(query).items() if not found.isdisjoint(_KINDS_OF.get(kind, (kind,)))}
+    return words | {name for name, parts in query.compounds if parts <= words}
+
+
+def _list_date_words(question: Question, query: Query) -> set[str]:
+    """Return the words of a question that name its days: they need not occur in a text."""
+    if question.period is None:
+        return set()
+    words = query.words.keys() - parse_question(question.period.rest).words.keys()
     return words | {name for name, parts in query.compounds if parts <= words}
 
 

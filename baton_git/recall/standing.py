@@ -84,6 +84,8 @@ class StandingJudge:
         label = self._label_of_commit(passage)
         if newer := self._passages_at(key):
             return Standing(label, "earlier value", False, newer)
+        if key.archived and (newer := self._passages_at(key._replace(archived=False))):
+            return Standing(label, "while it was archived", False, newer)
         archived = key if key.archived or key.kind not in KINDS else key._replace(archived=True)
         newer = self._passages_at(archived)
         return Standing(label, "before it was archived" if newer else "removed", False, newer)

@@ -60,6 +60,7 @@ class Query(NamedTuple):
         signs: if the question is for a class of things, expressions for words of texts about one, with their weights.
         class_words: the words that name this class.
         class_kinds: the kinds of records that are such things.
+        class_statuses: the statuses of such records that come before others; empty: all of live records.
         is_list: whether the answer should have a line of each thread.
     """
 
@@ -73,6 +74,7 @@ class Query(NamedTuple):
     signs: Mapping[str, float] = MappingProxyType({})
     class_words: frozenset[str] = frozenset()
     class_kinds: tuple[str, ...] = ()
+    class_statuses: frozenset[str] = frozenset()
     is_list: bool = False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -47,6 +48,7 @@ from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, answer_question, recall
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.work_items.patterns import record_pattern
 
 KAFKA = "1b9f4c2e-0000-4000-8000-000000000001"
 LATER = "2c9f4c2e-0000-4000-8000-000000000002"
@@ -452,8 +454,9 @@ def test_an_archived_digest_has_the_day_and_the_session_that_it_is_about(ws: Wor
             forget_record(ws, later(minutes=1), id_, reason="old")
 
 
-def _loop(action: str) -> bytes:
-    return f'id = "OL-1"\naction = "{action}"\nexpected_outcome = "it holds"\ncreated_at = "2026-11-01"\n'.encode()
+def _loop(action: str, status: str = "open", id_: str = "OL-1") -> bytes:
+    fields = {"id": id_, "action": action, "expected_outcome": "it holds", "created_at": "2026-11-01", "status": status}
+    return "".join(f'{name} = "{value}"\n' for name, value in fields.items()).encode()
 
 
 def test_the_excerpt_of_a_record_names_the_session_and_the_agent_that_wrote_it(ws: Workspace) -> None:
@@ -1039,3 +1042,75 @@ def test_records_are_found_by_the_name_of_their_kind(baton: Any) -> None:
     answer = baton("recall", "decisions about the vendor").out
     assert "Ask the vendor" in answer
     assert "semicolons" not in answer, "a decision about something else"
+
+
+def test_a_record_that_lives_again_comes_before_what_it_was_while_it_was_archived(baton: Any) -> None:
+    for reason in ("oops", "mistaken"):
+        id_ = baton("decision", "add", f"Use SQLite, not {reason}", "--why", "simple").out.split()[0]
+        baton("forget", id_, "--reason", f"was {reason}")
+        restored = baton("reopen", id_) if reason == "oops" else baton("undo")
+        assert restored.code == 0, restored
+        for question in ("decisions", f"sqlite {reason}"):
+            said = baton("recall", question).out
+            assert "removed" not in said
+            live, _, past = said.partition(" while it was archived")
+            assert f"Use SQLite, not {reason}" in live, question
+            assert f"reason: was {reason}" in past, question
+
+
+def test_days_of_which_there_is_nothing_are_told_and_are_no_missing_words(baton: Any) -> None:
+    baton("decision", "add", "Use SQLite", "--why", "simple")
+    for question, words in (
+        ("on 2020-01-05", ""), ("between 2020-01-03 and January 5 2020", ""), ("what did we do on 5 January 2020", ""),
+        ("parser on 2020-01-05", "; no text has: parser"),
+    ):  # fmt: skip
+        done = baton("recall", question)
+        assert done.out == ""
+        assert f"nothing matches the question{words}; no text is of 2020-01-0" in done.err, question
+    assert json.loads(baton("recall", "on 2020-01-05", "--json").out)["empty_days"] == "2020-01-05"
+    for question in ("sqlite on 2020-01-05", "what work was done on 2020-01-05", "decisions of 2020-01-05"):
+        said = baton("recall", question).out
+        assert "No text has" not in said
+        assert "No text is of 2020-01-05: these are of other days\n" in said, question
+    said = baton("recall", "sqlite and parser on 2020-01-05").out
+    assert "No text has: parser\nNo text is of 2020-01-05" in said
+
+
+def test_what_is_open_comes_before_what_is_done(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "CANDIDATES", 4)  # as if hundreds were done since
+    add_follow_up(ws, NOW, item="Ask the vendor")
+    by_hand(ws, {
+        "open_loops/OL-1.toml": _loop("Rotated the certificate"),
+        "open_loops/OL-2.toml": _loop("Shipped the importer", "verified", "OL-2"),
+        "open_loops/OL-3.toml": _loop("Deployed the proxy", "failed", "OL-3"),
+    })  # fmt: skip
+    for minutes in range(3, 6):
+        done = add_follow_up(ws, later(minutes=minutes), item=f"Paint logo {minutes}").id
+        finish_follow_up(ws, later(minutes=minutes), done)
+    for question in ("what is left to do", "todos", "open follow-ups and loops"):
+        answer = ask(ws, question)
+        texts = ["".join(excerpt.lines) for excerpt in answer.excerpts]
+        first_done = min(at for at, text in enumerate(texts) if "Paint" in text)
+        still = [at for at, text in enumerate(texts) if "vendor" in text or "certificate" in text or "proxy" in text]
+        assert len(still) == 3, question
+        assert max(still) < first_done, question
+        assert not answer.missing
+    for question in ("failed checks", "list the failing loops"):
+        answer = ask(ws, question)
+        assert answer.excerpts[0].record == "OL-3", question
+        assert not answer.missing
+
+
+def test_kinds_are_asked_for_in_other_words(ws: Workspace) -> None:
+    add_decision(ws, NOW, what="Begin", why="so")
+    record_pattern(ws, later(minutes=1), what="The proxy times out each week")
+    keep_turns(ws, KAFKA, ("Serve it.", "The server runs. Should I open port 80 as well?"), day=1)
+    for question, text in (
+        ("recurring problems", "times out each week"), ("which repeated mistakes", "times out each week"),
+        ("how many decisions", "Begin"), ("how many decisions did we make", "Begin"),
+        ("open questions", "open port 80"), ("what is unanswered", "open port 80"), ("sessions", "Serve it"),
+    ):  # fmt: skip
+        answer = ask(ws, question)
+        assert text in answer.text, question
+        assert not answer.missing, question
+    assert "times out" not in ask(ws, "sessions").text, "a pattern with `session: none`"

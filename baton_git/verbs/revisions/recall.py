@@ -78,6 +78,10 @@ class RecallResult(AtNamespace):
     excerpts: list[RecalledExcerpt] = Field(description="The excerpts in the answer, in order.")
     more: list[RecalledPassage] = Field(description="Further turns and records that may be relevant.")
     missing: list[str] = Field([], description="Words of the question that occur nowhere.", examples=[["cassandra"]])
+    empty_days: str = Field(
+        "", description="The days that the question names if nothing is of them; empty otherwise.",
+        examples=["2026-11-03 to 2026-11-05"],
+    )  # fmt: skip
     unread: str = Field("", description="Why older revisions could not be searched; empty if all were.")
     unread_sessions: str = Field(
         "", description="Which earlier sessions on this machine could not be read in time; empty if all were.",
@@ -162,6 +166,7 @@ def answer_question(
         excerpts=[_describe_excerpt(excerpt) for excerpt in answer.excerpts],
         more=[RecalledPassage(**_describe(passage)) for passage in answer.also],
         missing=[*answer.missing],
+        empty_days=answer.empty_days,
         unread=answer.unread,
         unread_sessions=unread_sessions,
         pending=answer.pending,

@@ -22,6 +22,7 @@ def render_answer(app: App, result: RecallResult) -> int | None:
         app.say(f"{found}{flat(result.pending)} (each further question indexes more)")
     elif not result.text:
         named = f"; no text has: {flat(', '.join(result.missing))}" if result.missing else ""
+        named += f"; no text is of {flat(result.empty_days)}" if result.empty_days else ""
         app.say(f"nothing matches the question{named}")
     if result.unread:
         app.say(f"older revisions were not searched: {flat(result.unread)} (baton doctor --fix)")
