@@ -42,7 +42,9 @@ _LEAD = (
 _CLASSES = (
     _Class(
         frozenset(),
-        _LEAD + r"(?:failed|failing|broken|unsuccessful) (?:open )?(?:checks?|loops?|verifications?)\b",
+        _LEAD + r"(?:failed|failing|broken|unsuccessful) (?:open )?(?:checks?|loops?|verifications?)\b"
+        r"|" + _LEAD + r"(?:open )?(?:checks?|loops?|verifications?)"
+        r" (?:(?:that|which|have|has|are|is) )*fail(?:ed|s|ing)?\b",
         ("failed", "did not pass", "still fails"),
         (OpenLoop.kind,),
         frozenset({"failed"}),

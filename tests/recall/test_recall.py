@@ -1095,7 +1095,7 @@ def test_what_is_open_comes_before_what_is_done(ws: Workspace, monkeypatch: pyte
         assert len(still) == 3, question
         assert max(still) < first_done, question
         assert not answer.missing
-    for question in ("failed checks", "list the failing loops"):
+    for question in ("failed checks", "list the failing loops", "which checks failed"):
         answer = ask(ws, question)
         assert answer.excerpts[0].record == "OL-3", question
         assert not answer.missing
