@@ -22,6 +22,7 @@ class CurrentSession(NamedTuple):
     """The session that `boot` last started in a work tree, until `wrap` ends it.
 
     The name of the one that ended last is kept, too: a wrap without a session corrects what that session said.
+    A session that an agent's hooks begin here pauses the one of a shell, which is the current one again after its end.
 
     This is a convenience for one agent at a time. Concurrent agents name their sessions explicitly.
     """
@@ -37,8 +38,27 @@ class CurrentSession(NamedTuple):
     def _ended(self) -> Path:
         return self.git_dir / "baton" / "ended-sessions" / self.namespace.component
 
+    @property
+    def _paused(self) -> Path:
+        return self.git_dir / "baton" / "paused-sessions" / self.namespace.component
+
     def get(self) -> str | None:
         return next(iter(_read_lines(self.path)), "").strip() or None
+
+    def get_paused(self) -> str | None:
+        """Return the session that the current one paused; None if there is none."""
+        return next(iter(_read_lines(self._paused)), "").strip() or None
+
+    def pause(self) -> None:
+        """Keep the current session until the one that is set now has ended; one that is paused already stays so."""
+        with contextlib.suppress(OSError):  # the session then has to be named to act in it again
+            if not self._paused.exists():
+                self._paused.parent.mkdir(parents=True, exist_ok=True)
+                self.path.replace(self._paused)
+
+    def forget_paused(self) -> None:
+        with contextlib.suppress(OSError):
+            self._paused.unlink(missing_ok=True)
 
     def get_ended(self) -> str | None:
         """Return the session that ended last in this work tree; None if that is unknown."""
@@ -50,7 +70,7 @@ class CurrentSession(NamedTuple):
         return bool(holder) and is_running(holder[0].encode())
 
     def set(self, session: str | None, holder: int | None = None) -> bool:
-        """Store the session, or clear it if `session` is None; return False if writing to disk fails.
+        """Store the session, or go back to the paused one if `session` is None; return False if writing to disk fails.
 
         Args:
             holder: the id of the process that runs the session, if it is the same process until the session ends.
@@ -61,6 +81,8 @@ class CurrentSession(NamedTuple):
         try:
             self._keep_ended()
             self.path.unlink(missing_ok=True)
+            if self.get_paused() is not None:
+                self._paused.replace(self.path)
         except OSError:
             return False
         return True
@@ -248,7 +270,10 @@ class PendingRenames:
 
 def move_namespace_files(common_dir: Path, old: Namespace, new: Namespace) -> None:
     """Rename the machine-local files of a namespace. Files that cannot be renamed are created again when needed."""
-    folders = [common_dir / "baton" / name for name in ("sessions", "handover", "last-seen", "mining", "due")]
+    folders = [
+        common_dir / "baton" / name
+        for name in ("sessions", "paused-sessions", "handover", "last-seen", "mining", "due")
+    ]
     for folder in (*folders, *common_dir.glob("worktrees/*/baton/sessions")):
         for suffix in ("", ".json", ".jsonl"):
             with contextlib.suppress(OSError):

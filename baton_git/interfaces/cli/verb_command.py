@@ -237,16 +237,24 @@ def _find_continued_session(app: App) -> str | None:
     This is the work tree's current session, unless a user chose its name or its process still runs. It can be
     continued because, once the new session has started, commands that name no session no longer act in the old one.
     """
-    session = app.current.get()
-    return session if session is not None and is_minted_session(session) and not app.current.is_held() else None
+    paused = app.current.get_paused()  # the current one is then an agent's, whose hooks see its end
+    session = paused or app.current.get()
+    is_held = paused is None and app.current.is_held()
+    return session if session is not None and is_minted_session(session) and not is_held else None
 
 
 def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
     """Store a session that starts as the current session of the work tree; remove the stored session when it ends."""
     if verb.session == "begins":
-        app.on(result.namespace).current.set(result.session)
-    elif verb.session == "ends" and app.current.get() == result.session:
-        app.current.set(None)
+        current = app.on(result.namespace).current
+        if current.get() != result.session:
+            current.forget_paused()
+        current.set(result.session)
+    elif verb.session == "ends" and result.session is not None:
+        if app.current.get_paused() == result.session:
+            app.current.forget_paused()
+        if app.current.get() == result.session:
+            app.current.set(None)
 
 
 def render(app: App, result: Result) -> int | None:

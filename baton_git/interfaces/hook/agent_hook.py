@@ -97,10 +97,18 @@ def _record_session(app: Call, payload: Payload) -> tuple[str, ...]:
 def _update_current_session(app: Call, payload: Payload) -> None:
     current = app.current
     if payload.kind == START:
+        if current.get() != payload.session and not _is_hooked(app, current.get()):
+            current.pause()
         current.set(payload.session)
         _export_session(payload)
     elif payload.kind == END and current.get() == payload.session:
         current.set(None)
+
+
+def _is_hooked(app: Call, session: str | None) -> bool:
+    """Return whether an agent's hooks have seen the session, so that it is not one of a shell."""
+    memory = HookSessionStore(str(app.settings.repository.common_dir))
+    return session is None or any(known.session == session for known in memory.all())
 
 
 def _export_session(payload: Payload) -> None:

@@ -70,6 +70,14 @@ def end_session(
     return ws.update("wrap", now, change, expected_revision=expected_revision)
 
 
+def describe_corrected(ws: Workspace, written: WriteResult, context: str | None) -> list[str]:
+    """Return a line that says which session's context a wrap without a session has set; no line if it is nobody's."""
+    ended = ws.actor.ended if ws.actor.session is None and context is not None else None
+    if ended is None or not written.changes or find_session(written.before.state, ended) is None:
+        return []
+    return [f"the context is that of session {short_session(ended)}, which had ended here before"]
+
+
 def describe_other_contexts(written: WriteResult, session: str | None) -> list[str]:
     """Return a line that says whose contexts stay current beside that of the session, and why; no line if none do."""
     contexts = list_contexts(written.revision.state)
@@ -256,6 +264,11 @@ def wrap(ws: Workspace, now: datetime, verb_input: SessionEnd) -> WrapResult:
         written,
         session=ws.actor.session,
         **given,
-        news=[*describe_other_contexts(written, ws.actor.session or ws.actor.ended), *hooks.news, *synced.lines],
+        news=[
+            *describe_corrected(ws, written, verb_input.context),
+            *describe_other_contexts(written, ws.actor.session or ws.actor.ended),
+            *hooks.news,
+            *synced.lines,
+        ],
     )
     return result.naming(synced.conflicts)

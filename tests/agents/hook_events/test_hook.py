@@ -498,6 +498,36 @@ def test_unfinished_work_is_repeated_until_it_is_marked_as_done(hook, session, g
     assert "write its tests" not in context(hook("SessionStart", "fourth", source="startup"))
 
 
+@pytest.mark.parametrize("wraps_itself", [False, True])
+def test_the_session_of_a_shell_is_the_current_one_again_after_that_of_an_agent(
+    hook, session, git, baton, wraps_itself
+):
+    own = baton("boot", "--json").json["session"]
+    hook("SessionStart", source="startup")
+    hook("SessionStart", NEW, source="clear")
+    session.work(git)
+    if wraps_itself:
+        baton("wrap", "--session", NEW, "--context", "the agent's")
+    hook("SessionEnd", NEW, reason="other")
+    done = baton("wrap", "--context", "mine")
+    assert f"session {own} ended" in done.err
+    assert "no session was ended" not in done.err
+    assert baton("record", "session", own, "--json").json["record"]["context"] == "mine"
+    done = baton("wrap", "--context", "corrected")
+    assert f"the context is that of session {own}, which had ended here before" in done.err
+    assert "no session was ended, because none is active here" in done.err
+
+
+def test_a_shell_that_boots_again_leaves_no_paused_session(hook, baton):
+    baton("boot")
+    hook("SessionStart", source="startup")
+    second = baton("boot", "--json").json["session"]
+    assert baton("wrap", "--json").json["session"] == second
+    hook("SessionEnd", reason="other")
+    assert baton("wrap", "--json").json["session"] is None
+    assert baton("status", "--json").json["active_sessions"] == []
+
+
 def test_the_very_first_session_receives_nothing(hook):
     assert hook("SessionStart", source="startup") is None
 

@@ -101,7 +101,7 @@ def _render_wrap(app: App, result: WrapResult) -> int | None:
     app.tell_change(result)
     app.say(*(flat(line) for text in result.news for line in text.splitlines()))
     if result.session is None:
-        app.say("no session was ended, because none was started here (baton boot, --session or BATON_SESSION)")
+        app.say("no session was ended, because none is active here (baton boot, --session or BATON_SESSION)")
     return app.tell_conflicts(result.conflicts, result.named_conflicts)
 
 
