@@ -236,6 +236,10 @@ class BrokenFormat(Corrupt):
     """All objects are there, but a commit's `format.toml` cannot be read, as after an edit by hand."""
 
 
+class BrokenSettings(Corrupt):
+    """Nothing of baton is damaged: a settings file of git has a line that git cannot read either."""
+
+
 class SearchUnavailable(StoreError):
     """The recall index cannot be searched, as if Python's sqlite was built without full-text search."""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from baton_git.core.errors import Corrupt, StoreError
+from baton_git.core.errors import BrokenSettings, StoreError
 from baton_git.git.files.atomic_files import advise_access
 
 _HEADER = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
@@ -102,7 +102,10 @@ def _settings(path: Path, lines: list[str]) -> Iterator[tuple[str, str, tuple[in
             line, number = line + lines[number], number + 1
         key = _KEY.match(line)
         if key is None or not section:
-            raise Corrupt(f"{path}, line {start + 1}", "is not a setting", hint="see `git config --local --list`")
+            raise BrokenSettings(
+                f"{path}, line {start + 1}", "this line is no setting, and git cannot read it either",
+                hint="correct or remove this line in an editor",
+            )  # fmt: skip
         name = key[1].strip()
         yield f"{section}.{name.lower()}", _unquote_value(key[3] or "") if key[2] else "true", (start, number)
 

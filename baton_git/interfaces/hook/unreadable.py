@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.agents.registry import AGENTS
-from baton_git.core.errors import BatonError, BranchMoved, BrokenFormat, Corrupt, NewerLayout
+from baton_git.core.errors import BatonError, BranchMoved, BrokenFormat, BrokenSettings, Corrupt, NewerLayout
 from baton_git.core.output import one_line
 
 REPAIR = "baton sync, or else baton doctor --fix"
@@ -25,7 +25,7 @@ def describe_unreadable(error: Exception) -> str:
         why = f"{error.filename or 'the system'}: {error.strerror or error}"
     else:
         why = str(error) or type(error).__name__
-    is_damage = isinstance(error, Corrupt) and not isinstance(error, BrokenFormat | NewerLayout)
+    is_damage = isinstance(error, Corrupt) and not isinstance(error, BrokenFormat | BrokenSettings | NewerLayout)
     hint = error.hint if isinstance(error, BatonError) and not is_damage else ""
     return one_line(
         f"baton: the state of this project cannot be read: {one_line(why, 240)}. What earlier sessions recorded is "

@@ -14,6 +14,7 @@ from baton_git.agents.settings.mcp_server import find_server
 from baton_git.git import child_process
 from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import AgentSetup, Examination
+from baton_git.verbs.upkeep.extras import describe_install
 
 SLOW_SECONDS = 2.0
 """A hook that takes longer than this to load noticeably delays each turn of a session."""
@@ -84,5 +85,5 @@ def _find_problem(examination: Examination, setup: AgentSetup, scope: Scope, com
         return "its settings name no command"
     problem = examination.local.health.find_problem([command], may_run=False)
     if problem is None and command == setup.inspection.programs[scope][0] and find_spec("mcp") is None:
-        return "a package is missing: pip install 'baton-git[mcp]'"
+        return f"a package is missing: {describe_install('mcp')}"
     return problem

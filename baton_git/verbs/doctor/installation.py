@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from baton_git.core import layout
-from baton_git.core.errors import BatonError, BranchMoved, BrokenFormat, Corrupt, NewerLayout, NotFound
+from baton_git.core.errors import BatonError, BranchMoved, BrokenFormat, BrokenSettings, Corrupt, NewerLayout, NotFound
 from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER
 from baton_git.core.stored_form import NEWEST_FORMAT, read_version
 from baton_git.git import child_process
@@ -39,7 +39,7 @@ _DAMAGE_ADVICE = "to see what is damaged, and what to do: baton doctor refs obje
 def advise(error: BatonError) -> str:
     """Return what to do about an error for which a check could not be made: that of a damaged ref or object is to see
     the checks of these, which say more."""
-    is_damage = isinstance(error, Corrupt) and not isinstance(error, BrokenFormat | NewerLayout)
+    is_damage = isinstance(error, Corrupt) and not isinstance(error, BrokenFormat | BrokenSettings | NewerLayout)
     return _DAMAGE_ADVICE if is_damage else error.hint
 
 

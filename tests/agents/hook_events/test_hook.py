@@ -518,6 +518,15 @@ def test_the_session_of_a_shell_is_the_current_one_again_after_that_of_an_agent(
     assert "no session was ended, because none is active here" in done.err
 
 
+def test_a_broken_git_settings_file_is_named_with_its_line_and_no_repair_that_fails(hook, repo):
+    with (repo / ".git/config").open("a") as file:
+        number = (repo / ".git/config").read_text().count("\n") + 1
+        file.write("[broken\n")
+    received = context(hook("SessionStart", source="startup"))
+    assert f"{repo}/.git/config, line {number}: " in received
+    assert "To repair it: correct or remove this line in an editor" in received
+
+
 def test_a_shell_that_boots_again_leaves_no_paused_session(hook, baton):
     baton("boot")
     hook("SessionStart", source="startup")

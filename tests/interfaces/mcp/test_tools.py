@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import pytest
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.interfaces.mcp.unanswered_calls import UnansweredCalls
+from baton_git.verbs.upkeep.extras import describe_install
 
 
 def test_a_session_uses_the_tools_from_boot_to_wrap(call, baton):
@@ -118,4 +120,15 @@ def test_without_the_sdk_the_error_names_the_extra_to_install(baton, monkeypatch
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     done = baton("mcp", code=1)
     assert done.out == ""
-    assert done.err.splitlines() == ["baton: baton mcp needs the MCP SDK", "       pip install 'baton-git[mcp]'"]
+    said, command = done.err.splitlines()
+    assert said == "baton: baton mcp needs the MCP SDK"
+    assert " install " in command
+    assert "'mcp" in command
+
+
+def test_the_packages_of_an_extra_are_installed_where_baton_is(monkeypatch):
+    command = describe_install("http", "mcp")
+    assert sys.executable in command
+    monkeypatch.setattr("sys.prefix", "/home/ada/.local/share/pipx/venvs/baton-git")
+    assert describe_install("http", "mcp").startswith("pipx inject baton-git ")
+    assert {"fastapi", "mcp"} <= {re.split("[<>=]", word)[0].strip("'") for word in command.split()}

@@ -15,6 +15,7 @@ from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError
 from baton_git.interfaces.cli.app import App, at_terminal, flat
 from baton_git.interfaces.cli.printing import agrees
+from baton_git.verbs.upkeep.extras import describe_install
 
 KNOWN = ("skills", "mcp")
 Extras = frozenset[str]
@@ -63,7 +64,7 @@ def install_tools(
 ) -> list[Path] | None:
     """Install the extras; return the files that changed, or None after an error."""
     if "mcp" in extras and find_spec("mcp") is None:
-        app.say("the MCP server needs another package: pip install 'baton-git[mcp]'")
+        app.say(f"the MCP server needs another package: {describe_install('mcp')}")
     try:
         return [path for tool in tools.values() for path in _install(app, tool, extras, program)]
     except BatonError as error:

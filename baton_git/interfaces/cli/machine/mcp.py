@@ -12,6 +12,7 @@ from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.interfaces.cli.app import App, WholeNumber, command
 from baton_git.interfaces.context.process import CLOSED, PAGE_TOKEN, read_server_token, take_variable
 from baton_git.interfaces.context.running_servers import recorded_server
+from baton_git.verbs.upkeep.extras import describe_install
 
 HOST, PORT = "127.0.0.1", 9102
 
@@ -28,7 +29,8 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
     With --http, it listens on this machine instead. If BATON_API_TOKEN is set, every request needs that token, and
     --host may be an address that other machines reach.
 
-    This needs packages: pip install 'baton-git[mcp]', or 'baton-git[mcp,http]' for --http.
+    This needs packages of the extra mcp, and with --http of the extra http. If they are missing, the error has the
+    command that installs them.
 
     \b
     baton mcp
@@ -42,9 +44,9 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
     if host == "":
         raise InvalidArgument("--host is empty", hint="give an address, or leave it out")
     if importlib.util.find_spec("mcp") is None:
-        raise BatonError("baton mcp needs the MCP SDK", hint="pip install 'baton-git[mcp]'")
+        raise BatonError("baton mcp needs the MCP SDK", hint=describe_install("mcp"))
     if over_http and importlib.util.find_spec("fastapi") is None:
-        raise BatonError("baton mcp --http needs fastapi", hint="pip install 'baton-git[mcp,http]'")
+        raise BatonError("baton mcp --http needs fastapi", hint=describe_install("mcp", "http"))
     token, page_token = _isolate_environment() if over_http else (None, None)
     with app.workspace_anywhere():
         pass  # report invalid options or an unusable repository now, not at the first call

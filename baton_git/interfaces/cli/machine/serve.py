@@ -20,6 +20,7 @@ from baton_git.interfaces.cli.app import App, WholeNumber, command
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.context.process import CLOSED, PAGE_TOKEN, TOKEN, interrupt_on_sigterm, read_server_token
 from baton_git.interfaces.context.running_servers import make_listen_error, recorded_server
+from baton_git.verbs.upkeep.extras import describe_install
 
 if TYPE_CHECKING:
     from baton_git.interfaces.http.site import Site
@@ -59,7 +60,7 @@ def serve_command(
     unless --create is given. In a bare repository and in your own store, they create those that they write to. Outside
     of a repository, your own store is served, and created if there is none.
 
-    This needs packages: pip install 'baton-git[http]'
+    This needs packages of the extra http. If they are missing, the error has the command that installs them.
 
     \b
     baton serve
@@ -67,7 +68,7 @@ def serve_command(
     """
     missing = [name for name in ("fastapi", "uvicorn", "httptools") if importlib.util.find_spec(name) is None]
     if missing:
-        raise BatonError(f"baton serve needs {' and '.join(missing)}", hint="pip install 'baton-git[http]'")
+        raise BatonError(f"baton serve needs {' and '.join(missing)}", hint=describe_install("http"))
     if host == "":
         raise InvalidArgument("--host is empty", hint="give an address, or leave it out")
     listen_host = host or os.environ.get("BATON_HOST") or HOST
