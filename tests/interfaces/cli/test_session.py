@@ -334,7 +334,7 @@ def test_snapshots_of_two_machines_are_merged_into_one_history(baton, git, top, 
     baton("sync", hub, cwd=other)
     baton("sync", hub)
     for work_tree in (top, other):
-        history = baton("session", "history", "proof", "--json", cwd=work_tree).json
+        history = baton("session", "history", "proof", "--json", cwd=work_tree).json["snapshots"]
         assert [one["snapshot"]["workers"][0]["state"] for one in history] == ["step-3", "step-2", "step-1"]
         assert baton("session", "inspect", "recorded:proof", cwd=work_tree).json == a_snapshot(worker(state="step-3"))
         assert baton("conflicts", "--json", cwd=work_tree).json["conflicts"] == []
