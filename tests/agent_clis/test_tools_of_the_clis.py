@@ -82,7 +82,7 @@ def test_records_made_by_the_models_tools_are_on_the_branch(agent):
     agent.model.play(Call("followup_add", {"item": ITEM, "reason": "it rains"}))
     ran = agent.run("Note it", options=options)
     assert record(agent)["item"] == ITEM
-    (newest,) = baton_json(agent, "log", "--limit", "1")
+    (newest,) = baton_json(agent, "log", "--limit", "1")["commits"]
     assert newest["agent"] == agent.cli.name
     assert record(agent)["id"] in ran.requests[-1].conversation
 
