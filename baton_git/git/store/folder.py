@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -113,8 +112,10 @@ class Folder:
 
     def entry_at(self, path: str) -> TreeEntry | None:
         """Return the file at a path below the folder; None if there is no file, or a folder."""
-        above, _, name = path.rpartition("/")
-        folder = reduce(Folder.folder, above.split("/") if above else (), self)
+        *above, name = path.split("/")
+        folder = self
+        for part in above:
+            folder = folder.folder(part)
         entry = folder.entries().get(name)
         return None if entry is None or entry.is_folder else entry
 
