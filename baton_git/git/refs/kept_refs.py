@@ -24,6 +24,8 @@ from baton_git.git.refs.refs import Refs
 KEPT = "refs/baton-kept/"
 _FOLLOWED = 20
 """How often a ref that other writers keep moving is followed."""
+_TRIES = 5
+"""How often a file is put into a folder that git keeps removing."""
 
 
 def kept_name(ref: str) -> str:
@@ -97,9 +99,16 @@ class KeptRefs:
         path = f"{self._refs.common_dir}{os.sep}{kept_name(ref)}"
         with self._refs.ticket(to) as ticket:
             ticket.sync()
-            durable_files.make_folder(os.path.dirname(path))
-            os.replace(ticket.path, path)
-            durable_files.sync_folder(os.path.dirname(path))
+            for left in reversed(range(_TRIES)):
+                durable_files.make_folder(os.path.dirname(path))
+                try:
+                    os.replace(ticket.path, path)
+                    break
+                except FileNotFoundError:  # git packed other refs and removed the empty folder
+                    if not left:
+                        raise
+            with suppress(FileNotFoundError):  # git packed this ref, too
+                durable_files.sync_folder(os.path.dirname(path))
 
     def set(self, ref: str, to: Oid) -> None:
         """Set the kept ref to a tip that was accepted. If others move the branch meanwhile, set it to their tip.
