@@ -52,14 +52,23 @@ def complete_session(state: State, text: str) -> str:
     Raises:
         Ambiguous: several sessions have UUIDs that begin with `text`.
     """
+    return complete_name("session", lambda: list_session_ids(state), text)
+
+
+def complete_name(kind: str, list_ids: Callable[[], set[str]], text: str) -> str:
+    """Return the id with this short name among those that `list_ids` returns; any other text unchanged.
+
+    Raises:
+        Ambiguous: several ids are UUIDs that begin with `text`.
+    """
     if not is_short_name(text):
         return text
-    known = list_session_ids(state)
+    known = list_ids()
     near = sorted(id_ for id_ in known if is_named(id_, text))
     if text in known or not near:
         return text
     if len(near) > 1:
-        raise Ambiguous("session", text, near)
+        raise Ambiguous(kind, text, near)
     return near[0]
 
 

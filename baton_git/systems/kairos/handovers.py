@@ -6,13 +6,13 @@ import re
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from baton_git.core.errors import Ambiguous, Corrupt, EndedError, InvalidArgument, NotFound, StepConflict
+from baton_git.core.errors import Corrupt, EndedError, InvalidArgument, NotFound, StepConflict
 from baton_git.core.names import MAX_COMPONENT, derive_id
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.session_names import is_named, is_short_name
+from baton_git.core.session_names import complete_name
 from baton_git.core.state import Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
 from baton_git.namespace.revision import Revision, WriteResult
@@ -166,15 +166,9 @@ def _complete_run(state: State, text: str) -> str:
     Raises:
         Ambiguous: several runs have UUIDs that begin with `text`.
     """
-    if not is_short_name(text):
-        return text
-    known = {*state.ids(Handover.kind), *state.ids(Handover.kind, archived=True)}
-    near = sorted(id_ for id_ in known if is_named(id_, text))
-    if text in known or not near:
-        return text
-    if len(near) > 1:
-        raise Ambiguous("handover", text, near)
-    return near[0]
+    return complete_name(
+        "handover", lambda: {*state.ids(Handover.kind), *state.ids(Handover.kind, archived=True)}, text
+    )
 
 
 def resolve_run(revision: Revision, uri: str | None = None) -> str:
