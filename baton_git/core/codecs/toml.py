@@ -18,8 +18,6 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import Any
 
-import tomli_w
-
 from baton_git.core.codecs.scalars import MAX_DIGITS, TOO_LONG, is_writable
 from baton_git.core.errors import Fault, InvalidDocument
 
@@ -27,6 +25,10 @@ _NULL = "$null"
 _INT = "$int"
 _INT64 = range(-(2**63), 2**63)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(9), *range(10, 32), 127)}
+_ESCAPES |= {ord(char): f"\\{letter}" for char, letter in zip('\b\n\f\r"\\', 'bnfr"\\', strict=True)}
+_MAX_LINE = 97
+"""Maximum length of a table that is an item of a list in one line; a line has 100 characters, as tomli-w writes it."""
 _UNESCAPED = re.compile(r'[^"\\\x00-\x08\x0a-\x1f\x7f]*+')
 _DIGITS = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}")
 _TEXT = r'[^"\\\x00-\x08\x0a-\x1f\x7f]*'
@@ -52,15 +54,24 @@ _MAX_DOTS_IN_TEXT = 10_000
 `=` follows them. With fewer dots, they may be a line of a multi-line string."""
 
 
+class _CarriageReturn(Exception):
+    """A text has a carriage return, which no multi-line string keeps."""
+
+
 def dumps(data: Mapping[str, Any]) -> bytes:
-    """Return a table as TOML in UTF-8 with LF. Multi-line strings are used if they preserve the data exactly.
+    """Return a table as TOML in UTF-8 with LF: first the values of a table, then the tables in it.
+
+    Strings with newlines are written as multi-line strings, unless some text of the table has a carriage return.
 
     Raises:
         InvalidDocument: a string contains half of a surrogate pair, or an integer has too many digits.
     """
-    text = dump_simple(data)
     try:
-        return (text if text is not None else dump_exactly(data)).encode()
+        try:
+            text = _write_table(_items(data) or [], "", True)
+        except _CarriageReturn:
+            text = _write_table(_items(data) or [], "", False)
+        return text.encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start : error.end]
         raise InvalidDocument(
@@ -68,42 +79,91 @@ def dumps(data: Mapping[str, Any]) -> bytes:
         ) from None
 
 
-def dump_exactly(data: Mapping[str, Any]) -> str:
-    """Return any table as TOML text.
-
-    Raises:
-        InvalidDocument: an integer has too many digits.
-    """
-    table = {_key(key): _encode(value) for key, value in data.items()}
-    return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2)
-
-
-def dump_simple(data: Mapping[str, Any]) -> str | None:
-    """Return the same text as `dump_exactly`, many times faster, or None if the table is not simple.
-
-    A simple table has bare keys, and its values are strings without escapes, lists of these, booleans, and integers of
-    64 bits.
-    """
-    lines = []
-    for key, value in data.items():
-        text = _simple_value(value)
-        if text is None or not _BARE.fullmatch(key):
-            return None
-        lines.append(f"{key} = {text}\n")
-    return "".join(lines)
+def _items(value: Any) -> list[tuple[str, Any]] | None:
+    """Return the written keys and the values of what is written as a table; None for a list and for a scalar."""
+    if isinstance(value, list | tuple):
+        return None
+    if value is None:
+        return [(f'"{_NULL}"', True)]
+    if isinstance(value, Mapping):
+        return [(_write_key(key), item) for key, item in value.items()]
+    return [(f'"{_INT}"', _write_digits(value))] if isinstance(value, int) and value not in _INT64 else None
 
 
-def _simple_value(value: Any) -> str | None:
-    kind = type(value)
-    if kind is str:
-        return f'"{value}"' if _UNESCAPED.fullmatch(value) else None
-    if kind is bool:
+def _write_table(items: list[tuple[str, Any]], name: str, multiline: bool, header: str = "") -> str:
+    """Write a table. It has the `header` of an item in a list of tables, or one of its own if it has values."""
+    values, tables = [], []
+    for key, value in items:
+        below = f"{name}.{key}" if name else key
+        if (text := _write_scalar(value, multiline)) is not None:
+            values.append(f"{key} = {text}\n")
+        elif (table := _items(value)) is not None:
+            tables.append((table, below, ""))
+        elif rows := _rows_too_long_for_a_line(value, multiline):
+            tables += [(row, below, f"[[{below}]]\n") for row in rows]
+        else:
+            values.append(f"{key} = {_write_value(value, multiline)}\n")
+    if name and not header and (values or not tables):
+        header = f"[{name}]\n"
+    own = header + "".join(values)
+    return "\n".join([own] * bool(own) + [_write_table(table, below, multiline, head) for table, below, head in tables])
+
+
+def _rows_too_long_for_a_line(value: Any, multiline: bool) -> list[list[tuple[str, Any]]]:
+    """Return the tables of a list of tables; nothing if each fits in a line of the list, or if it is another list."""
+    rows = []
+    for item in value:
+        if (row := _items(item)) is None:
+            return []
+        rows.append(row)
+    lines = (_write_inline(row, multiline) for row in rows)
+    return [] if all(len(line) <= _MAX_LINE and "\n" not in line for line in lines) else rows
+
+
+def _write_value(value: Any, multiline: bool, indent: str = "") -> str:
+    if (text := _write_scalar(value, multiline)) is not None:
+        return text
+    if (table := _items(value)) is not None:
+        return _write_inline(table, multiline)
+    within = indent + "  "
+    lines = "".join([f"{within}{_write_value(item, multiline, within)},\n" for item in value])
+    return f"[\n{lines}{indent}]" if lines else "[]"
+
+
+def _write_scalar(value: Any, multiline: bool) -> str | None:
+    """Return the text of a string, a number of 64 bits or a boolean; None for other values."""
+    if isinstance(value, str):
+        return _write_string(value, multiline)
+    if isinstance(value, bool):
         return "true" if value else "false"
-    if kind is int:
-        return str(value) if value in _INT64 else None
-    if kind is list and all(type(item) is str and _UNESCAPED.fullmatch(item) for item in value):
-        return "[\n" + "".join(f'  "{item}",\n' for item in value) + "]" if value else "[]"
-    return None
+    return str(value) if isinstance(value, float) or (isinstance(value, int) and value in _INT64) else None
+
+
+def _write_inline(table: list[tuple[str, Any]], multiline: bool) -> str:
+    items = ", ".join(f"{key} = {_write_value(value, multiline)}" for key, value in table)
+    return f"{{ {items} }}" if items else "{}"
+
+
+def _write_key(key: str) -> str:
+    if _BARE.fullmatch(key):
+        return key
+    return _write_string(f"${key}" if key.startswith("$") else key, False)
+
+
+def _write_string(value: str, multiline: bool) -> str:
+    if _UNESCAPED.fullmatch(value):
+        return '"' + value + '"'
+    if multiline and "\r" in value:
+        raise _CarriageReturn
+    if multiline and "\n" in value:
+        return '"""\n' + "\n".join([line.translate(_ESCAPES) for line in value.split("\n")]) + '"""'
+    return '"' + value.translate(_ESCAPES) + '"'
+
+
+def _write_digits(value: int) -> str:
+    if not is_writable(value):
+        raise InvalidDocument([Fault("", f"a value {TOO_LONG}")])
+    return str(value)
 
 
 def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
@@ -202,24 +262,6 @@ def _is_key(text: str, match: re.Match[str]) -> bool:
     return match[0].count(".") > _MAX_DOTS_IN_TEXT and before[-1:] in ("", "\n", "[", "{", ",")
 
 
-def _encode(value: Any) -> Any:
-    if value is None:
-        return {_NULL: True}
-    if isinstance(value, bool | float | str):
-        return value
-    if isinstance(value, int):
-        return value if value in _INT64 else {_INT: _write_digits(value)}
-    if isinstance(value, Mapping):
-        return {_key(key): _encode(item) for key, item in value.items()}
-    return [_encode(item) for item in value]
-
-
-def _write_digits(value: int) -> str:
-    if not is_writable(value):
-        raise InvalidDocument([Fault("", f"a value {TOO_LONG}")])
-    return str(value)
-
-
 def _decode(value: Any, path: str, where: str, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise InvalidDocument([Fault(path[:80], f"is nested deeper than {MAX_DEPTH} levels")], where=where)
@@ -259,10 +301,6 @@ def _parse_finite(text: str) -> float:
     return number
 
 
-def _key(key: str) -> str:
-    return f"${key}" if key.startswith("$") else key
-
-
 def _plain_key(key: str, path: str, where: str) -> str:
     if key.startswith("$$"):
         return key[1:]
@@ -271,14 +309,3 @@ def _plain_key(key: str, path: str, where: str) -> str:
             [Fault(path, f"{key!r} means nothing here; a key of that name is written ${key}")], where=where
         )
     return key
-
-
-def _multiline_is_exact(value: Any) -> bool:
-    """Whether multi-line strings preserve all values: tomli-w converts CRLF to LF in them."""
-    if isinstance(value, str):
-        return "\r" not in value
-    if isinstance(value, Mapping):
-        return all(_multiline_is_exact(item) for item in value.values())
-    if isinstance(value, list | tuple):
-        return all(_multiline_is_exact(item) for item in value)
-    return True
