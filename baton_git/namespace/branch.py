@@ -1,62 +1,41 @@
-"""The branch of a namespace: read a revision, commit the next one, walk the history.
+"""The branch of a namespace: its history, and the writers that add to it.
 
-`Branch.update` commits a change (see `write_queue`): it reads the tip, computes the next state, stores the objects
-durably and moves the ref with a compare-and-swap. If another writer moved the ref first, it starts over.
+`Branch.update` commits a change: it reads the tip, computes the next state, stores the objects durably and moves the
+ref with a compare-and-swap. If another writer moved the ref first, it starts over.
 `Branch.advance` moves the branch to commits that already exist, such as fetched ones and merge commits.
+
+Updates that wait for the same branch form a queue, and one thread writes all of them: each becomes a commit of its own,
+the chain is stored as one pack, and the ref moves once. An update that cannot be written in time fails with `Busy`.
 """
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Literal, NoReturn
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from baton_git.core import diff, immutable_fields, layout
-from baton_git.core.errors import (
-    Ambiguous,
-    BatonError,
-    BranchMoved,
-    BrokenFormat,
-    Corrupt,
-    InvalidArgument,
-    InvalidName,
-    NewerLayout,
-    NotAllowed,
-    NotFound,
-    Stale,
-)
+from baton_git.core.errors import BatonError, Busy, Corrupt, InvalidName, Stale, StoreError, WriteFailed
 from baton_git.core.lifecycle import waits_for_code
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import is_safe, one_line
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.redaction.changes import is_secret_name, redact_edits, refuse_secret
 from baton_git.core.state import State, StateSource
-from baton_git.core.times import parse_local_time
-from baton_git.git.store import Edit, ObjectDraft, Store
+from baton_git.git.store import Edit, ObjectDraft, Publication
 from baton_git.git.store.stored_moves import fan_out_grown
-from baton_git.namespace import guard, write_queue
-from baton_git.namespace.commit_log import (
-    CLIENT,
-    VOUCHES,
-    LogEntry,
-    describe_merge,
-    find_numbered,
-    hide_shared_numbers,
-    load_entry,
-    read_revision_number,
-)
-from baton_git.namespace.last_tip import find_moved, is_revision, read_tip
+from baton_git.namespace import guard
+from baton_git.namespace.commit_log import CLIENT, VOUCHES
+from baton_git.namespace.history import REVISION_WEIGHT, BranchHistory, draft_root
+from baton_git.namespace.last_tip import is_revision
 from baton_git.namespace.local_places import LocalPlaces
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
-from baton_git.namespace.namespaces import find_fetched, make_missing_error
-from baton_git.namespace.other_prefixes import find_other_prefix
-from baton_git.namespace.outline_files import OutlineFiles
-from baton_git.namespace.provenance.bootstrap import open_ledger
-from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
+from baton_git.namespace.provenance.ledger import RemoteSource
 from baton_git.namespace.provenance.origins import record_draft
 from baton_git.namespace.revision import (
     Change,
@@ -66,63 +45,43 @@ from baton_git.namespace.revision import (
     UpdateRequest,
     WriteResult,
 )
-from baton_git.namespace.write_queue import Prepared
 
 Decider = Literal["caller", "sync"]
 """Who decides about the content of commits to which a branch advances."""
 
-PREFIX = "refs/heads/baton/"
-ROOT_AUTHOR = "baton-git <baton-git@localhost>"
-ROOT_MESSAGE = "A namespace of baton-git begins\n\nBaton-Op: root\nBaton-Revision: 0\n"
 PATIENCE = 10.0
 """Seconds that a write waits for other writers before it raises `Busy`."""
+SIDE_WEIGHT = 20_000
+"""Weight of the revision of a session's own document, which mostly has records that its next document has, too."""
+_LATELY = 1000
+"""If an error leaves open whether a chain was published, this many newest commits are searched for it."""
 
 
-def draft_root(draft: ObjectDraft) -> Oid:
-    """Add the root commit to a draft, and return its id: every namespace begins with this commit."""
-    tree = draft.tree(None, layout.ROOT_FILES)
-    return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
+class Prepared(NamedTuple):
+    """A change that was computed but not written.
 
+    Attributes:
+        draft: None if there is nothing to write.
+        source: where the records come from that the change leaves alone; None if it changes other files, too.
+        side: the second parent, if the change has one: an older revision with what was written on top of it.
+    """
 
-def is_root(store: Store, commit: Oid) -> bool:
-    """Return whether a commit is the one with which every namespace begins."""
-    return commit == draft_root(store.draft())
+    outcome: WriteResult
+    draft: ObjectDraft | None = None
+    source: StateSource | None = None
+    side: Revision | None = None
 
 
 @dataclass(frozen=True)
-class Branch:
+class Branch(BranchHistory):
     """The branch of one namespace in one store."""
 
-    store: Store
-    namespace: Namespace
-    prefix: str = PREFIX
     sign: Callable[[bytes], bytes] | None = None
     """Signs the commits made here. A sync's merge commits stay unsigned: every machine must create the same ones."""
-    may_begin: bool = True
-    """Whether the first write creates the namespace. If not, it must be created with `create` or fetched."""
-    is_named: bool = True
-    """Whether the user named the namespace; if not, it is the default for the current folder."""
     fault: BatonError | None = None
     """The error of an invalid setting; every update raises it. None if all settings are valid."""
     places: LocalPlaces | None = None
     """The places of this machine, which updates store in a short form; None stores all paths as they are."""
-    describe_unanswered: Callable[[], str] = str
-    """Tells why the remotes did not say whether they have the namespace, when a hook asked them; empty if they did."""
-
-    @property
-    def ref(self) -> str:
-        return self.prefix + self.namespace.component
-
-    @property
-    def ledger(self) -> Ledger:
-        """The ledger of this machine, which records the origin of commits.
-
-        Raises:
-            Corrupt, WriteFailed: the ledger does not exist yet and cannot be created.
-        """
-        return open_ledger(self.store, self.prefix)
-
-    # --- reading
 
     def check_name(self) -> None:
         """Check that the name of a new namespace contains no secret: ref names and output would show it.
@@ -162,254 +121,13 @@ class Branch:
         if to_write:
             self.check_settings()
         with suppress(Corrupt):  # reading it reports the damage
-            if self.tip() is None and not (to_write and self._begins):
-                raise self._make_missing_error(was_asked=was_asked)
+            if self.tip() is None and not (to_write and self.begins):
+                raise self.make_missing_error(was_asked=was_asked)
 
     def check_settings(self) -> None:
         """Raise the error of an invalid setting, if there is one."""
         if self.fault is not None:
             raise self.fault
-
-    def tip(self) -> Oid | None:
-        """Return the tip of the branch; None if the namespace does not exist.
-
-        Raises:
-            BranchMoved: another program deleted the branch, moved it back or replaced it.
-            Corrupt: the ref cannot be read.
-        """
-        return read_tip(self.store, self.prefix, self.namespace)
-
-    @property
-    def exists(self) -> bool:
-        """Whether the namespace exists, even if it cannot be read or another program deleted its branch."""
-        try:
-            return self.tip() is not None
-        except (BranchMoved, Corrupt):
-            return True
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the namespace exists here, or was fetched from a remote and neither deleted nor renamed here.
-
-        Also True if its branch is below another prefix; then `check_exists` and every write raise NotFound.
-        """
-        if self.exists:
-            return True
-        if self._is_gone:
-            return False
-        return self._is_misplaced or find_fetched(self.store, self.prefix, self.namespace) is not None
-
-    @property
-    def is_new(self) -> bool:
-        """Whether nothing was written to the namespace here yet: it does not exist, or is as `create` made it."""
-        with suppress(BranchMoved, Corrupt):
-            tip = self.tip()
-            return tip is None or is_root(self.store, tip)
-        return False
-
-    @property
-    def may_be_fetched(self) -> bool:
-        """Whether the namespace does not exist here, and was neither deleted nor renamed here, nor is it below another
-        prefix."""
-        return not self.exists and not self._is_gone and not self._is_misplaced
-
-    @property
-    def _is_gone(self) -> bool:
-        return GoneNamespaces(self.store.repository.common_dir).find(self.namespace) is not None
-
-    @property
-    def _begins(self) -> bool:
-        """Whether a write creates the namespace if it does not exist."""
-        return not self._is_misplaced and (self.has_begun or (self.may_begin and not self._is_gone))
-
-    def check_prefix(self) -> None:
-        """Raise NotFound if the branch is below another prefix, from before a change of the setting."""
-        if self.store.tip(self.ref) is None and self._is_misplaced:
-            raise self._make_missing_error()
-
-    @property
-    def _is_misplaced(self) -> bool:
-        """Whether the branch is below another prefix, from before a change of the setting `baton.refPrefix`."""
-        return find_other_prefix(self.store, self.prefix, self.namespace) is not None
-
-    def _make_missing_error(self, *, was_asked: bool = False) -> NotFound:
-        return make_missing_error(
-            self.store, self.prefix, self.namespace,
-            is_named=self.is_named, may_begin=self.may_begin, was_asked=was_asked,
-            unanswered="" if was_asked else self.describe_unanswered(),
-        )  # fmt: skip
-
-    def read(self, at: str | None = None) -> Revision:
-        """Return the newest revision, or the one that `at` names (see `resolve`).
-
-        Raises:
-            BranchMoved: another program deleted the branch, moved it back or replaced it.
-            NotFound, Ambiguous, InvalidArgument: `at` does not name one revision (see `resolve`).
-            Corrupt: the ref, the commit or one of its trees cannot be read.
-            NotAllowed: the branch is not a namespace of baton.
-        """
-        tip = self.tip()
-        if tip is None and at is None:
-            return Revision(self.namespace, State())
-        if tip is None:
-            raise self._make_missing_error()
-        commit = self.resolve(at, tip) if at is not None else tip
-        return self.revision_at(tip) if commit == tip else self.past_revision_at(commit)
-
-    def revision_at(self, commit: Oid) -> Revision:
-        """Return the revision at a commit. It is cached in the store's memory, with the records decoded so far.
-
-        Raises:
-            Corrupt, NotAllowed: under the same conditions as `read`.
-        """
-        revision = self.past_revision_at(commit)
-        if isinstance(revision.fault, BrokenFormat):
-            what, why = revision.fault.data["what"], revision.fault.data["why"]
-            raise BrokenFormat(what, why, hint=self._describe_way_back(commit))
-        if revision.fault is not None:
-            raise NotAllowed(
-                f"{self.ref} has no {layout.FORMAT_FILE}: it is not a branch of baton-git",
-                hint="choose another namespace (--namespace), or another prefix (git config baton.refPrefix)",
-            )
-        return revision
-
-    def past_revision_at(self, commit: Oid) -> Revision:
-        """Return the revision at a commit of the history, also if its `format.toml` is missing or cannot be read.
-
-        A later commit has repaired the file, or else the branch could not be read. What the bad commit did to records
-        can be read, shown, compared and undone like anything else.
-
-        Raises:
-            Corrupt: the commit or its tree cannot be read, or has a newer layout.
-        """
-        return self.store.memory.get_or_make(
-            ("revision", self.namespace, commit), lambda: self._load_revision(commit), write_queue.REVISION_WEIGHT
-        )
-
-    def _load_revision(self, commit: Oid) -> Revision:
-        info = self.store.commit(commit)
-        entry = load_entry(self.store, info)
-        root = self.store.folder(info.tree)
-        return Revision(
-            self.namespace,
-            layout.records_of(root, self.store.memory, OutlineFiles(self.store.repository.common_dir, self.namespace)),
-            commit,
-            info.tree,
-            read_revision_number(self.store, info),
-            entry.time,
-            entry.op,
-            self._find_fault(root, commit),
-        )
-
-    def _find_fault(self, root: layout.TreeFolder, commit: Oid) -> BatonError | None:
-        if layout.FORMAT_FILE not in root.entries():
-            return NotAllowed(f"the commit has no {layout.FORMAT_FILE}")
-        try:
-            layout.check_layout(root)
-        except BrokenFormat as error:
-            return error
-        except NewerLayout as error:
-            if self.store.tip(self.ref) == commit:
-                raise
-            where = f"that is in commit {commit[:10]}: name another revision, or {error.hint}"
-            raise NewerLayout(error.data["what"], error.data["why"], hint=where) from None
-        return None
-
-    def _describe_way_back(self, commit: Oid) -> str:
-        """Return what to do about a revision whose `format.toml` cannot be read."""
-        if self.store.tip(self.ref) != commit:
-            ref = shlex.quote(self.ref)
-            return (
-                f"that is in commit {commit[:10]}: name another revision, or, if a remote's branch ends there, put it "
-                f"back to yours with git push --force REMOTE {ref}"
-            )
-        name = shlex.quote(one_line(self.namespace.text, 200))
-        if find_moved(self.store, self.prefix, self.namespace) is None:
-            return "no earlier revision can be read; with git, commit one whose only line is: version = 1"
-        return f"to bring the last readable revision back: baton namespace restore {name}"
-
-    def log(self, tip: Oid | None = None) -> Iterator[LogEntry]:
-        """Yield the history for display: merges are described, and shared revision numbers are None."""
-        return (describe_merge(self.store, entry) for entry in hide_shared_numbers(self.store, self.history(tip)))
-
-    def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
-        """Yield the commit log lazily, newest first."""
-        start = tip or self.tip()
-        if start is None:
-            return
-        yield from (load_entry(self.store, info) for info in self.store.log(start, first_parent=first_parent))
-
-    def load_entry(self, commit: Oid) -> LogEntry:
-        """Return one commit of the commit log."""
-        return load_entry(self.store, self.store.commit(commit))
-
-    def resolve(self, text: str, tip: Oid | None = None) -> Oid:
-        """Return the commit that `text` names.
-
-        `text` is a revision number (`7` or `r7`), `~N` (N revisions before the newest), a commit id of at least seven
-        digits, or an ISO date or time, which names the newest revision that is not later.
-
-        Raises:
-            NotFound: the branch has no such commit.
-            Ambiguous: several commits have this number.
-            InvalidArgument: `text` has none of these forms.
-        """
-        tip = tip or self.tip()
-        if tip is None:
-            raise self._make_missing_error()
-        if match := _REVISION.fullmatch(text):
-            matches = find_numbered(self.store, tip, int(match[1]))
-            if len(matches) > 1:
-                raise Ambiguous(
-                    "revision", text, [_describe_entry(entry) for entry in matches], hint="name the commit by its id"
-                )
-            return matches[0].commit if matches else self._refuse_missing(text)
-        test = self._test_of(text)
-        for number, entry in enumerate(self.history(tip, first_parent=not _COMMIT.fullmatch(text))):
-            if test(number, entry):
-                return entry.commit
-        return self._refuse_missing(text)
-
-    def _refuse_missing(self, text: str) -> NoReturn:
-        remedy = self.find_completion()
-        rest = f"; older ones are not here: {remedy}" if remedy else ""
-        raise NotFound("revision", text, hint=f"to list the revisions: baton log{rest}")
-
-    def find_completion(self) -> str:
-        """Return what fetches the older revisions; an empty text if all are here."""
-        if self.store.boundary.of(self.ref):
-            return "baton sync fetches them"
-        tip = self.tip() if self.store.is_shallow else None
-        is_cut = tip is not None and any(self.store.is_cut(info.oid) for info in self.store.log(tip))
-        return "git fetch --unshallow fetches them" if is_cut else ""
-
-    def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:
-        if match := _BACK.fullmatch(text):
-            back = int(match[1] or 1)
-            return lambda number, _: number == back
-        if _COMMIT.fullmatch(text):
-            return lambda _, entry: entry.commit.startswith(text)
-        latest = _parse_time(text)
-        return lambda _, entry: entry.time <= latest
-
-    def load_shown_entry(self, commit: Oid) -> LogEntry:
-        """Return the log entry of a commit for display, as in `log`."""
-        entry = describe_merge(self.store, load_entry(self.store, self.store.commit(commit)))
-        return entry if self._has_unique_number(commit) else entry._replace(revision=None)
-
-    def name_commit(self, commit: Oid) -> str:
-        """Return a readable name of a commit: `revision 7`, or its id if another commit has the same number."""
-        number = read_revision_number(self.store, self.store.commit(commit))
-        return f"revision {number}" if self._has_unique_number(commit) else f"commit {commit[:10]}"
-
-    def _has_unique_number(self, commit: Oid) -> bool:
-        """Return whether a commit's revision number is unique on the branch."""
-        number, tip = read_revision_number(self.store, self.store.commit(commit)), self.tip()
-        return tip is None or len(find_numbered(self.store, tip, number)) <= 1
-
-    def is_namespace(self, commit: Oid) -> bool:
-        """Return whether a commit has baton's layout; the name of its branch does not show that."""
-        return layout.FORMAT_FILE in self.store.folder(self.store.commit(commit).tree).entries()
 
     def find_sibling(self, ref: str) -> Branch | None:
         """Return the branch of the same store at `ref`; None if `ref` does not name a namespace."""
@@ -444,8 +162,24 @@ class Branch:
             WriteFailed: writing to disk failed; nothing was changed.
             BatonError: a setting is invalid, or `change` raised the error.
         """
+        self.check_update(stamp)
+        pending = _PendingUpdate(self, UpdateRequest(change, stamp, expected_revision), patience)
+        if not self.store.commit_group(self.ref).serve(pending, self._write_all, patience):
+            pending.fail(pending.make_busy_error())
+        if pending.leads:
+            self.store.tidy()
+        assert pending.result is not None
+        if isinstance(pending.result, Exception):
+            raise pending.result
+        return pending.result
+
+    def check_update(self, stamp: CommitStamp) -> None:
+        """Raise the error of an invalid setting, or InvalidDocument if a name in the commit contains a secret."""
         self.check_settings()
-        return write_queue.write_update(self, UpdateRequest(change, stamp, expected_revision), patience)
+        for label, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
+            if text:
+                refuse_secret(label, text)
+        self.check_name()
 
     def preview(self, change: Change) -> WriteResult:
         """Return the result that `update` would have now, without writing. Its `revision` is the current one.
@@ -491,7 +225,7 @@ class Branch:
             GoneNamespaces(self.store.repository.common_dir).clear(self.namespace)
         if moved:
             before = self._replaced(expected).state if expected is not None else State()
-            self.update_markers(before, self.revision_at(new).state)
+            self._update_markers(before, self.revision_at(new).state)
         return moved
 
     def _replaced(self, commit: Oid) -> Revision:
@@ -499,7 +233,7 @@ class Branch:
         there that is no revision of baton."""
         return self.revision_at(commit) if is_revision(self.store, commit) else Revision(self.namespace, State())
 
-    def update_markers(self, before: State, after: State) -> None:
+    def _update_markers(self, before: State, after: State) -> None:
         """Update the marker files that let hooks skip unchanged namespaces."""
         marks = HookMarkers(self.store.repository.common_dir)
         if marks.synced.has(self.namespace.component):
@@ -527,36 +261,14 @@ class Branch:
         self.store.publish(draft, self.ref, None, root, stamp.reflog_entry("init"), keep=True)
         return self.read()
 
-    def predict_revision(self, work: Prepared) -> Revision:
-        """Return the revision that reading the branch will give once `work` is published.
-
-        Records decoded from the previous revision are reused.
-        """
-        source = work.outcome.before.state.source
-        return self._predict(work.outcome.revision, source if work.plain else None)
-
-    def predict_side(self, side: Revision) -> Revision:
-        """Return the revision that reading `side`, whose state has edits of the revision before, will give."""
-        return self._predict(side, side.state.source)
-
-    def _predict(self, prepared: Revision, source: StateSource | None) -> Revision:
-        """Return the revision of a prepared commit; `source` is that of the revision before, if only its records were
-        edited."""
-        assert prepared.commit is not None
-        revision = self._load_revision(prepared.commit)
-        if not isinstance(source, layout.TreeSource):
-            return revision
-        root = self.store.folder(revision.tree)
-        return revision._replace(state=State(source.make_next(root, prepared.state.edits)))
-
     def prepare(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
         """Compute the commit of a change on top of `tip`, in memory.
 
         Raises:
             NotFound, Stale, InvalidDocument, NotAllowed, Protected: under the same conditions as `update`.
         """
-        if tip.commit is None and not self._begins:
-            raise self._make_missing_error()
+        if tip.commit is None and not self.begins:
+            raise self.make_missing_error()
         if expected is not None and expected != tip.number:
             raise Stale(str(self.namespace), expected, tip.number)
         proposal, outcome = self._evaluate(tip, change)
@@ -565,7 +277,7 @@ class Branch:
         if not outcome.changes and not files and not vouches and proposal.reform is None:
             return Prepared(WriteResult(tip, tip))
         draft = self.store.draft()
-        side = self._draft_side(draft, tip, proposal, stamp)
+        side = None if proposal.side is None else self._draft_side(draft, tip, *proposal.side, stamp, proposal.trailers)
         parents = tuple(one for one in (tip.commit or draft_root(draft), side and side.commit) if one)
         base_revision = max(tip.number, side.number if side is not None else 0)
         base_tree = tip.tree or draft.tree(None, layout.ROOT_FILES)
@@ -584,9 +296,8 @@ class Branch:
         commit = self.draft_commit(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         record_draft(self.ledger, draft)
         revision = Revision(self.namespace, proposal.state, commit, tree, base_revision + 1, stamp.now, stamp.op)
-        return Prepared(
-            outcome._replace(revision=revision), draft, plain=not proposal.files and proposal.reform is None, side=side
-        )
+        source = None if proposal.files or proposal.reform is not None else tip.state.source
+        return Prepared(outcome._replace(revision=revision), draft, source, side)
 
     def _evaluate(self, tip: Revision, change: Change) -> tuple[ProposedState, WriteResult]:
         """Return the proposal of a change as it is stored, and the result of applying it.
@@ -601,7 +312,7 @@ class Branch:
         after = State(proposal.state.source, edits)
         immutable_fields.refuse_changes(tip.state, after)
         changes = tuple(diff.diff(tip.state, after))
-        files = self._list_changed_files(tip, after, proposal.files)
+        files = self._list_changed_files(tip, after, proposal.files) if proposal.files else ()
         return proposal._replace(state=after), WriteResult(
             tip, tip, changes, (*proposal.redactions, *redactions), files=files
         )
@@ -621,18 +332,16 @@ class Branch:
         return tuple(sorted(path for path in differing if layout.key_at(path) is None))
 
     def _draft_side(
-        self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
-    ) -> Revision | None:
-        """Add the commit of the proposal's side to the draft, and return its revision; None if it has no side."""
-        if proposal.side is None:
-            return None
-        base, state = proposal.side
+        self, draft: ObjectDraft, tip: Revision, base: Revision, state: State, stamp: CommitStamp,
+        trailers: tuple[tuple[str, str], ...],
+    ) -> Revision:  # fmt: skip
+        """Add the commit of a concurrent write on top of an older revision to the draft, and return its revision."""
         edits, _ = redact_edits(base.state, state)
         tree = draft.tree(base.tree, layout.encode(edits))
         after, number = State(state.source, edits), base.number + 1
         subject = diff.commit_subject(diff.diff(base.state, after))
         onto = (base.commit or tip.commit or draft_root(draft),)
-        own = self.draft_commit(draft, tree, onto, number, subject, stamp, proposal.trailers)
+        own = self.draft_commit(draft, tree, onto, number, subject, stamp, trailers)
         return Revision(self.namespace, after, own, tree, number, stamp.now, stamp.op)
 
     def draft_commit(
@@ -662,22 +371,224 @@ class Branch:
             sign=self.sign,
         )  # fmt: skip
 
+    # --- the queue of writers
 
-_BACK = re.compile(r"~(\d{0,9})")
-_REVISION = re.compile(r"r?(\d{1,9})")
-_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+    def _write_all(self, batch: Sequence[_PendingUpdate]) -> None:
+        """Write the updates of several threads, in the order given; try again while other processes are faster."""
+        batch[0].leads = True
+        try:
+            for attempt in count():
+                waiting = [pending for pending in batch if pending.result is None]
+                if not waiting or self._attempt(waiting):
+                    return
+                late = [pending for pending in waiting if time.monotonic() >= pending.end]
+                for pending in late:
+                    pending.fail(pending.make_busy_error())
+                if len(late) < len(waiting):
+                    time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter
+        except BaseException as error:
+            for pending in batch:
+                pending.fail(error if isinstance(error, Exception) else _interrupted_error(self.namespace))
+            if not isinstance(error, Exception):
+                raise
+
+    def _attempt(self, batch: Sequence[_PendingUpdate]) -> bool:
+        """Try once to write the batch as one chain; return whether every update has a result."""
+        left = min(pending.end for pending in batch) - time.monotonic()
+        with ExitStack() as stack:
+            # The chain is prepared before the lock is taken, so that other processes wait only while it is published.
+            chain = stack.enter_context(self.build_chain(batch))
+            try:
+                if not chain.draft.objects:
+                    return chain.answer(None)
+                with self.store.queue(self.ref, min(2.0, max(0.0, left))):
+                    if self.store.tip(self.ref) != chain.tip.commit:
+                        chain = stack.enter_context(self.build_chain(batch))
+                        if not chain.draft.objects:
+                            return chain.answer(None)
+                    return self.store.publish(*chain.describe(self.ref), keep=True, tidy=False) and self.finish(chain)
+            except Busy as error:
+                for pending in batch:
+                    if time.monotonic() >= pending.end:
+                        pending.fail(error)
+                return False
+            except StoreError:
+                if len(batch) == 1 or self.was_published(chain):
+                    raise
+        for pending in batch:  # one update may be the cause of the error: write each separately
+            self._write_all([pending])
+        return True
+
+    @contextmanager
+    def build_chain(self, batch: Sequence[_PendingUpdate]) -> Iterator[_CommitChain]:
+        """Prepare the updates in memory, each on top of the one before.
+
+        A change may read the commits it is based on, so unpublished commits are readable inside this context. An error
+        is reported only after the chain is published, because an earlier change of the chain may have caused it.
+        """
+        draft = self.store.draft()
+        with self.store.expose(draft):
+            tip = self.read()
+            chain = _CommitChain(tip, draft, tip)
+            for pending in batch:
+                try:
+                    work = pending.branch.prepare(chain.newest, *pending.request)
+                except Exception as error:  # noqa: BLE001  raised again in the update's own thread
+                    chain.refused.append((pending, error))
+                    continue
+                chain.steps.append((pending, work))
+                if work.draft is not None:
+                    draft.take_over(work.draft)
+                    chain.newest = self._predict(work.outcome.revision, work.source)
+                if work.side is not None:
+                    chain.sides.append(self._predict(work.side, work.side.state.source))
+            yield chain
+
+    def _predict(self, prepared: Revision, source: StateSource | None) -> Revision:
+        """Return the revision that reading the branch will give once a prepared commit is published.
+
+        Args:
+            source: that of the revision before, if only its records were edited: those decoded from it are reused.
+        """
+        assert prepared.commit is not None
+        revision = self.load_revision(prepared.commit)
+        if not isinstance(source, layout.TreeSource):
+            return revision
+        root = self.store.folder(revision.tree)
+        return revision._replace(state=State(source.make_next(root, prepared.state.edits)))
+
+    def finish(self, chain: _CommitChain) -> bool:
+        """Answer the updates of a published chain; always return True."""
+        for side in chain.sides:
+            self.store.memory.put(("revision", self.namespace, side.commit), side, SIDE_WEIGHT)
+        self.store.memory.put(("revision", self.namespace, chain.newest.commit), chain.newest, REVISION_WEIGHT)
+        for _, work in chain.steps:
+            self._update_markers(work.outcome.before.state, work.outcome.revision.state)
+        return chain.answer(self.store.find_checkout(self.ref))
+
+    def was_published(self, chain: _CommitChain) -> bool:
+        """Return whether the newest commit of a chain is on the branch, even if newer commits follow it."""
+        newest = chain.newest.commit
+        return any(entry.commit == newest for entry in islice(self.history(), _LATELY))
 
 
-def _describe_entry(entry: LogEntry) -> str:
-    return f"{entry.commit[:10]} ({one_line(entry.subject, 60)})"
+class TargetedUpdate(NamedTuple):
+    """An update and the branch that it is for."""
+
+    branch: Branch
+    update: UpdateRequest
 
 
-def _parse_time(text: str) -> datetime:
-    try:
-        return parse_local_time(text, end_of_day=True)
-    except ValueError:
-        raise InvalidArgument(
-            f"{text[:60]!r} does not name a revision",
-            hint="give a number, ~N, a commit id of 7 or more digits, or a date or time; for the history of a record: "
-            "baton log --record ID",
-        ) from None
+def write_together(updates: Sequence[TargetedUpdate]) -> list[WriteResult | Exception | None]:
+    """Try once to apply updates to any branches of one store, and return the result or the error of each.
+
+    They share one pack and its syncs. The updates of one branch are applied in the order given. None stands for an
+    update that was not written, and must be written with `Branch.update`: another process has moved its branch or
+    holds its lock, which the others must not wait for, or its revision cannot be read or stored.
+    """
+    waiting = [_PendingUpdate(branch, update, 0.0) for branch, update in updates]
+    batches: dict[str, list[_PendingUpdate]] = {}
+    for pending in waiting:
+        try:
+            pending.branch.check_update(pending.request.stamp)
+        except BatonError as error:
+            pending.fail(error)
+        else:
+            batches.setdefault(pending.branch.ref, []).append(pending)
+    if batches:
+        _write_branches([*batches.values()])
+        waiting[0].branch.store.tidy()
+    return [pending.result for pending in waiting]
+
+
+def _write_branches(batches: Sequence[Sequence[_PendingUpdate]]) -> None:
+    """Try once to write the updates of each branch as one chain, all chains together.
+
+    An update stays unanswered if its chain cannot be prepared, or its branch is locked or has moved.
+    """
+    store = batches[0][0].branch.store
+    with ExitStack() as stack:
+        chains: list[tuple[Branch, _CommitChain]] = []
+        for batch in batches:
+            branch = batch[0].branch
+            with suppress(BatonError):  # `Branch.update` reports the error
+                chain = stack.enter_context(branch.build_chain(batch))
+                if not chain.draft.objects:
+                    chain.answer(None)
+                elif stack.enter_context(store.queue(branch.ref, 0.0)) is not False:
+                    chains.append((branch, chain))
+        moves = store.publish_together([chain.describe(branch.ref) for branch, chain in chains])
+        for (branch, chain), moved in zip(chains, moves, strict=True):
+            if moved is True:
+                branch.finish(chain)
+            elif isinstance(moved, StoreError) and branch.was_published(chain):
+                for pending, _ in chain.steps:
+                    pending.fail(moved)
+
+
+@dataclass
+class _PendingUpdate:
+    """An update that one thread waits for.
+
+    Attributes:
+        patience: seconds until the thread stops waiting.
+        leads: whether this thread writes the batch of updates.
+        result: the result of the update, or its error; None if it has neither yet.
+    """
+
+    branch: Branch
+    request: UpdateRequest
+    patience: float
+    leads: bool = False
+    result: WriteResult | Exception | None = None
+
+    def __post_init__(self) -> None:
+        self.end = time.monotonic() + self.patience
+
+    def fail(self, error: Exception) -> None:
+        self.result = self.result or error
+
+    def make_busy_error(self) -> Busy:
+        why = f"{self.branch.namespace}: others kept writing for {self.patience:g} s"
+        return Busy(why, hint="nothing was written; try again")
+
+
+@dataclass
+class _CommitChain:
+    """A chain of prepared updates.
+
+    Attributes:
+        newest: the revision after the last of them.
+        sides: the second parents in the chain, each the base of the next document of its session.
+    """
+
+    tip: Revision
+    draft: ObjectDraft
+    newest: Revision
+    sides: list[Revision] = field(default_factory=list)
+    steps: list[tuple[_PendingUpdate, Prepared]] = field(default_factory=list)
+    refused: list[tuple[_PendingUpdate, Exception]] = field(default_factory=list)
+
+    def describe(self, ref: str) -> Publication:
+        """Return what the store needs to publish the chain."""
+        assert self.newest.commit is not None
+        stamp = self.steps[-1][0].request.stamp
+        more = f" and {len(self.steps) - 1} more" if len(self.steps) > 1 else ""
+        entry = stamp.reflog_entry(f"{stamp.op}{more}")
+        return Publication(self.draft, ref, self.tip.commit, self.newest.commit, entry)
+
+    def answer(self, checked_out_at: Path | None) -> bool:
+        """Set the result or error of every update in the chain; always return True."""
+        for pending, work in self.steps:
+            outcome = work.outcome
+            pending.result = outcome if work.draft is None else outcome._replace(checked_out_at=checked_out_at)
+        for pending, error in self.refused:
+            pending.fail(error)
+        return True
+
+
+def _interrupted_error(namespace: Namespace) -> WriteFailed:
+    return WriteFailed(
+        f"{namespace}: the thread that was writing this update was interrupted",
+        hint="check whether the update was written before you repeat it",
+    )

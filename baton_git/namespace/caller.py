@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from baton_git.core.lifecycle import Confirmed
-from baton_git.namespace.provenance.labels import Vouching
+from baton_git.git.store import CommitInfo
 
 
 class Vouched(NamedTuple):
@@ -13,6 +14,18 @@ class Vouched(NamedTuple):
 
     by: str
     how: Literal["terminal", "typed", "page", "signature", "client"]
+
+
+class Vouching(NamedTuple):
+    """Whose confirmations count here besides those made on this machine.
+
+    Attributes:
+        signed: tells whether a commit is signed by an allowed key; None if no keys are configured.
+        trusts_remote: tells whether the user trusts the remote at an address.
+    """
+
+    signed: Callable[[CommitInfo], bool] | None = None
+    trusts_remote: Callable[[str], bool] = lambda url: False
 
 
 class ChangeCaller(NamedTuple):

@@ -20,8 +20,9 @@ from baton_git.core.records.confirmable import Facet, covered_fields, covered_va
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Entry, Key, State
 from baton_git.namespace.caller import ChangeCaller
+from baton_git.namespace.history import BranchHistory
 from baton_git.namespace.provenance.judgement import Judgement
-from baton_git.namespace.provenance.labels import Labels, ProvenanceHistory
+from baton_git.namespace.provenance.labels import Labels
 from baton_git.namespace.revision import Revision
 
 Fields = dict[str, Any]
@@ -51,7 +52,7 @@ class Loss(NamedTuple):
 
 
 def refuse_losses(
-    history: ProvenanceHistory, tip: Revision, after: State, caller: ChangeCaller, settled: frozenset[Key] = frozenset()
+    history: BranchHistory, tip: Revision, after: State, caller: ChangeCaller, settled: frozenset[Key] = frozenset()
 ) -> None:
     """Refuse a change of `tip` that only a person may make, unless a person asks for it.
 

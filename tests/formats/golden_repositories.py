@@ -17,7 +17,7 @@ from baton_git.core.record_paths import shard
 from baton_git.core import layout
 from baton_git.core.merge.applying import make_conflict
 from baton_git.core.merge.decisions import ContestedValue
-from baton_git.namespace.branch import ROOT_AUTHOR, ROOT_MESSAGE
+from baton_git.namespace.history import ROOT_AUTHOR, ROOT_MESSAGE
 
 START = 1_780_000_000
 """Time of the earliest commit, in seconds since 1970."""

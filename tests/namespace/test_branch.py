@@ -11,7 +11,8 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import HEAD, Key
 from baton_git.git.store import ReflogEntry, Repository, Store
-from baton_git.namespace.branch import PREFIX, Branch
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.history import PREFIX
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.revision import CommitStamp, ProposedState
 from baton_git.verbs.sessions.sessions import init

@@ -15,9 +15,8 @@ from baton_git.core.names import Namespace
 from baton_git.git.files.ref_locks import hold_flock, local_name
 from baton_git.git.refs.kept_refs import OpenKeptRef
 from baton_git.git.store import Store
-from baton_git.namespace.branch import Branch
+from baton_git.namespace.branch import Branch, TargetedUpdate, write_together
 from baton_git.namespace.revision import CommitStamp, UpdateRequest
-from baton_git.namespace.write_queue import TargetedUpdate, write_together, write_update
 
 NAMES = [f"n{number}" for number in range(5)]
 
@@ -46,7 +45,7 @@ def write(*updates: TargetedUpdate):
 
 
 def write_alone(one: TargetedUpdate):
-    return write_update(*one, 10.0)
+    return one.branch.update(one.update.change, one.update.stamp, expected_revision=one.update.expected_revision)
 
 
 def test_branches_share_one_pack_and_each_has_its_own_commit(branches, git, monkeypatch):

@@ -457,4 +457,4 @@ def test_only_the_branch_moves_a_namespace() -> None:
         if any(call in path.read_text() for call in (".publish(", ".publish_together("))
     }
     private = {"namespace/sync/tracking_refs.py", "namespace/sync/lanes.py"}  # they move refs of their own
-    assert publishing == {"namespace/branch.py", "namespace/write_queue.py", *private}
+    assert publishing == {"namespace/branch.py", *private}

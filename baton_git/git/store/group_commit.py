@@ -45,8 +45,19 @@ class CommitGroup(Generic[Request]):
                 self._waiting.append(waiter)
         if not leads and not self._wait_for_turn(waiter, wait):
             return False
-        if not waiter.served:
-            self._lead(waiter, serve)
+        if waiter.served:
+            return True
+        others: list[_Waiter[Request]] = []
+        try:
+            with self._lock:
+                others += [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1))]
+            serve([member.request for member in (waiter, *others)])
+        finally:
+            for member in others:
+                member.served = True
+            self._wake_next()
+            for member in others:
+                member.woken.set()
         return True
 
     def _wait_for_turn(self, waiter: _Waiter[Request], wait: float) -> bool:
@@ -68,19 +79,6 @@ class CommitGroup(Generic[Request]):
                 return False
             self._waiting.remove(waiter)
             return True
-
-    def _lead(self, waiter: _Waiter[Request], serve: Callable[[list[Request]], None]) -> None:
-        others: list[_Waiter[Request]] = []
-        try:
-            with self._lock:
-                others += [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1))]
-            serve([member.request for member in (waiter, *others)])
-        finally:
-            for member in others:
-                member.served = True
-            self._wake_next()
-            for member in others:
-                member.woken.set()
 
     def _wake_next(self) -> None:
         """Wake the next thread of the queue as the leader, if there is one."""

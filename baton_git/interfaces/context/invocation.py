@@ -93,7 +93,7 @@ class Call:
         """Return the workspace of a namespace in `store`, in which no session or agent acts."""
         settings = self.settings
         branch = Branch(
-            store, namespace, settings.prefix, settings.sign, fault=settings.fault, places=settings.places,
+            store, namespace, settings.prefix, sign=settings.sign, fault=settings.fault, places=settings.places,
             describe_unanswered=lambda: describe_unanswered(str(store.repository.common_dir)),
         )  # fmt: skip
         return Workspace(

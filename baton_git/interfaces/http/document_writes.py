@@ -13,10 +13,10 @@ from baton_git.interfaces.context.hint_words import say_for_http
 from baton_git.interfaces.http import problems
 from baton_git.interfaces.http.reading import compact, tag
 from baton_git.interfaces.http.site import Site
-from baton_git.namespace import write_queue
+from baton_git.namespace import branch
+from baton_git.namespace.branch import TargetedUpdate
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.namespace.write_queue import TargetedUpdate
 from baton_git.systems.session_baton.document_writing import PlannedWrite, plan_write
 from baton_git.systems.session_baton.documents import DocumentRead, describe_conflict, read_document
 
@@ -67,7 +67,7 @@ def write_together(site: Site, requests: Sequence[DocumentWrite]) -> list[Respon
     """
     plans = [_plan(site, request) for request in requests]
     updates = [TargetedUpdate(plan.write.branch, plan.write.update) for plan in plans if isinstance(plan, _Planned)]
-    results = iter(write_queue.write_together(updates))
+    results = iter(branch.write_together(updates))
     responses: list[Response | None] = []
     for request, plan in zip(requests, plans, strict=True):
         written = next(results) if isinstance(plan, _Planned) else None

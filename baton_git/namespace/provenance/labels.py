@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from baton_git.core.errors import Corrupt, Rejected
-from baton_git.core.names import Namespace, Oid
+from baton_git.core.names import Oid
 from baton_git.core.records.confirmable import Facet
 from baton_git.core.state import Key
-from baton_git.git.store import CommitInfo, Store
+from baton_git.namespace.caller import Vouching
 from baton_git.namespace.commit_log import UNAUTHENTICATED
+from baton_git.namespace.history import BranchHistory
 from baton_git.namespace.provenance.fold import compute_marks
-from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import CommitClaim, Mark, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.snapshots import MarkSnapshots
 from baton_git.namespace.provenance.uniform import UniformCommits
@@ -52,29 +52,6 @@ class Label(NamedTuple):
         return RANK[self.kind]
 
 
-class Vouching(NamedTuple):
-    """Whose confirmations count here besides those made on this machine.
-
-    Attributes:
-        signed: tells whether a commit is signed by an allowed key; None if no keys are configured.
-        trusts_remote: tells whether the user trusts the remote at an address.
-    """
-
-    signed: Callable[[CommitInfo], bool] | None = None
-    trusts_remote: Callable[[str], bool] = lambda url: False
-
-
-class ProvenanceHistory(Protocol):
-    """The part of `Branch` that provenance uses."""
-
-    @property
-    def store(self) -> Store: ...
-    @property
-    def namespace(self) -> Namespace: ...
-    @property
-    def ledger(self) -> Ledger: ...
-
-
 class Patience(NamedTuple):
     """How long to wait for labels that many new commits make slow to compute.
 
@@ -99,7 +76,7 @@ class Labels:
     """
 
     def __init__(
-        self, history: ProvenanceHistory, commit: Oid | None, vouching: Vouching, *, is_tolerant: bool = False,
+        self, history: BranchHistory, commit: Oid | None, vouching: Vouching, *, is_tolerant: bool = False,
         patience: Patience | None = None,
     ) -> None:  # fmt: skip
         self.problem = ""
@@ -215,7 +192,7 @@ _AGENT = Label("agent")
 """The label of a record that no commit contains yet, because a verb on this machine is about to write it."""
 
 
-def load_marks(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
+def load_marks(history: BranchHistory, commit: Oid) -> ProvenanceMarks:
     """Return the marks at a commit, computed with the help of those in memory and on the disk.
 
     Raises:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Literal, NamedTuple
 
-from baton_git.core.names import Oid
 from baton_git.git.objects.values import COMMIT
 from baton_git.git.store import CommitInfo, ObjectDraft
 from baton_git.namespace.commit_log import CLIENT, CONFIRMED, UNAUTHENTICATED
@@ -56,11 +54,8 @@ def record_draft(ledger: Ledger, draft: ObjectDraft, source: RemoteSource | None
         WriteFailed: writing to disk failed.
     """
     commits = {name: data for name, (kind, data) in draft.objects.items() if kind == COMMIT}
-    ledger.record_made(commits if source is None else (), _find_confirming_commits(commits))
+    trailer = f"\n{CONFIRMED}: ".encode()
+    confirming = [name for name, data in commits.items() if trailer in data]
+    ledger.record_made(commits if source is None else (), confirming)
     if source is not None:
         ledger.record_received(source.url, source.name, commits)
-
-
-def _find_confirming_commits(commits: dict[Oid, bytes]) -> Collection[Oid]:
-    trailer = f"\n{CONFIRMED}: ".encode()
-    return [name for name, data in commits.items() if trailer in data]

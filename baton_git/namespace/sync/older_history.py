@@ -20,7 +20,8 @@ from baton_git.core.times import iso
 from baton_git.git.objects.values import decode_commit
 from baton_git.git.remotes import Depth, Remote
 from baton_git.git.store import Store
-from baton_git.namespace.branch import Branch, is_root
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.history import is_root
 from baton_git.namespace.ingest.budget import Budget
 from baton_git.namespace.ingest.fetch import fetch_older
 from baton_git.namespace.ingest.trees import find_unsafe_files

@@ -13,12 +13,12 @@ from baton_git.git.files.ref_locks import identity_of, is_ownerless
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
 from baton_git.git.refs.kept_refs import KEPT, kept_name
 from baton_git.git.store.housekeeping import is_running
-from baton_git.namespace.branch import ROOT_AUTHOR, Branch
-from baton_git.namespace.caller import ChangeCaller
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller, Vouching
+from baton_git.namespace.history import ROOT_AUTHOR
 from baton_git.namespace.last_tip import BACKUP
 from baton_git.namespace.machine_state import PendingRename, PendingRenames
 from baton_git.namespace.moving import describe_rename, rename_branch
-from baton_git.namespace.provenance.labels import Vouching
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import INCOMING, REMOTES
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair

@@ -18,14 +18,14 @@ from baton_git.git.files import durable_files
 from baton_git.git.refs.kept_refs import KEPT
 from baton_git.git.refs.packed_refs import packed_below
 from baton_git.git.store import Folder, Store
-from baton_git.namespace.branch import ROOT_AUTHOR, Branch
-from baton_git.namespace.caller import ChangeCaller
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller, Vouching
+from baton_git.namespace.history import ROOT_AUTHOR
 from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.fetch import fetch_and_check
 from baton_git.namespace.last_tip import BACKUP, MovedBranch, describe_move, describe_return, find_moved, list_moved
 from baton_git.namespace.moving import restore_branch
 from baton_git.namespace.other_prefixes import MOVE, list_misplaced
-from baton_git.namespace.provenance.labels import Vouching
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import INCOMING, REMOTES, list_known_remotes, tracking_refs_of
 from baton_git.namespace.workspace import Workspace

@@ -22,8 +22,9 @@ from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import Key
 from baton_git.git.remotes import Depth
 from baton_git.git.store import Store
+from baton_git.namespace.caller import Vouching
 from baton_git.namespace.merge_commit import create_merge_commit
-from baton_git.namespace.provenance.labels import Labels, Vouching
+from baton_git.namespace.provenance.labels import Labels
 from baton_git.namespace.provenance.snapshots import MarkSnapshots
 from baton_git.namespace.sync import older_history, synchronise
 from baton_git.namespace.workspace import Background
