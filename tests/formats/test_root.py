@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from regenerate import FORMATS
 
-from baton_git.namespace import branch
+from baton_git.namespace import history
 from baton_git.core import layout
 
 ROOT: dict[str, Any] = plain.loads((FORMATS / "root.json").read_bytes())
@@ -23,8 +23,8 @@ def test_the_golden_first_commit_equals_the_written_one() -> None:
     assert {name: text.encode() for name, text in ROOT["files"].items()} == layout.ROOT_FILES
     older = tuple({name: text.encode() for name, text in root["files"].items()} for root in ROOT["older"])
     assert older == layout.OLDER_ROOTS
-    assert ROOT["who"] == f"{branch.ROOT_AUTHOR} 0 +0000"
-    assert ROOT["message"] == branch.ROOT_MESSAGE
+    assert ROOT["who"] == f"{history.ROOT_AUTHOR} 0 +0000"
+    assert ROOT["message"] == history.ROOT_MESSAGE
 
 
 @pytest.mark.parametrize("root", [ROOT, *ROOT["older"]], ids=["newest", "with-an-address", "without-handovers"])
@@ -44,4 +44,4 @@ def test_the_page_shows_the_same_ids() -> None:
     page = (FORMATS / "README.md").read_text(encoding="utf-8")
     for form in ("sha1", "sha256"):
         assert all(one in page for one in ROOT[form].values())
-    assert branch.PREFIX in page
+    assert history.PREFIX in page
