@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 from measuring import missed
 
 from baton_git.agents.extraction import extract
+from baton_git.agents.sessions.handoff_store import limit_facts
 from baton_git.core.brief import compose
+from baton_git.core.records.handoff import Handoff
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.systems.gobby.handoff_context import collect_template_names, split_into_sections
-from baton_git.systems.gobby.handoffs import limit_facts
-from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.rendering import render
 
 PAIRS, SEED, BUDGET = 60, 14, 10_000

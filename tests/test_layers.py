@@ -194,7 +194,7 @@ def test_verbs_use_systems_only_through_the_registry_and_systems_do_not_import_e
         ("verbs/work_items/loops.py", "from baton_git.systems.paif import drift"),
         ("verbs/work_items/loops.py", "from baton_git.systems import paif"),
         ("verbs/work_items/loops.py", "def late():\n    from baton_git.systems.seed_system import SeedSystem"),
-        ("systems/gobby/handoffs.py", "from baton_git.systems.ecc.snapshots import find_recorded"),
+        ("agents/sessions/handoff_store.py", "from baton_git.systems.ecc.snapshots import find_recorded"),
     ],
 )
 def test_the_checker_finds_imports_that_bypass_the_registry(path, source):

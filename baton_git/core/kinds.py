@@ -229,14 +229,14 @@ KINDS = {
             "with `/` between them; both names are also in the snapshot.",
         ),
         KindInfo(
-            "handoff", load_from("systems.gobby.record", "Handoff"), "handoffs", "handoff",
+            "handoff", load_from("core.records.handoff", "Handoff"), "handoffs", "handoff",
             codec=WITHOUT_ID, parts=2, about="facts.initial_goal", dated="extracted_at", began="extracted",
             counted=BY_FOLDER, left_behind=True, replaced=True,
             comment="The stored file has no id. The id consists of the decoded names of its folder and of its file, "
             "with `/` between them.",
         ),
         KindInfo(
-            "turns", load_from("systems.gobby.turns_record", "SharedTurns"), "turns", "record of turns",
+            "turns", load_from("core.records.handoff", "SharedTurns"), "turns", "record of turns",
             "records of turns", codec=WITHOUT_ID, parts=2, about="topic", dated="recorded_at", began="recorded",
             counted=BY_FOLDER, left_behind=True, replaced=True,
             comment="The stored file has no id. The id consists of the decoded names of its folder and of its file, "

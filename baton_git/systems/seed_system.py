@@ -64,8 +64,6 @@ class SeedSystem(NamedTuple):
         documents: its document formats.
         has_session_hooks: whether its module `session_hooks` has functions `start` and `end`, which run at the start
             and end of every session.
-        mines: whether its module `mining` has the function `read_new_sessions`, which reads the sessions on this
-            machine that no hook has saved.
     """
 
     name: str
@@ -74,7 +72,6 @@ class SeedSystem(NamedTuple):
     tells_more: Callable[[State], bool] | None = None
     documents: tuple[ForeignDocument, ...] = ()
     has_session_hooks: bool = False
-    mines: bool = False
 
     def make_sections(self, request: BriefRequest) -> Iterator[Section]:
         """Return the sections that the system adds to the brief."""

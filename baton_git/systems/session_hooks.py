@@ -59,18 +59,6 @@ def run_end_hooks(ws: Workspace, now: datetime, *, summary: str | None, context:
     return EndResult(checkpoint, tuple(line for result in results for line in result.news))
 
 
-def read_new_sessions(ws: Workspace, now: datetime) -> str:
-    """Read the sessions of this machine that no hook has saved yet, so that recall can search them.
-
-    Returns:
-        A message if some are not read yet, or reading failed; else an empty text.
-    """
-    if ws.machine is None or ws.branch.read().commit is None:
-        return ""
-    modules = [importlib.import_module(f"baton_git.systems.{system.name}.mining") for system in SYSTEMS if system.mines]
-    return "; ".join(filter(None, (module.read_new_sessions(ws, now) for module in modules)))
-
-
 def _import_hook_modules() -> list[Any]:
     names = (system.name for system in SYSTEMS if system.has_session_hooks)
     return [importlib.import_module(f"baton_git.systems.{name}.session_hooks") for name in names]

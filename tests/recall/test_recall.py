@@ -27,6 +27,7 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, parse
+from baton_git.core.records.handoff import Handoff
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State
 from baton_git.git.store import Repository, Store
@@ -43,7 +44,6 @@ from baton_git.recall.ranking import rank_passages
 from baton_git.recall.record_passages import split_record
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import parse_question
-from baton_git.systems.gobby.record import Handoff
 from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, answer_question, recall
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision

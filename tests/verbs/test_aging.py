@@ -8,13 +8,13 @@ import os
 import pytest
 from world import workspace
 
+from baton_git.agents.sessions.handoff_index import follow_rewritten
 from baton_git.core.records.anchor import Anchor
+from baton_git.core.records.handoff import Handoff
 from baton_git.core.records.rule import Rule
 from baton_git.git.source_files import MAX_BRANCHES, SourceFiles
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.aging import AnchorJudge
-from baton_git.systems.gobby.record import Handoff
-from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
 CODE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
 

@@ -60,7 +60,7 @@ class Extraction:
         cwd: current working directory; None when unknown.
         home: working directory at the start.
         started, ended: times of the first and the last event, as ISO text from the transcript; None when unknown.
-        facts: plain data in the shape of `Facts` in `systems.gobby.record`, without `git_status`, which a transcript
+        facts: plain data in the shape of `Facts` in `core.records.handoff`, without `git_status`, which a transcript
             does not contain.
         compactions: number of context compactions in the transcript.
         unread: number of lines that could not be read.

@@ -1,4 +1,4 @@
-"""Turn findings into the facts of `systems.gobby.record`: plain data with a source for each fact."""
+"""Turn findings into the facts of `core.records.handoff`: plain data with a source for each fact."""
 
 from __future__ import annotations
 

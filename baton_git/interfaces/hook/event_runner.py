@@ -36,6 +36,7 @@ from baton_git.agents.hook_events.planner import (
 )
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, is_in_repository
 from baton_git.agents.hook_events.told import ToldText, begin_again, note_told, read_told
+from baton_git.agents.sessions.handoff_index import list_continued, session_of
 from baton_git.core.brief import MIN_BUDGET, Section, compose, short_session
 from baton_git.core.output import one_line
 from baton_git.core.times import iso_ms, parse_time_or_none
@@ -44,7 +45,6 @@ from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt
 from baton_git.interfaces.hook.session_steps import save_last_checkpoint, save_periodic_checkpoint, start_session
 from baton_git.namespace.workspace import Workspace, fresh_mark
-from baton_git.systems.gobby.previous_sessions import list_continued, session_of
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
 from baton_git.verbs.sessions.archive_folding import fold_in_background
 from baton_git.verbs.sessions.auto_sync import send_in_background, sync_at_end

@@ -119,7 +119,7 @@ class SessionFacts:
             InvalidDocument, InvalidArgument, StoreError, LimitExceeded: the transcript cannot be read.
         """
         from baton_git.agents.extraction.extracting import add_final_answer  # slow to import, and often not needed
-        from baton_git.systems.gobby.handoffs import gather_facts
+        from baton_git.agents.sessions.handoff_store import gather_facts
 
         session, path = self._session, self.transcript
         if path is None:
@@ -147,8 +147,10 @@ class SessionFacts:
         Returns:
             The facts, and the state of the session to store; None without a transcript, or if the session is doubtful.
         """
-        from baton_git.systems.gobby.handoffs import store_handoff  # slow to import, and often not needed
-        from baton_git.systems.gobby.session_turns import store_turns
+        from baton_git.agents.sessions.handoff_store import (
+            store_handoff,  # slow to import, and often not needed
+            store_turns,
+        )
 
         path = self.transcript or self._heard
         if not path.exists():
@@ -198,7 +200,7 @@ class SessionFacts:
             NotFound: no event had any.
         """
         from baton_git.agents.extraction.extracting import extract_events  # few sessions have no transcript
-        from baton_git.systems.gobby.handoffs import complete_facts
+        from baton_git.agents.sessions.handoff_store import complete_facts
 
         session, folder = self._session, Path(self._session.cwd) if self._session.cwd else self._ws.folder
         heard = read_heard(self._settings.memory, session.cli, session.session)
@@ -229,7 +231,7 @@ class SessionFacts:
         A session that began here is not in doubt: only the hooks of a resumed session, or hooks that were installed
         later, find a transcript with a past.
         """
-        from baton_git.systems.gobby.doubtful_sessions import find_session_doubt, is_stored  # needed once in a session
+        from baton_git.agents.mining.mined_sessions import find_session_doubt, is_stored  # needed once in a session
 
         session = self._session
         if session.doubt:  # only a person settles that, with `baton mine --take`

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from baton_git.agents.hook_events.payloads import Payload
+from baton_git.agents.sessions.handoff_index import read_handoff
 from baton_git.core.output import one_line
 from baton_git.core.records.lineage import CLOSED, OPEN
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import collect_template_names
-from baton_git.systems.gobby.previous_sessions import read_handoff
 from baton_git.systems.session_hooks import StartResult
 from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, begin_session
 

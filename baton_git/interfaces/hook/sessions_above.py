@@ -17,6 +17,7 @@ from typing import Any
 from baton_git.agents.extraction.extracting import Extraction, extract
 from baton_git.agents.extraction.repository import find_subjects
 from baton_git.agents.hook_events.payloads import END, Payload
+from baton_git.agents.sessions.handoff_store import complete_facts, store_handoff, store_turns
 from baton_git.core.redaction import redact_text
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 from baton_git.interfaces.context.invocation import Call
@@ -26,8 +27,6 @@ from baton_git.interfaces.context.system_settings import read_call_options
 from baton_git.interfaces.hook.event_runner import HookReply
 from baton_git.interfaces.hook.session_facts import attempt
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.handoffs import complete_facts, store_handoff
-from baton_git.systems.gobby.session_turns import store_turns
 from baton_git.verbs.sessions.auto_sync import send_in_background
 
 

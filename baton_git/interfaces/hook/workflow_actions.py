@@ -10,11 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from baton_git.agents.extraction import Options
+from baton_git.agents.sessions.handoff_index import (
+    extraction_time,
+    find_last_handoff,
+    find_nearest,
+    has_substance,
+    read_handoff,
+    session_of,
+)
 from baton_git.core.brief import Rank, Section
 from baton_git.core.brief_sections import record_line
 from baton_git.core.diff import RecordChange, describe_change
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.output import one_line
+from baton_git.core.records.handoff import Handoff
 from baton_git.core.state import Key
 from baton_git.core.times import iso
 from baton_git.interfaces.hook.session_facts import find_transcript
@@ -26,15 +35,6 @@ from baton_git.systems.gobby.injections import (
     make_unfinished_section,
     render_handoff,
 )
-from baton_git.systems.gobby.previous_sessions import (
-    extraction_time,
-    find_last_handoff,
-    find_nearest,
-    has_substance,
-    read_handoff,
-    session_of,
-)
-from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
 from baton_git.verbs.revisions.history import read_changes
 from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, begin_session, list_sections
@@ -125,7 +125,7 @@ class SessionActions:
         return {"checks": {id_: check.result for id_, check in results.evidence.items()}}
 
     def _save_handoff(self, trigger: str, notes: str | None = None) -> None:
-        from baton_git.systems.gobby.handoffs import store_handoff  # not needed at a session's start
+        from baton_git.agents.sessions.handoff_store import store_handoff  # not needed at a session's start
 
         store_handoff(
             self._ws, self._now, self._extraction, trigger=trigger, notes=notes, worktree=self._ws.folder,
@@ -243,7 +243,7 @@ def actions_for_session(ws: Workspace, now: datetime, session: SessionInfo) -> S
     """Return the actions for a session of which only the id is known; its transcript is searched for."""
 
     def extract() -> Extraction:
-        from baton_git.systems.gobby.handoffs import gather_facts  # not needed at a session's start
+        from baton_git.agents.sessions.handoff_store import gather_facts  # not needed at a session's start
 
         home = Path(ws.environment.get("HOME") or "/")
         path = find_transcript(session.source, session.id, home, ws.environment)

@@ -17,10 +17,7 @@ from baton_git.systems.ecc.target_verbs import TargetList
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff
 from baton_git.systems.gobby.handoff_verbs import HandoffList
 from baton_git.systems.gobby.handoff_verbs import ShownHandoff
-from baton_git.systems.gobby.mining import MineResult
 from baton_git.systems.gobby.spawned_verbs import StoppedSession
-from baton_git.systems.gobby.todos import ChangedTodos
-from baton_git.systems.gobby.todos import TodoList
 from baton_git.systems.kairos.exchange import ExportedHandover
 from baton_git.systems.kairos.exchange import ImportedHandover
 from baton_git.systems.kairos.handover_verbs import ClearedHandover
@@ -53,6 +50,7 @@ from baton_git.verbs.revisions.undo import RedoResult
 from baton_git.verbs.revisions.undo import RollbackResult
 from baton_git.verbs.revisions.undo import UndoResult
 from baton_git.verbs.sessions.lineage import Lineage
+from baton_git.verbs.sessions.mining import MineResult
 from baton_git.verbs.sessions.session_end import WrapResult
 from baton_git.verbs.sessions.sessions import BootResult
 from baton_git.verbs.sessions.sessions import InitResult
@@ -79,6 +77,8 @@ from baton_git.verbs.verification.checks import CheckResults
 from baton_git.verbs.work_items.confirming import ConfirmedRecords
 from baton_git.verbs.work_items.decisions import Replaced
 from baton_git.verbs.work_items.similar_records import Added
+from baton_git.verbs.work_items.todos import ChangedTodos
+from baton_git.verbs.work_items.todos import TodoList
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -10,6 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.types import Resource
 
+from baton_git.agents.sessions.handoff_index import find_last_handoff
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import name_kind
 from baton_git.core.output import json_text
@@ -17,7 +18,6 @@ from baton_git.core.records.base import Part
 from baton_git.core.records.rule import Rule
 from baton_git.core.state import Key, key_of
 from baton_git.interfaces.mcp.tool_context import ToolContext
-from baton_git.systems.gobby.previous_sessions import find_last_handoff
 from baton_git.systems.session_baton.documents import read
 from baton_git.verbs.records.stored import check_kind, describe_provenance
 from baton_git.verbs.revisions.history import read_log

@@ -10,4 +10,4 @@ def _has_todos(state: State) -> bool:
     return any(session.has_todos for session in state.outlines(Session))
 
 
-SYSTEM = SeedSystem("gobby", kinds=("handoff", "turns"), tells_more=_has_todos, mines=True)
+SYSTEM = SeedSystem("gobby", kinds=("handoff", "turns"), tells_more=_has_todos)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core.output import is_safe
+from baton_git.core.records.handoff import Handoff
 from baton_git.git.recent_changes import ChangedFiles, list_recent_changes
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import relative_to
-from baton_git.systems.gobby.record import Handoff
 
 MAX_BYTES, MAX_LINE = 410, 395
 """Maximum size of all lines and of each line, in bytes. With its title, the section has at most 500 bytes."""

@@ -12,17 +12,17 @@ from pydantic import Field, PrivateAttr
 
 from baton_git.agents.extraction import Extraction, Options
 from baton_git.agents.extraction.options import MOST
+from baton_git.agents.mining.mined_sessions import find_session_doubt
 from baton_git.agents.registry import AGENTS
+from baton_git.agents.sessions.handoff_index import resolve_handoff
+from baton_git.agents.sessions.handoff_store import gather_facts, make_handoff_id, store_handoff
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import NotFound
 from baton_git.core.verb import SETTLES, Input, Option, Result, Tool, verb
 from baton_git.namespace.results import RedactedValue, ResultPart, list_redactions, position, summarise
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.doubtful_sessions import find_session_doubt
 from baton_git.systems.gobby.handoff_settings import read_handoff_options
-from baton_git.systems.gobby.handoffs import gather_facts, make_handoff_id, store_handoff
-from baton_git.systems.gobby.previous_sessions import resolve_handoff
 
 FACTS: dict[str, Any] = {
     "initial_goal": "", "active_task": None, "todo_state": [], "files_modified": [], "git_commits": [],

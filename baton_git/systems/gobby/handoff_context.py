@@ -7,15 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from baton_git.agents.sessions.handoff_index import read_handoff, session_of
 from baton_git.agents.turn_store import keep_ends
 from baton_git.core.brief import Rank, Section, short_session
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import is_safe, one_line, remove_terminal_codes
+from baton_git.core.records.handoff import Facts, FileUse, Handoff, SessionPrompt, UnansweredPrompt
 from baton_git.core.state import State
 from baton_git.core.times import parse_time_or_none, to_local
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.previous_sessions import read_handoff, session_of
-from baton_git.systems.gobby.record import Facts, FileUse, Handoff, SessionPrompt, UnansweredPrompt
 
 _BRACKETS = str.maketrans("[]", "()")
 WIDTH, MAX_WORD = 400, 100

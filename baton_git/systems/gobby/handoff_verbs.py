@@ -7,13 +7,17 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
+from baton_git.agents.sessions.handoff_index import (
+    extraction_time,
+    find_last_handoff,
+    follow_rewritten,
+    resolve_handoff,
+)
 from baton_git.core.errors import NotFound
+from baton_git.core.records.handoff import Handoff
 from baton_git.core.verb import READS, Input, Option, Tool, verb
 from baton_git.namespace.results import AtNamespace, PageInput, PageResult, PastRevision, full_position, take_page
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.previous_sessions import extraction_time, find_last_handoff, resolve_handoff
-from baton_git.systems.gobby.record import Handoff
-from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
 
 class ShowHandoff(Input):

@@ -11,11 +11,23 @@ from typing import Any
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.live_sessions import list_running
+from baton_git.agents.sessions.handoff_index import (
+    UnfinishedItem,
+    extraction_time,
+    follow_rewritten,
+    group_handoffs,
+    has_substance,
+    list_concurrent,
+    list_recent,
+    list_unfinished,
+    session_of,
+)
 from baton_git.core.brief import LINE, Rank, Section, short_session
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.isolation import Failure, isolate, show_each
 from baton_git.core.layout import path_of
 from baton_git.core.output import one_line
+from baton_git.core.records.handoff import Handoff
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.git.hooks.shipped import find_shipped
@@ -31,20 +43,8 @@ from baton_git.systems.gobby.handoff_context import (
     name_session,
     split_into_sections,
 )
-from baton_git.systems.gobby.previous_sessions import (
-    UnfinishedItem,
-    extraction_time,
-    group_handoffs,
-    has_substance,
-    list_concurrent,
-    list_recent,
-    list_unfinished,
-    session_of,
-)
 from baton_git.systems.gobby.project_files import read_project_file
-from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.rendering import render
-from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
 FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"}
 """The shipped template for each `injection_format`."""

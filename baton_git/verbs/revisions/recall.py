@@ -21,10 +21,10 @@ from baton_git.recall.index import PassageFilter
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.recalling import Question, find_answer
 from baton_git.recall.terms import MAX_QUESTION
-from baton_git.systems.session_hooks import read_new_sessions
 from baton_git.verbs.records.details import find_exact
 from baton_git.verbs.records.stored import describe_title, read_fields
 from baton_git.verbs.revisions.history import parse_optional_moment
+from baton_git.verbs.sessions.mining import read_new_sessions
 
 _ID = re.compile(r"[A-Za-z]+(?:-\w+)+")
 """A word that may be the id of a record."""

@@ -18,7 +18,7 @@ from baton_git.agents.extraction import Extraction, Options, extract, parse_opti
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
 from baton_git.core.records.base import parse
-from baton_git.systems.gobby.record import Facts
+from baton_git.core.records.handoff import Facts
 
 LAST = [  # how the last shell commands of every session begin
     "git add -A",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from baton_git.core.records.base import parse
+from baton_git.core.records.handoff import Handoff
 from baton_git.systems.ecc.snapshot_verbs import SNAPSHOT
-from baton_git.systems.gobby.record import Handoff
 
 STEP = {"challenge": "ask", "uri": "kairos://mem/1", "index": 1, "state": {"who": ["Ada", None]}}
 

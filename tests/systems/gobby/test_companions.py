@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from world import NOW
 
+from baton_git.core.records.handoff import Handoff
 from baton_git.git.recent_changes import ChangedFiles
 from baton_git.systems.gobby.companions import (
     HALF_LIFE,
@@ -20,7 +21,6 @@ from baton_git.systems.gobby.companions import (
     weigh_files,
     write_lines,
 )
-from baton_git.systems.gobby.record import Handoff
 
 AT = int(NOW.timestamp()) - 30 * 86400
 

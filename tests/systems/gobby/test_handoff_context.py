@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from looped_cases import for_each
 
 from baton_git.core.brief import FRAME, Rank, compose
+from baton_git.core.records.handoff import Handoff
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.systems.gobby.handoff_context import (
     WIDTH,
@@ -18,7 +19,6 @@ from baton_git.systems.gobby.handoff_context import (
     split_into_sections,
     summarize_facts,
 )
-from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.rendering import render
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -11,15 +11,15 @@ from transcript_sessions import GOAL, SESSIONS, Claude, lines
 from world import NOW, later, stored
 
 from baton_git.agents.extraction import Extraction, Options, extract
+from baton_git.agents.sessions.handoff_index import find_last_handoff, list_continued, read_handoff, resolve_handoff
+from baton_git.agents.sessions.handoff_store import cut_text, gather_facts, store_handoff
 from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.core.policy import Policy
 from baton_git.core.records.base import parse
+from baton_git.core.records.handoff import Handoff
 from baton_git.core.records.lineage import Todo
-from baton_git.systems.gobby.handoffs import cut_text, gather_facts, store_handoff
-from baton_git.systems.gobby.previous_sessions import find_last_handoff, list_continued, read_handoff, resolve_handoff
-from baton_git.systems.gobby.record import Handoff
-from baton_git.systems.gobby.todos import replace_todos
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
+from baton_git.verbs.work_items.todos import replace_todos
 
 
 @pytest.fixture

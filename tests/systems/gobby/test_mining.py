@@ -24,7 +24,7 @@ from world import NOW, on_machine
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.core.local_names import LABEL
 from baton_git.interfaces.cli import printing
-from baton_git.systems.gobby.mining import Mine, mine
+from baton_git.verbs.sessions.mining import Mine, mine
 
 Baton = Callable[..., Any]
 Git = Callable[..., str]

@@ -16,9 +16,9 @@ from world import NOW, on_machine
 from baton_git.agents.mining.belonging import ProjectFolders
 from baton_git.agents.mining.candidates import Candidate, MiningProgress
 from baton_git.agents.mining.evidence import MAX_COMMITS, Evidence, find_evidence
+from baton_git.core.records.handoff import Handoff
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.mining import Mine, mine
-from baton_git.systems.gobby.record import Handoff
+from baton_git.verbs.sessions.mining import Mine, mine
 
 PLACES = {"claude": ".claude/projects/x/{}.jsonl", "codex": ".codex/sessions/rollout-{}.jsonl",
           "gemini": ".gemini/tmp/x/chats/session-{}.jsonl"}  # fmt: skip

@@ -13,9 +13,9 @@ import pytest
 from world import NOW
 
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.records.handoff import Handoff
 from baton_git.systems.gobby.injections import render_handoff
 from baton_git.systems.gobby.project_files import read_project_file
-from baton_git.systems.gobby.record import Handoff
 
 NAME = ".baton/templates/handoff.md.j2"
 HANDOFF = Handoff.model_validate(

@@ -7,9 +7,9 @@ from world import NOW, acting, later
 
 from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.records.lineage import Todo
-from baton_git.systems.gobby.todos import add_todo, list_todos, mark_todo, parse_json_list, parse_list, replace_todos
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
+from baton_git.verbs.work_items.todos import add_todo, list_todos, mark_todo, parse_json_list, parse_list, replace_todos
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import click
 from baton_git.agents.registry import AGENTS
 from baton_git.core.natural_times import describe_age
 from baton_git.core.records.base import parse
+from baton_git.core.records.handoff import Facts, Handoff
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.records.handoff_text import FORMATS
 from baton_git.interfaces.cli.rendering.styles import Role
@@ -18,7 +19,6 @@ from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff
 from baton_git.systems.gobby.handoff_verbs import HandoffList, ShowHandoff, show_handoff
-from baton_git.systems.gobby.record import Facts, Handoff
 
 LATEST = "latest"
 AUTO = "auto"

@@ -11,7 +11,7 @@ from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_text
 from baton_git.interfaces.cli.rendering.styles import join
 from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.systems.gobby.todos import ChangedTodos, NumberedTodo, TodoList, parse_json_list, parse_list
+from baton_git.verbs.work_items.todos import ChangedTodos, NumberedTodo, TodoList, parse_json_list, parse_list
 
 MARKS = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
 

@@ -17,7 +17,7 @@ from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.mining import Mine, MineResult, count_new, mine
+from baton_git.verbs.sessions.mining import Mine, MineResult, count_new, mine
 
 PROBLEMS_SHOWN = 10
 FOLDERS_SHOWN = 5

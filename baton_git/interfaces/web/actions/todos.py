@@ -11,7 +11,7 @@ from baton_git.interfaces.web.actions.outcomes import describe_refusal, go_back
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import address, next_page
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.todos import ChangedTodos, add_todo, cancel_todo, finish_todo, start_todo
+from baton_git.verbs.work_items.todos import ChangedTodos, add_todo, cancel_todo, finish_todo, start_todo
 
 SHOWN = 20
 """Maximum number of sessions on the page."""

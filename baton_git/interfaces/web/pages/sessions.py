@@ -7,7 +7,9 @@ from itertools import islice
 
 from starlette.responses import Response
 
+from baton_git.agents.sessions.handoff_index import read_handoff
 from baton_git.core.errors import NotFound
+from baton_git.core.records.handoff import Handoff
 from baton_git.core.session_names import complete_session
 from baton_git.core.sessions import find_session
 from baton_git.core.state import State
@@ -16,8 +18,6 @@ from baton_git.interfaces.web.pages.revisions import take_readable
 from baton_git.interfaces.web.pages.timeline import drop_bookkeeping
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import list_goals
-from baton_git.systems.gobby.previous_sessions import read_handoff
-from baton_git.systems.gobby.record import Handoff
 from baton_git.verbs.revisions.history import Filter, Shown, read_log
 from baton_git.verbs.sessions.session_start import compose_brief
 

@@ -255,10 +255,7 @@ def _number_items(todos: Sequence[Todo]) -> list[NumberedTodo]:
 
 
 def _list_unfinished_todos(ws: Workspace) -> tuple[Todo, ...]:
-    from baton_git.systems.gobby.previous_sessions import (
-        find_nearest,
-        list_unfinished,
-    )  # rarely needed, slow to import
+    from baton_git.agents.sessions.handoff_index import find_nearest, list_unfinished  # rarely needed, slow to import
 
     state, session = ws.branch.read().state, ws.actor.session
     unfinished = list_unfinished(ws, state, find_nearest(ws, state, session))

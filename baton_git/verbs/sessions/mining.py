@@ -18,6 +18,16 @@ from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.mining.belonging import Belonging, ProjectFolders, is_folder, is_moved
 from baton_git.agents.mining.candidates import Candidate, MiningProgress, find_expiring, list_candidates
 from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidence, store_addresses
+from baton_git.agents.mining.mined_sessions import (
+    MinedSession,
+    has_news,
+    has_turns,
+    is_known,
+    open_repository_evidence,
+    read_session,
+    store_sessions,
+    weigh_transcript,
+)
 from baton_git.agents.mining.running import make_running_check
 from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence
 from baton_git.agents.registry import AGENTS
@@ -26,6 +36,7 @@ from baton_git.core.isolation import describe_bug
 from baton_git.core.natural_times import TimeField, parse_moment
 from baton_git.core.output import count_noun
 from baton_git.core.progress import Progress
+from baton_git.core.records.handoff import Handoff
 from baton_git.core.state import State
 from baton_git.core.times import from_seconds, iso, parse_time_or_none, shift
 from baton_git.core.verb import SETTLES, Input, Option, verb
@@ -34,16 +45,6 @@ from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.doubtful_sessions import open_repository_evidence, weigh_transcript
-from baton_git.systems.gobby.mined_sessions import (
-    MinedSession,
-    has_news,
-    has_turns,
-    is_known,
-    read_session,
-    store_sessions,
-)
-from baton_git.systems.gobby.record import Handoff
 
 LOOK_AGAIN = timedelta(minutes=1)
 """After a complete run of `keep_local_turns`, runs are skipped for this time: listing the transcripts takes longer than
@@ -182,7 +183,13 @@ def count_new(ws: Workspace, now: datetime, verb_input: Mine) -> int:
 
 
 def read_new_sessions(ws: Workspace, now: datetime) -> str:
-    """See `session_hooks.read_new_sessions`."""
+    """Read the sessions of this machine that no hook has saved yet, so that recall can search them.
+
+    Returns:
+        A message if some are not read yet, or reading failed; else an empty text.
+    """
+    if ws.machine is None or ws.branch.read().commit is None:
+        return ""
     try:
         unread = keep_local_turns(ws, now, Mine(), READING_SECONDS)
     except BatonError as error:

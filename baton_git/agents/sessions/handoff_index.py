@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shorten
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
+from baton_git.core.records.handoff import Handoff, TodoItem
 from baton_git.core.records.lineage import CLOSED, OPEN, Session, Todo
 from baton_git.core.state import Key, State
 from baton_git.core.times import parse_time_or_none
@@ -20,7 +22,6 @@ from baton_git.git.rewritten import MIN_HASH, find_newest, load_rewritten
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 from baton_git.git.source_commits import head_branch, named_ref
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.record import Handoff, TodoItem
 
 MAX_SESSIONS = 20
 """Maximum number of sessions in which unfinished items are searched."""
@@ -320,3 +321,23 @@ def _match_ids(ids: Sequence[str], text: str) -> list[str]:
     without the agent."""
     exact = [id_ for id_ in ids if id_.partition("/")[2] == text]
     return exact or [id_ for id_ in ids if text and (id_.startswith(text) or id_.partition("/")[2].startswith(text))]
+
+
+# --- after a rebase or an amended commit
+
+
+def follow_rewritten(handoff: Handoff, common_dir: Path) -> Handoff:
+    """Return the handoff with the current ids of rewritten commits.
+
+    If several of its commits were squashed into one, only the last of them remains.
+    """
+    commits = handoff.facts.git_commits
+    rewritten = load_rewritten(common_dir) if commits else {}
+    newest = [find_newest(rewritten, commit.hash) for commit in commits]
+    if newest == [commit.hash for commit in commits]:
+        return handoff
+    kept = {
+        hash_ or str(number): commit.as_data() | {"hash": hash_}
+        for number, (hash_, commit) in enumerate(zip(newest, commits, strict=True))
+    }
+    return handoff.replace(facts=handoff.facts.as_data() | {"git_commits": list(kept.values())})
