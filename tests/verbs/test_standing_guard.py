@@ -27,6 +27,8 @@ from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import IMPORT, write_document
 from baton_git.systems.session_baton.documents import read_document
+from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.recorded import check_records
 from baton_git.verbs.records.closing import forget_record, reopen_record
 from baton_git.verbs.records.editing import edit_record
 from baton_git.verbs.revisions.undo import rollback, undo
@@ -386,6 +388,22 @@ def test_the_standing_decides_and_not_the_tier_that_a_record_declares(agent: Wor
 
 def _file(ws: Workspace, id_: str) -> bytes:
     return files(ws)[f"active_decisions/{id_}.toml"]
+
+
+def test_a_repair_of_a_file_keeps_the_confirmation_and_only_a_person_takes_it_back(agent: Workspace) -> None:
+    good, path = _file(agent, "DEC-1"), "active_decisions/DEC-1.toml"
+    by_hand(agent, {path: b"what = ["})
+    examination = Examination(NOW, agent.branch.store, agent.branch.prefix, agent)
+    (repair,) = [finding.repair for finding in check_records(examination) if finding.repair]
+    repair.run()
+    assert _file(agent, "DEC-1") == good
+    with pytest.raises(Protected):
+        forget_record(agent, NOW, "DEC-1", reason="r")
+    revision = str(agent.branch.read().number)
+    with pytest.raises(Protected):
+        undo(agent, NOW, revision=revision)
+    undo(as_person(agent), NOW, revision=revision)
+    assert _file(agent, "DEC-1") == b"what = ["
 
 
 def test_writers_of_one_batch_are_judged_one_by_one(agent: Workspace) -> None:

@@ -121,7 +121,7 @@ def _vouched_keys(info: CommitInfo) -> tuple[Key, ...]:
 
 
 _RESTORED = CommitClaim("hand", "an earlier version or the other side of a conflict")
-_RESTORING = ("rollback", "undo", "redo", "resolve")
+_RESTORING = ("rollback", "undo", "redo", "resolve", "doctor")
 """Prefixes of the verbs that restore values from the history, whoever wrote them."""
 
 
@@ -131,7 +131,7 @@ def _restores(info: CommitInfo) -> bool:
 
 
 def list_sources(store: Store, ledger: Ledger, info: CommitInfo) -> tuple[Oid, ...]:
-    """Return the commits whose values a rollback, undo or redo of this machine restores, as its trailers name them.
+    """Return the commits whose values a rollback, undo, redo or repair of this machine restores, as its trailers say.
 
     Empty for other commits: what a commit of a remote says about its sources proves nothing.
     """

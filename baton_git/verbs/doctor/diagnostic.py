@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 Severity = Literal["ok", "warning", "error", "unknown"]
 
 
-def _no_paths() -> Iterable[Path]:
-    return ()
-
-
-def _do_nothing() -> None:
-    return
-
-
 class Repair(NamedTuple):
-    """A repair for `doctor --fix`. It can be undone, because everything in `paths` and `files` is backed up first.
+    """A repair for `doctor --fix`.
 
     Attributes:
         about: what the repair does, in the imperative: `Remove 2 files that killed processes left`.
-        run: carries out the repair.
-        paths: returns the files outside of the branch that it may create, change or remove; it is called before and
-            after the repair.
-        files: the contents that a new revision gives to files of the branch, by path.
-        only_adds: whether it only adds files that nothing refers to yet, so that there is nothing to undo.
+        run: carries out the repair, and returns in one line how to take it back; None if nobody needs to.
+        paths: returns the files of the person (hooks, settings of agents, git's configuration) that it may create,
+            change or remove; it is called before and after the repair. These are copied first. None if there are none:
+            records have a history, and all else is baton's own data of this machine.
     """
 
     about: str
-    run: Callable[[], None] = _do_nothing
-    paths: Callable[[], Iterable[Path]] = _no_paths
-    files: Mapping[str, bytes] = MappingProxyType({})
-    only_adds: bool = False
+    run: Callable[[], str | None]
+    paths: Callable[[], Iterable[Path]] | None = None
 
 
 class Diagnostic(NamedTuple):

@@ -262,4 +262,4 @@ def _remove_index(folder: Path) -> Repair:
         for path in paths:
             path.unlink(missing_ok=True)
 
-    return Repair("Remove the index of recall, which the next baton recall rebuilds", run, lambda: paths)
+    return Repair("Remove the index of recall, which the next baton recall rebuilds", run)

@@ -11,7 +11,7 @@ from baton_git.core.output import count_noun
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import identity_of, is_ownerless
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
-from baton_git.git.refs.kept_refs import KEPT, kept_name
+from baton_git.git.refs.kept_refs import KEPT
 from baton_git.git.store.housekeeping import is_running
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import ChangeCaller, Vouching
@@ -79,11 +79,7 @@ def _finish_rename(examination: Examination, rename: PendingRename) -> Repair:
         stamp = CommitStamp("doctor", examination.now, ROOT_AUTHOR, ChangeCaller(None, Vouching()))
         rename_branch(branch, rename.new, stamp, examination.local.environment)
 
-    names, common_dir = (rename.old.component, rename.new.component), examination.common_dir
-    refs = [ref for name in names for ref in (examination.prefix + name, kept_name(examination.prefix + name))]
-    files = [*(common_dir / ref for ref in refs), *(common_dir / "baton" / "gone" / name for name in names)]
-    files.append(PendingRenames(common_dir).path(rename.old))
-    return Repair(f"Finish the rename of {rename.old} to {rename.new}", run, lambda: files)
+    return Repair(f"Finish the rename of {rename.old} to {rename.new}", run)
 
 
 def _name(examination: Examination, path: Path) -> str:
@@ -147,7 +143,7 @@ def _remove(paths: list[Path]) -> Repair:
         for view in {parent for path in paths for parent in path.parents if parent.name.startswith("view-")}:
             shutil.rmtree(view, ignore_errors=True)
 
-    return Repair(f"Remove {count_noun(len(paths), 'file')} that killed processes left", run, lambda: paths)
+    return Repair(f"Remove {count_noun(len(paths), 'file')} that killed processes left", run)
 
 
 def _read_stamp(path: Path) -> tuple[int, int] | None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from itertools import islice
+from typing import NamedTuple
 
 from baton_git.core import layout
+from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Oid
 from baton_git.core.output import count_noun
-from baton_git.core.state import Unreadable
+from baton_git.core.state import Entry, State, Unreadable
 from baton_git.core.times import iso, shift
+from baton_git.git.store import TreeEntry
 from baton_git.git.store.stored_views import find_stored_path
-from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.commit_log import RESTORES, LogEntry
+from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.silent_reverts import find_recent_reverts
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
@@ -35,7 +39,7 @@ SKEW = timedelta(minutes=5)
 
 
 def check_records(examination: Examination) -> Iterator[Diagnostic]:
-    """Find files of the branch that are not readable records. The repair restores their last readable version.
+    """Find files of the branch that are not readable records. The repair restores their last readable versions.
 
     Readable records whose files have another mode than 100644 are found, too; a person must correct them.
     """
@@ -44,12 +48,13 @@ def check_records(examination: Examination) -> Iterator[Diagnostic]:
     odd = [file for file in files if file.faults and file.faults[0].path == MODE]
     faulty = [file for file in files if file.faults and file.faults[0].path != MODE]
     readable = _find_readable(ws, [file.path for file in faulty])
+    repair = _restore(examination, readable) if readable else None
     for file in faulty[:NAMED]:
-        yield _describe_file(ws, file, readable.get(file.path))
+        yield _describe_file(ws, file, readable.get(file.path), repair)
     if len(faulty) > NAMED:
-        rest = {file.path: readable[file.path] for file in faulty[NAMED:] if file.path in readable}
         text = f"{count_noun(len(faulty) - NAMED, 'more file')} cannot be read"
-        yield Diagnostic("error", text, advice="baton validate", repair=_restore(rest) if rest else None)
+        is_repairable = any(file.path in readable for file in faulty[NAMED:])
+        yield Diagnostic("error", text, advice="baton validate", repair=repair if is_repairable else None)
     if odd:
         yield _describe_modes(ws, odd)
     if not faulty:
@@ -69,11 +74,13 @@ def _describe_modes(ws: Workspace, odd: list[ValidatedFile]) -> Diagnostic:
     )  # fmt: skip
 
 
-def _describe_file(ws: Workspace, file: ValidatedFile, readable: tuple[Oid, bytes] | None) -> Diagnostic:
+def _describe_file(
+    ws: Workspace, file: ValidatedFile, readable: ReadableVersion | None, repair: Repair | None
+) -> Diagnostic:
     fault = str(file.faults[0])
     if readable is not None:
-        path = _path_for_git(ws, file.path, readable[0])
-        advice, repair = f"git show {readable[0][:10]}:{path}", _restore({file.path: readable})
+        path = _path_for_git(ws, file.path, readable.commit)
+        advice = f"git show {readable.commit[:10]}:{path}"
     else:
         branch = ws.branch.ref.removeprefix("refs/heads/")
         path = _path_for_git(ws, file.path)
@@ -90,11 +97,19 @@ def _path_for_git(ws: Workspace, path: str, commit: Oid | None = None) -> str:
     return path if tip is None else find_stored_path(ws.branch.store.folder(ws.branch.store.commit(tip).tree), path)
 
 
-def _find_readable(ws: Workspace, paths: list[str]) -> dict[str, tuple[Oid, bytes]]:
-    """Return the newest earlier version of each file that is a readable record, with its commit, by path."""
+class ReadableVersion(NamedTuple):
+    """The newest earlier version of a file that is a readable record."""
+
+    commit: Oid
+    item: TreeEntry
+    record: Entry
+
+
+def _find_readable(ws: Workspace, paths: list[str]) -> dict[str, ReadableVersion]:
+    """Return the newest readable version of each file that has one, by path."""
     wanted = {path: key for path in paths if (key := layout.key_at(path)) is not None}
     seen: set[tuple[str, Oid]] = set()
-    readable: dict[str, tuple[Oid, bytes]] = {}
+    readable: dict[str, ReadableVersion] = {}
     for entry in islice(ws.branch.history(first_parent=True), LOOKED_BACK):
         left = [path for path in wanted if path not in readable]
         if not left:
@@ -102,19 +117,45 @@ def _find_readable(ws: Workspace, paths: list[str]) -> dict[str, tuple[Oid, byte
         for path, item in files_at(ws, entry.tree, left).items():
             if (path, item.oid) not in seen:
                 seen.add((path, item.oid))
-                text = ws.branch.store.read(item.oid)
-                if not isinstance(layout.decode(wanted[path], path, text), Unreadable):
-                    readable[path] = (entry.commit, text)
+                record = layout.decode(wanted[path], path, ws.branch.store.read(item.oid))
+                if not isinstance(record, Unreadable):
+                    readable[path] = ReadableVersion(entry.commit, item, record)
     return readable
 
 
-def _restore(versions: dict[str, tuple[Oid, bytes]]) -> Repair:
-    if len(versions) == 1:
-        ((path, (commit, _)),) = versions.items()
-        about = f"Restore {path} as at {commit[:10]}"
-    else:
-        about = f"Restore the last readable versions of {len(versions)} files"
-    return Repair(about, files={path: text for path, (_, text) in versions.items()})
+def _restore(examination: Examination, readable: Mapping[str, ReadableVersion]) -> Repair:
+    """Return the repair that restores these versions in one commit. The records keep the provenance that they had."""
+    ws, paths = examination.ws, list(readable)
+    about = f"Restore the last readable versions of {len(readable)} files"
+    if len(readable) == 1:
+        about = f"Restore {paths[0]} as at {readable[paths[0]].commit[:10]}"
+    broken = _list_files(ws, ws.branch.read(), paths)
+    sources = dict.fromkeys(version.commit for version in readable.values())
+
+    def change(tip: Revision) -> ProposedState:
+        if _list_files(ws, tip, paths) != broken:
+            raise NotAllowed(
+                "an unreadable file was changed meanwhile; nothing was restored",
+                hint="to see the present problems: baton doctor records",
+            )
+        entries = {
+            key: version.record for path, version in readable.items() if (key := layout.key_at(path)) is not None
+        }
+        return ProposedState(
+            State(tip.state.source, {**tip.state.edits, **entries}),
+            files={path: version.item for path, version in readable.items()}, note=about,
+            trailers=tuple((RESTORES, commit) for commit in sources),
+        )  # fmt: skip
+
+    def run() -> str:
+        ws.update("doctor", examination.now, change)
+        return "to take it back: baton undo"
+
+    return Repair(about, run)
+
+
+def _list_files(ws: Workspace, revision: Revision, paths: list[str]) -> dict[str, TreeEntry]:
+    return files_at(ws, revision.tree, paths) if revision.tree is not None else {}
 
 
 # --- provenance

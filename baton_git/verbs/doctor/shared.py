@@ -286,7 +286,7 @@ def _make_private(paths: list[Path]) -> Repair:
             with durable_files.writing(str(path)):
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
 
-    return Repair(f"Make {count_noun(len(paths), 'path')} private to you", run, lambda: paths)
+    return Repair(f"Make {count_noun(len(paths), 'path')} private to you", run)
 
 
 def _list_written_files(examination: Examination) -> Iterator[Path]:

@@ -113,11 +113,9 @@ def _describe_moved(examination: Examination, moved: MovedBranch) -> Diagnostic:
     store, prefix = examination.required_store, examination.prefix
     branch = Branch(store, moved.namespace, prefix)
     stamp = _make_stamp(examination)
-    path = store.repository.common_dir / moved.ref
     repair = Repair(
         f"Put the branch of {moved.namespace} back to {moved.known[:10]}, its last known revision",
         partial(_restore_moved, branch, stamp),
-        lambda: [path],
     )
     return Diagnostic(
         "error", describe_move(store, moved), "git branch -D, git reset, a refspec or a clean-up script can do that",
@@ -137,10 +135,10 @@ def _make_stamp(examination: Examination) -> CommitStamp:
     return CommitStamp("doctor", examination.now, ROOT_AUTHOR, ChangeCaller(None, Vouching()))
 
 
-def _restore_moved(branch: Branch, stamp: CommitStamp) -> None:
+def _restore_moved(branch: Branch, stamp: CommitStamp) -> str | None:
     moved = find_moved(branch.store, branch.prefix, branch.namespace)
-    if moved is not None:  # nobody has repaired it meanwhile
-        restore_branch(branch, moved, stamp)
+    backup = restore_branch(branch, moved, stamp) if moved is not None else None  # None: it was repaired meanwhile
+    return f"the branch as it was: {backup}" if backup is not None else None
 
 
 def _make_ref_repair(store: Store, ref: str) -> Repair | None:
@@ -158,7 +156,7 @@ def _make_ref_repair(store: Store, ref: str) -> Repair | None:
             if _check_ref(store, ref) is not None:  # nobody has repaired it meanwhile
                 lock.commit()
 
-    return Repair(f"Put {ref} back to {known[:10]}, its last good value", run, lambda: [path])
+    return Repair(f"Put {ref} back to {known[:10]}, its last good value", run)
 
 
 # --- objects
@@ -319,7 +317,6 @@ def _make_fetch_repair(examination: Examination, branch: Branch, remotes: list[s
     return Repair(
         f"Fetch the objects of {branch.namespace} again from {' and '.join(remotes)}",
         partial(_fetch_again, examination, branch, remotes),
-        only_adds=True,
     )
 
 

@@ -1,8 +1,8 @@
 """Operations: the changes that somebody requested, one per command. They are what `undo`, `redo` and `log --ops` see.
 
 Merges and other automatic commits (those of `boot`, of folds and of the extraction of handoffs) are not operations.
-Neither are commits that only change session records, unless they set the context of a session, or are undos or redos
-themselves.
+Neither are commits that only change session records, unless they set the context of a session, break or repair its
+record, or are undos or redos themselves.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from baton_git.core.errors import Corrupt, NotAllowed, NotFound
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
 from baton_git.core.session_names import SessionNames, is_named
+from baton_git.core.state import Unreadable
 from baton_git.namespace.commit_log import LogEntry, UndoneCommits
 from baton_git.namespace.folding import FOLD
 from baton_git.namespace.workspace import Workspace
@@ -73,12 +74,13 @@ def _is_operation(ws: Workspace, entry: LogEntry) -> bool:
         old, new = (ws.branch.past_revision_at(commit).state for commit in (entry.parents[0], entry.commit))
     except Corrupt:
         return True  # what it changed is unknown; it is listed as that, and the older operations after it
-    return any(key is not None and _sets_context(old.entry(key), new.entry(key)) for key in keys)
+    return any(key is not None and _changes_session(old.entry(key), new.entry(key)) for key in keys)
 
 
-def _sets_context(old: object, new: object) -> bool:
+def _changes_session(old: object, new: object) -> bool:
+    """Return whether a session gets another context, or its record can or cannot be read any more."""
     times = [side.context_at if isinstance(side, Session) else None for side in (old, new)]
-    return times[0] != times[1]
+    return times[0] != times[1] or isinstance(old, Unreadable) or isinstance(new, Unreadable)
 
 
 def find_undoable(ws: Workspace) -> Iterator[LogEntry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Literal, NamedTuple
@@ -136,14 +136,17 @@ def _name_source(old: Revision) -> tuple[tuple[str, str], ...]:
     return ((RESTORES, old.commit),) if old.commit is not None else ()
 
 
-def _restore_all(ws: Workspace, tip: Revision, old: Revision, note: str) -> ProposedState:
-    """Return the state of an older revision as the next one. Of session records, only the contexts are rolled back."""
+def _restore_all(
+    ws: Workspace, tip: Revision, old: Revision, note: str, *, broken: Container[Key] = ()
+) -> ProposedState:
+    """Return the state of an older revision as the next one. Of session records, only the contexts are rolled back,
+    except for those in `broken`."""
     store = ws.branch.store
     if tip.tree is None or old.tree is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init creates it")
-    paths = _list_restorable(layout.differing_paths(store.folder(tip.tree), store.folder(old.tree)))
+    paths = _list_restorable(layout.differing_paths(store.folder(tip.tree), store.folder(old.tree)), broken)
     there = files_at(ws, old.tree, paths)
-    keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind}
+    keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind or key in broken}
     entries = _list_entries(old, keys)
     state = restore_contexts(State(tip.state.source, {**tip.state.edits, **entries}), tip.state, old.state)
     return ProposedState(state, files={path: there.get(path) for path in paths}, note=note)
@@ -317,7 +320,7 @@ def _plan_revert(ws: Workspace, entry: LogEntry) -> RollbackPlan:
     def change(tip: Revision) -> ProposedState:
         before, after = (ws.branch.past_revision_at(commit) for commit in (entry.parents[0], entry.commit))
         if tip.commit == entry.commit:
-            proposal = _restore_all(ws, tip, before, note)
+            proposal = _restore_all(ws, tip, before, note, broken=_list_broken(before, after))
         else:
             proposal = ProposedState(revert(ws.branch, tip.state, [entry]), note=note)
             if all(len(later.parents) == 1 for later in _list_later(ws, entry)):
@@ -375,7 +378,7 @@ def _restore_bytes(
     """
     trees = [tree for tree in (tip.tree, before.tree, after.tree) if tree is not None]
     root_before, root_after = (ws.branch.store.folder(tree) for tree in trees[1:])
-    paths = _list_restorable(layout.differing_paths(root_before, root_after))
+    paths = _list_restorable(layout.differing_paths(root_before, root_after), _list_broken(before, after))
     files_now, files_before, files_after = (files_at(ws, tree, paths) for tree in trees)
     changed = {_record_of(path) for path in paths if files_now.get(path) != files_after.get(path)}
     files = {path: files_before.get(path) for path in paths if _record_of(path) not in changed}
@@ -391,10 +394,17 @@ def _list_entries(old: Revision, keys: Iterable[Key]) -> dict[Key, Entry | None]
     return {key: entry for key, entry in entries.items() if not isinstance(entry, Unreadable) or entry.raw is not None}
 
 
-def _list_restorable(paths: Iterable[str]) -> list[str]:
-    """Return the paths without the layout and those of session records, which are not rolled back."""
+def _list_broken(before: Revision, after: Revision) -> frozenset[Key]:
+    """Return the sessions whose records a commit broke or repaired: they have no fields that could be kept."""
+    keys = (key for key in before.state.differing(after.state) if key.kind == Session.kind)
+    sides = ((key, before.state.entry(key), after.state.entry(key)) for key in keys)
+    return frozenset(key for key, *entries in sides if any(isinstance(entry, Unreadable) for entry in entries))
+
+
+def _list_restorable(paths: Iterable[str], broken: Container[Key] = ()) -> list[str]:
+    """Return the paths without the layout and those of session records, which are not rolled back unless `broken`."""
     keys = {path: layout.key_at(path) for path in paths if path != layout.FORMAT_FILE}
-    return [path for path, key in keys.items() if key is None or key.kind != Session.kind]
+    return [path for path, key in keys.items() if key is None or key.kind != Session.kind or key in broken]
 
 
 def _record_of(path: str) -> Key | str:

@@ -17,6 +17,8 @@ from machines import Machine, loop
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument
+from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.recorded import check_records
 from baton_git.verbs.sessions import session_start
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import begin_session
@@ -190,6 +192,11 @@ def test_editing_a_loop_or_restoring_its_check_does_not_approve_the_check(both, 
     bob.change("open_loop", "get", verify={"method": "file_exists", "path": "x"})
     assert list_waiting_checks(bob.ws) == {}
     rollback_record(bob.ws, bob.clock(), "get")
+    assert list(list_waiting_checks(bob.ws)) == ["get"]
+    bob.by_hand({"open_loops/get.toml": b"action = ["})
+    examination = Examination(bob.clock(), bob.ws.branch.store, bob.ws.branch.prefix, bob.ws)
+    (repair,) = [finding.repair for finding in check_records(examination) if finding.repair]
+    repair.run()
     assert list(list_waiting_checks(bob.ws)) == ["get"]
     assert verify(bob.ws, bob.clock()).evidence["get"].result == "unknown"
     assert server.count == 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pseudo_terminal import typing_here
 
 from baton_git.agents.hook_events.ended_turns import save_ended_turn
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
@@ -35,7 +36,9 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
 # --- git's hooks
 
 
-def test_overwritten_removed_or_disabled_git_hooks_are_repaired(made: Path, baton: Any, findings: Any) -> None:
+def test_overwritten_removed_or_disabled_git_hooks_are_repaired(
+    made: Path, baton: Any, findings: Any, monkeypatch: Any
+) -> None:
     assert "not installed" in findings("hooks")[0]["summary"]
     baton("hooks", "install")
     assert findings("hooks")[0]["summary"] == "5 hooks installed and working"
@@ -53,8 +56,16 @@ def test_overwritten_removed_or_disabled_git_hooks_are_repaired(made: Path, bato
     baton("doctor", "hooks", "--fix", "--yes")
     assert findings("hooks")[0]["severity"] == "ok"
     assert (hooks / "post-commit.pre-baton").read_text() == "#!/bin/sh\necho mine\n"
+    code, screen = typing_here(monkeypatch, made.parent, "doctor", "--undo", typed=b"n\n")
+    assert "Undo the repair of" in screen
+    assert code == 1
+    assert findings("hooks")[0]["severity"] == "ok"
     baton("doctor", "--undo", "--yes")
     assert snapshot(made) == broken
+    baton("doctor", "hooks", "--fix", "--yes")
+    with (hooks / "post-commit").open("a") as script:
+        script.write("echo also mine\n")
+    assert "was changed since the repair" in baton("doctor", "--undo", "--yes", code=1).err
 
 
 def test_uninstalled_git_hooks_are_not_a_problem(made: Path, baton: Any, findings: Any) -> None:

@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from world import NOW
 
+import baton_git
+from baton_git.core.errors import NotFound
 from baton_git.recall.index import FILE
+from baton_git.verbs.doctor.diagnostic import Repair
+from baton_git.verbs.doctor.journal import RepairJournal
 
 BRANCH = "refs/heads/baton/work"
 
@@ -35,29 +40,144 @@ def show(git: Any, top: Path, path: str) -> str:
     return str(git(top, "show", f"{BRANCH}:{path}"))
 
 
-def test_repairing_an_unreadable_record_restores_it_and_the_undo_breaks_it_again(
-    made: Path, baton: Any, git: Any, findings: Any
-) -> None:
-    top = made.parent
-    (record,) = [path for path in git(top, "ls-tree", "-r", "--name-only", BRANCH).split() if "follow_ups" in path]
-    good = show(git, top, record)
-    commit_by_hand(git, top, record, "item = \n")
-    commit_by_hand(git, top, "open_loops/stray.txt", "what is this\n")
-    broken, stray = sorted(findings("records", code=1), key=lambda finding: str(finding["summary"]))
-    assert broken["summary"].startswith(record)
-    assert broken["repair"].startswith(f"Restore {record} as at ")
-    assert (stray["severity"], stray["repair"]) == ("error", None)
+def list_records(git: Any, top: Path, folder: str = "") -> list[str]:
+    return [path for path in git(top, "ls-tree", "-r", "--name-only", BRANCH).split() if path.startswith(folder)]
 
-    done = baton("doctor", "records", "--fix", "--yes", code=1)
-    assert show(git, top, record) == good
-    backup = next(word for word in done.err.split() if word.startswith("refs/baton-backup/"))
-    assert git(top, "show", f"{backup}:{record}") == "item ="
-    baton("doctor", "--undo", "--yes")
-    assert show(git, top, record) == "item ="
+
+def test_a_repair_of_records_is_one_revision(made: Path, baton: Any, git: Any, findings: Any) -> None:
+    top = made.parent
+    baton("loop", "add", "Deployed", "--expect", "it answers")
+    baton("boot", env={"BATON_SESSION": "2026-06-17-001"})
+    records = [path for folder in ("follow_ups", "open_loops", "sessions") for path in list_records(git, top, folder)]
+    assert len(records) == 3
+    good = git(top, "rev-parse", f"{BRANCH}^{{tree}}")
+    for record in records:
+        commit_by_hand(git, top, record, "item = \n")
+    commit_by_hand(git, top, "open_loops/stray.txt", "what is this\n")
+    *broken, stray = sorted(findings("records", code=1), key=lambda finding: "stray" in finding["summary"])
+    assert [finding["summary"].partition(":")[0] for finding in broken] == records
+    assert {finding["repair"] for finding in broken} == {"Restore the last readable versions of 3 files"}
+    assert (stray["severity"], stray["repair"]) == ("error", None)
+    before = git(top, "rev-parse", BRANCH)
+
+    assert "to take it back: baton undo" in baton("doctor", "records", "--fix", "--yes", code=1).err
+    fixed = git(top, "rev-parse", BRANCH)
+    assert git(top, "rev-parse", f"{BRANCH}^") == before
+    assert git(top, "diff", "--name-only", good, fixed) == "open_loops/stray.txt"
+    message = git(top, "show", "-s", "--format=%B", BRANCH)
+    assert "Baton-Op: doctor" in message
+    assert "Baton-Restores: " in message
+    assert baton("log", "--limit", "1", "--json").json["commits"][0]["commit"] == fixed
 
     baton("doctor", "records", "--fix", "--yes", code=1)
-    commit_by_hand(git, top, record, "item = 'other'\n")
-    assert "was changed meanwhile" in baton("doctor", "--undo", "--yes", code=1).err
+    assert git(top, "rev-parse", BRANCH) == fixed
+    assert not (made / "baton/doctor").exists()
+    assert git(top, "for-each-ref", "refs/baton-backup/") == ""
+    assert "baton undo" in baton("doctor", "--undo", "--yes", code=1).err
+
+
+@pytest.mark.parametrize("folder", ["follow_ups", "sessions"])
+@pytest.mark.parametrize("by", ["command", "library"])
+def test_baton_undo_takes_a_repair_back_and_redo_repeats_it(
+    made: Path, baton: Any, git: Any, folder: str, by: str
+) -> None:
+    top = made.parent
+    session = {"env": {"BATON_SESSION": "2026-06-17-001"}}
+    baton("boot", **session)
+    (record,) = list_records(git, top, folder)
+    good = show(git, top, record)
+    commit_by_hand(git, top, record, "item = \n")
+    broken = git(top, "rev-parse", f"{BRANCH}^{{tree}}")
+    baton("doctor", "records", "--fix", "--yes", **session)
+    assert show(git, top, record) == good
+    if by == "library":
+        with baton_git.open(top, session="2026-06-17-001") as namespace:
+            namespace.undo()
+    else:
+        baton("undo", **session)
+    assert git(top, "rev-parse", f"{BRANCH}^{{tree}}") == broken
+    baton("redo", **session)
+    assert show(git, top, record) == good
+
+    number = baton("log", "--ops", "--limit", "1", "--json").json["commits"][0]["revision"]
+    baton("followup", "add", "Written after the repair", **session)
+    baton("undo", str(number), **session)
+    assert show(git, top, record) == "item ="
+
+
+def test_a_file_that_was_changed_before_the_answer_is_not_restored(
+    made: Path, baton: Any, git: Any, monkeypatch: Any
+) -> None:
+    top = made.parent
+    (record,) = list_records(git, top, "follow_ups")
+    commit_by_hand(git, top, record, "item = \n")
+
+    def correct(_: str) -> bool:
+        commit_by_hand(git, top, record, 'id = "other" [\n')
+        return True
+
+    monkeypatch.setattr("baton_git.interfaces.cli.machine.doctor.agrees", correct)
+    monkeypatch.setattr("baton_git.interfaces.cli.machine.doctor.require_terminal", lambda: None)
+    assert "was changed meanwhile; nothing was restored" in baton("doctor", "records", "--fix", code=1).err
+    assert show(git, top, record) == 'id = "other" ['
+
+
+def test_only_the_files_of_a_person_are_copied_and_restored(made: Path, baton: Any, git: Any) -> None:
+    """Both kinds of repair in one run: each is taken back in its own way."""
+    top, hook = made.parent, made / "hooks/post-commit"
+    baton("hooks", "install")
+    (record,) = list_records(git, top, "follow_ups")
+    good = show(git, top, record)
+    hook.write_text("#!/bin/sh\necho mine\n")
+    commit_by_hand(git, top, record, "item = \n")
+    done = baton("doctor", "records", "hooks", "--fix", "--yes").err
+    assert "to take it back: baton undo\n" in done
+    assert "to take it back: baton doctor --undo\n" in done
+    tip, (entry,) = git(top, "rev-parse", BRANCH), (made / "baton/doctor").iterdir()
+
+    assert "no problem has an automatic repair" in baton("doctor", "records", "hooks", "--fix", "--yes").err
+    assert git(top, "rev-parse", BRANCH) == tip
+    assert [path.name for path in (made / "baton/doctor").iterdir()] == [entry.name]
+
+    baton("doctor", "--undo", "--yes")
+    assert hook.read_text() == "#!/bin/sh\necho mine\n"
+    assert git(top, "rev-parse", BRANCH) == tip
+    assert show(git, top, record) == good
+    baton("undo")
+    assert show(git, top, record) == "item ="
+
+
+def test_a_repair_that_was_killed_can_be_taken_back(tmp_path: Path) -> None:
+    file, new = tmp_path / "settings.json", tmp_path / "new"
+    file.write_text("mine")
+    journal = RepairJournal(tmp_path / "doctor")
+
+    def run() -> None:
+        file.write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        journal.carry_out("agents", Repair("Install", run, lambda: [file, new]), NOW)
+    assert journal.newest().about == "Install"
+    journal.undo(journal.newest())
+    assert file.read_text() == "mine"
+    with pytest.raises(NotFound):
+        journal.newest()
+
+
+def test_entries_that_an_older_baton_made_for_records_are_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "hook"
+    file.write_text("mine")
+    journal = RepairJournal(tmp_path / "doctor")
+    journal.carry_out("hooks", Repair("Install", lambda: file.unlink(), lambda: [file]), NOW)
+    older = tmp_path / "doctor/29991231T000000Z-abcdef"
+    older.mkdir()
+    (older / "entry.json").write_text(
+        '{"id": "x", "check": "records", "about": "Restore", "at": "2999", "files": [], "namespace": "work", '
+        '"records": {"a.toml": [null, ""]}, "backup": "refs/x", "only_adds": false, "undone": false}'
+    )
+    journal.undo(journal.newest())
+    assert file.read_text() == "mine"
 
 
 def test_files_that_are_not_named_are_counted(made: Path, git: Any, findings: Any) -> None:
@@ -110,17 +230,13 @@ def test_wrong_clocks_are_reported_by_machine(made: Path, git: Any, findings: An
     assert {future["severity"], past["severity"]} == {"warning"}
 
 
-def test_readable_private_files_are_repaired_and_the_undo_restores_their_mode(
-    made: Path, baton: Any, findings: Any
-) -> None:
+def test_private_files_that_others_can_read_are_repaired(made: Path, baton: Any, findings: Any) -> None:
     ledger = next((made / "baton/provenance/ledger").iterdir())
     ledger.chmod(0o644)
     (finding,) = findings("permissions", code=1)
     assert str(ledger) in finding["summary"]
     baton("doctor", "permissions", "--fix", "--yes")
     assert ledger.stat().st_mode & 0o777 == 0o600
-    baton("doctor", "--undo", "--yes")
-    assert ledger.stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

@@ -28,7 +28,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Repair, Severity
 from baton_git.verbs.doctor.doctor import ORDER, Diagnosis, DoctorFinding
 from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.journal import JournalEntry, RepairJournal
+from baton_git.verbs.doctor.journal import RepairJournal
 from baton_git.verbs.doctor.registry import CHECKS, Check, examine, select_checks
 from baton_git.verbs.doctor.report import write_report
 
@@ -52,7 +52,9 @@ def _complete_check(context: click.Context, parameter: click.Parameter, incomple
 @click.argument("checks", nargs=-1, metavar="[CHECK]...", shell_complete=_complete_check)
 @click.option("--fix", is_flag=True, help="Repair the problems that baton can repair, asking before each one.")
 @click.option("--yes", "-y", is_flag=True, help="With --fix or --undo: do not ask.")
-@click.option("--undo", "undoes", is_flag=True, help="Revert the last repair.")
+@click.option(
+    "--undo", "undoes", is_flag=True, help="Revert the last repair of hooks, agents' settings or git's configuration."
+)
 @click.option("--report", is_flag=True, help="Print a report to share, without names, paths or addresses.")
 @click.option("--all", "-a", "shows_all", is_flag=True, help="Also show the checks that passed.")
 @click.option("--list", "lists", is_flag=True, help="List the checks.")
@@ -61,8 +63,8 @@ def doctor_command(
 ) -> int | None:
     """Check the installation: store, records, hooks, agent CLIs, remotes, clock, permissions.
 
-    Only --fix and --undo change anything. Each repair is recorded in a journal, and --undo reverts the last one
-    that can be reverted.
+    Only --fix and --undo change anything. A repair of records is a revision, which baton undo takes back. Files of
+    yours (hooks, agents' settings, git's configuration) are copied before a repair, and --undo restores the last ones.
 
     Exit status: 1 if there is an error, else 5 if a check could not be run, else 0, even if there are warnings. With
     --fix, also 1 if a problem that has a repair was not repaired.
@@ -176,19 +178,12 @@ def _fix_each(app: App, examination: Examination, checks: list[Check], *, yes: b
 def _carry_out(app: App, examination: Examination, check: str, repair: Repair) -> bool:
     """Carry out a repair and print what was done; return False if it failed."""
     try:
-        entry = _journal(examination).carry_out(check, repair, examination.now, _workspace(examination))
+        way_back = _journal(examination).carry_out(check, repair, examination.now)
     except BatonError as error:
         app.say(f"{check}: not repaired: {error}", *([error.hint] if error.hint else []))
         return False
-    app.say(f"{check}: done: {repair.about}", *_describe_entry(entry))
+    app.say(f"{check}: done: {repair.about}", *([f"  {way_back}"] if way_back is not None else []))
     return True
-
-
-def _describe_entry(entry: JournalEntry) -> Iterator[str]:
-    if entry.backup:
-        yield f"  backup of the previous revision: {entry.backup}"
-    if not entry.only_adds:
-        yield "  to revert it: baton doctor --undo"
 
 
 def _workspace(examination: Examination) -> Workspace | None:
@@ -202,9 +197,9 @@ def _undo(app: App, examination: Examination, *, yes: bool) -> int | None:
         require_terminal()
     if not yes and not agrees(f"Undo the repair of {entry.at}: {entry.about}?"):
         return FAILED
-    done = journal.undo(entry, examination.now, _workspace(examination))
-    app.answer({"undone": done.id, "check": done.check, "repair": done.about}, "")
-    app.say(f"undone: {done.about}")
+    journal.undo(entry)
+    app.answer({"undone": entry.id, "check": entry.check, "repair": entry.about}, "")
+    app.say(f"undone: {entry.about}")
     return None
 
 
