@@ -18,7 +18,7 @@ from baton_git.core.brief import (
 )
 from baton_git.core.isolation import show_each
 from baton_git.core.kinds import KINDS, KindInfo, name_kind
-from baton_git.core.lifecycle import PRIORITIES, deadline
+from baton_git.core.lifecycle import PRIORITIES, deadline, is_due, is_overdue
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line, quote_id
 from baton_git.core.policy import Policy
@@ -113,7 +113,9 @@ def _other_context_line(context: WorkContext, now: datetime) -> str:
 
 
 def _failed_loops_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    loops = _loops(state, "failed", "escalated")
+    loops = state.select(
+        OpenLoop, lambda loop: loop.status == "failed" or is_overdue(loop, now), lambda loop: loop.status != "failed"
+    )
     return _limit_section(
         "Loops that failed or are overdue", loops, "failed loops", policy.max_open_loops,
         lambda loop: loop_line(loop, now, judge), Rank.ATTENTION,
@@ -121,14 +123,16 @@ def _failed_loops_section(state: State, now: datetime, policy: Policy, judge: Br
 
 
 def _open_loops_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    loops = _loops(state, "open")
+    loops = state.select(OpenLoop, lambda loop: loop.status == "open" and not is_due(loop, now))
     return _limit_section(
         "Open loops", loops, "open loops", policy.max_open_loops, lambda loop: loop_line(loop, now, judge), Rank.OPEN
     )
 
 
 def _verified_loops_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    lines, unshown = show_each(_loops(state, "verified"), lambda loop: loop_line(loop, now, judge))
+    lines, unshown = show_each(
+        state.select(OpenLoop, lambda loop: loop.status == "verified"), lambda loop: loop_line(loop, now, judge)
+    )
     return Section("Verified loops (the next session archives them)", lines, "verified loops", unshown=unshown)
 
 
@@ -237,11 +241,6 @@ def _limit_section(
     return Section(title, lines, what, more, rank=rank, unshown=unshown)
 
 
-def _loops(state: State, *statuses: str) -> Sequence[OpenLoop]:
-    """Return the loops with one of these statuses, ordered by status as given."""
-    return state.select(OpenLoop, lambda loop: loop.status in statuses, lambda loop: statuses.index(loop.status))
-
-
 def _follow_ups(state: State) -> Sequence[FollowUp]:
     return state.select(FollowUp, lambda item: True, lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
 
@@ -290,7 +289,8 @@ def loop_line(loop: OpenLoop, now: datetime, judge: BriefJudge) -> str:
         parts.append(f"{WAITS}: baton trust {quote_id(loop.id)}")
     end = deadline(loop)
     if loop.status == "open" and end is not None:
-        parts.append(f"due in {max(0, -((now - end) // timedelta(days=1)))} d")
+        days = -((now - end) // timedelta(days=1))
+        parts.append("overdue" if is_due(loop, now) else f"due in {days} d")
     return judged_line(loop, " · ".join(parts), judge)
 
 

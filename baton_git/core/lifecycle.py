@@ -84,6 +84,11 @@ def is_due(loop: OpenLoop | LoopOutline, now: datetime) -> bool:
     return loop.status == "open" and end is not None and now >= end
 
 
+def is_overdue(loop: OpenLoop | LoopOutline, now: datetime) -> bool:
+    """Whether the loop has expired without a result, and whether or not a start has escalated it since."""
+    return loop.status == "escalated" or is_due(loop, now)
+
+
 def apply_check(loop: OpenLoop, check: LastCheck) -> OpenLoop:
     """Return the loop with the result of a check.
 

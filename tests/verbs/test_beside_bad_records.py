@@ -50,7 +50,7 @@ def test_every_verb_works_although_records_of_every_kind_are_unreadable(ws: Any)
     assert "FU-fine" in [one["id"] for one in found.baton["follow_ups"]]
     exported = ("baton.toml", "document.toml", "open_loops/", "follow_ups/", "patterns/", "active_decisions/")
     assert {one.path for one in found.unreadable} == {path for path in live if path.startswith(exported)}
-    assert {one.path for one in read_status(ws).damaged} == live
+    assert {one.path for one in read_status(ws, NOW).damaged} == live
     begun = begin_session(ws, NOW + timedelta(minutes=5), StartOptions(sync_seconds=0, check_seconds=0, budget=100_000))
     assert "FU-fine" in begun.brief.text
     assert all(any(one.startswith(path) for one in begun.problems) for path in live if path.startswith(exported))

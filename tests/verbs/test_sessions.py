@@ -339,7 +339,7 @@ def test_status_counts_the_records_and_names_the_unreadable_files(ws):
     write_document(ws, NOW, document(open_loops=[LOOP, {**LOOP, "id": "OL-2", "status": "failed"}], patterns=[PATTERN]))
     add_follow_up(ws, NOW, item="x")
     by_hand(ws, {"open_loops/OL-3.toml": b"?", "open_loops/notes": b"hi"})
-    found = read_status(ws)
+    found = read_status(ws, NOW)
     assert found.counts["open_loops"] == {"open": 1, "failed": 1}
     assert found.counts["follow_ups"] == {"normal": 1}
     assert found.counts["patterns"] == {"observing": 1}

@@ -85,7 +85,7 @@ def environment() -> Environment:
         "q": texts.quote_value, "field": texts.field_words,
         "words": texts.words, "cut": texts.cut, "json": texts.plain_json,
         "kind": texts.kind_words, "about": texts.about, "tier": texts.tier_words, "point": texts.point,
-        "person": texts.person,
+        "person": texts.person, "source": texts.source_words,
         "machine_time": texts.machine_time, "human_time": texts.human_time, "since": relative_time,
         "name_day": texts.name_day, "count": count_noun,
     }  # fmt: skip

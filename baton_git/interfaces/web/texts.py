@@ -14,6 +14,8 @@ from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.output import html
 from baton_git.core.records.base import Part, value_at
 from baton_git.core.times import format_minute, from_seconds, iso, parse_time_or_none, to_utc
+from baton_git.namespace.provenance.judgement import word_of_kind
+from baton_git.verbs.records.stored import RecordProvenance
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d[0-9:.]*(Z|[+-]\d\d:?\d\d)\Z")
 _LINK = re.compile(r"https?://[A-Za-z0-9\[][^\s<>\"'`{}|\\^]{0,2000}\Z")
@@ -107,6 +109,11 @@ def about(record: Part, kind: str) -> str:
 
 def tier_words(tier: str) -> str:
     return TIERS.get(tier, words(tier))
+
+
+def source_words(source: RecordProvenance) -> str:
+    """Return who vouches for a record, in one or two words."""
+    return word_of_kind(source.kind, source.remote or "")
 
 
 def cut(value: str, limit: int = 600) -> str:

@@ -82,5 +82,5 @@ def doctor(ws: Workspace, now: datetime, verb_input: ExaminedChecks) -> Diagnosi
     """
     examine_machine = ws.machine.examine if ws.machine is not None else None
     machine: ExaminedMachine | None = examine_machine() if examine_machine is not None else None
-    examination = Examination(now, ws.branch.store, ws.branch.prefix, ws, machine)
+    examination = Examination(now, ws.branch.store, ws.branch.prefix, ws, machine, SECONDS)
     return Diagnosis.of(examine(examination, select_checks(verb_input.checks)))

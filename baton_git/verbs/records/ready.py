@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
@@ -12,11 +12,11 @@ from pydantic import Field
 
 from baton_git.core.brief_sections import WAITS
 from baton_git.core.diff import title_of
-from baton_git.core.errors import BatonError, Corrupt
+from baton_git.core.errors import BatonError
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at, path_of
-from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
+from baton_git.core.lifecycle import PRIORITIES, deadline, is_overdue
 from baton_git.core.outlines import LoopOutline
 from baton_git.core.output import count_noun, count_times, one_line, shell_line
 from baton_git.core.records.base import Record
@@ -96,13 +96,20 @@ def list_ready(ws: Workspace, now: datetime, verb_input: ReadyInput) -> ReadyRes
     revision = ws.branch.read()
     needs = list_needs(ws, now, revision)
     items = [need.make() for need in needs[: verb_input.limit]]
-    counts = Counter(need.need for need in needs)
-    counts += Counter(item.need for item in items)
-    counts -= Counter(need.need for need in needs[: verb_input.limit])  # an item that cannot be shown is `unreadable`
+    counts = Counter(item.need for item in items)  # of what cannot be shown, `unreadable`
+    counts.update(need.need for need in needs[len(items) :])
     return ReadyResult(
-        **full_position(revision), items=sorted(items, key=_by_urgency), total=len(needs),
-        counts={need: counts[need] for need in NEEDS if counts[need]},
-    )  # fmt: skip
+        **full_position(revision), items=sorted(items, key=_by_urgency), total=len(needs), counts=_order(counts)
+    )
+
+
+def count_needs(ws: Workspace, now: datetime, revision: Revision) -> dict[str, int]:
+    """Return the number of items that need attention, by need, without making the items."""
+    return _order(Counter(need.need for need in list_needs(ws, now, revision)))
+
+
+def _order(counts: Counter[Need]) -> dict[str, int]:
+    return {need: counts[need] for need in NEEDS if counts[need]}
 
 
 class NeedOfRecord(NamedTuple):
@@ -112,11 +119,6 @@ class NeedOfRecord(NamedTuple):
     kind: str
     id: str
     make: Callable[[], ReadyItem]
-
-
-def find_ready(ws: Workspace, now: datetime, revision: Revision) -> list[ReadyItem]:
-    """Return all items that need attention, most urgent first."""
-    return sorted((need.make() for need in list_needs(ws, now, revision)), key=_by_urgency)
 
 
 def _by_urgency(item: ReadyItem | NeedOfRecord) -> int:
@@ -137,9 +139,9 @@ def list_needs(ws: Workspace, now: datetime, revision: Revision) -> list[NeedOfR
     candidates = state.select(Pattern, lambda pattern: pattern.status == "rule_candidate")
     others = (
         *(_describe_file(file) for file in state.unreadable((*SINGLETONS, *KINDS))),
-        *_list_reverts(ws, revision),
-        *_list_reviews(ws),
-        *_describe_quarantine(ws),
+        *_list_readable(ws, "commit", "an older revision", lambda: _list_reverts(ws, revision)),
+        *_list_readable(ws, "remote", "commits of remotes", lambda: _list_reviews(ws)),
+        *list_rejected_imports(ws),
     )
     needs = [
         *_need_each(loops, lambda loop: _describe_loop(loop, waiting, now), lambda loop: _find_loop_need(loop, now)),
@@ -166,10 +168,8 @@ def _describe_one(records: Selection[Model], number: int, describe: Callable[[Mo
     item = isolate(partial(describe, record))
     if not isinstance(item, Failure):
         return item
-    return ReadyItem(
-        need="unreadable", kind=record.kind, id=record.id, title=path_of(key_of(record)), why=item.describe(),
-        command=_command("show", f"{record.kind}/{record.id}"),
-    )  # fmt: skip
+    command = _command("show", f"{record.kind}/{record.id}")
+    return _make_unreadable(record.kind, record.id, path_of(key_of(record)), item.describe(), command)
 
 
 def _make_settling_command(loop: OpenLoop, waiting: WaitingChecks) -> str:
@@ -184,7 +184,7 @@ def _make_settling_command(loop: OpenLoop, waiting: WaitingChecks) -> str:
 def _find_loop_need(loop: OpenLoop | LoopOutline, now: datetime) -> Need:
     if loop.status == "failed":
         return "failed"
-    return "overdue" if loop.status == "escalated" or is_due(loop, now) else "unverified"
+    return "overdue" if is_overdue(loop, now) else "unverified"
 
 
 def _describe_loop(loop: OpenLoop, waiting: WaitingChecks, now: datetime) -> ReadyItem:
@@ -214,14 +214,28 @@ def _why_unverified(loop: OpenLoop, waiting: WaitingChecks, why: str) -> str:
 
 
 def _describe_file(file: Unreadable) -> ReadyItem:
-    key = key_at(file.path)
+    key, why = key_at(file.path), f"cannot be read: {one_line(file.why, 200)}"
+    if key is None:
+        return _make_unreadable("file", file.path, file.path, why, "baton validate")
     command = "baton validate"
-    if key is not None and key.id:
+    if key.id:
         command = _command("rollback", "--record", key.id) if file.raw is not None else "baton sync"
-    return ReadyItem(
-        need="unreadable", kind=key.kind if key is not None else "file", id=key.id if key is not None else file.path,
-        title=file.path, why=f"cannot be read: {one_line(file.why, 200)}", command=command,
-    )  # fmt: skip
+    return _make_unreadable(key.kind, key.id, file.path, why, command)
+
+
+def _make_unreadable(kind: str, id_: str, title: str, why: str, command: str) -> ReadyItem:
+    return ReadyItem(need="unreadable", kind=kind, id=id_, title=title, why=why, command=command)
+
+
+def _list_readable(
+    ws: Workspace, kind: str, title: str, find: Callable[[], Iterable[ReadyItem]]
+) -> Sequence[ReadyItem]:
+    """Return the items of a source beside the records; if it cannot be read, one item that says so."""
+    try:
+        return list(find())
+    except BatonError as error:
+        why = one_line(str(error), 200)
+        return [_make_unreadable(kind, str(ws.branch.namespace), title, why, "baton doctor")]
 
 
 def _describe_follow_up(item: FollowUp) -> ReadyItem:
@@ -242,15 +256,7 @@ def _describe_conflict(conflict: Conflict) -> ReadyItem:
 
 
 def _list_reverts(ws: Workspace, revision: Revision) -> Iterator[ReadyItem]:
-    try:
-        found = find_recent_reverts(ws.branch, revision.commit)
-    except Corrupt as error:
-        yield ReadyItem(
-            need="unreadable", kind="commit", id=str(ws.branch.namespace), title="an older revision",
-            why=one_line(str(error), 200), command="baton doctor",
-        )  # fmt: skip
-        return
-    for revert in found:
+    for revert in find_recent_reverts(ws.branch, revision.commit):
         yield ReadyItem(
             need="reverted", kind="commit", id=revert.commit[:10], title=_name_effect(ws, revert),
             why="made by hand, perhaps in a work tree with outdated files", command=make_return_command(ws, revert),
@@ -284,16 +290,13 @@ def _list_reviews(ws: Workspace) -> Iterator[ReadyItem]:
         )  # fmt: skip
 
 
+def list_rejected_imports(ws: Workspace) -> Sequence[ReadyItem]:
+    """Return one item for all rows that imports rejected; none if there are none."""
+    return _list_readable(ws, "import", "imported rows set aside", lambda: _describe_quarantine(ws))
+
+
 def _describe_quarantine(ws: Workspace) -> Iterator[ReadyItem]:
-    """Yield one item for all rows that imports rejected."""
-    try:
-        rows = list_quarantined(ws)
-    except BatonError as error:
-        yield ReadyItem(
-            need="unreadable", kind="import", id=str(ws.branch.namespace), title="imported rows set aside",
-            why=one_line(str(error), 200), command="baton doctor",
-        )  # fmt: skip
-        return
+    rows = list_quarantined(ws)
     if rows:
         yield ReadyItem(
             need="import", kind="import", id=str(ws.branch.namespace),

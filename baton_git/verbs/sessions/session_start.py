@@ -46,7 +46,7 @@ from baton_git.namespace.silent_reverts import find_recent_reverts
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.systems.session_hooks import StartResult
-from baton_git.verbs.records.ready import describe_revert, make_return_command
+from baton_git.verbs.records.ready import describe_revert, list_rejected_imports, make_return_command
 from baton_git.verbs.sessions.auto_sync import AT_START, receive_at_start, send_leftovers
 from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
 from baton_git.verbs.sessions.meeting import Meeting
@@ -178,7 +178,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     after = _record_begin(ws, now, before, parent, checks, abandoned, problems)
     closed = _list_verified(before.state, session, problems)
     problems += _list_damage(after.state, problems)
-    news = (*unsent, *synced, *cached, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
+    news = (*unsent, *synced, *cached, *_list_standing_news(ws, problems), *_describe_unapproved(checks))
     verified = _make_verified_lines(ws, before, closed, problems)
     shown = _with_results(after, before, checks, problems)
     persona = Persona(hooks.agent or ws.actor.agent, hooks.restored)
@@ -268,18 +268,19 @@ def _describe_unsent(ws: Workspace, now: datetime, problems: list[str]) -> list[
         return []
 
 
-def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
-    """Return one line for each remote with commits that wait for review."""
+def _list_standing_news(ws: Workspace, problems: list[str]) -> list[str]:
+    """Return one line about rows that imports rejected, and for each remote with commits that wait for review."""
+    lines = [f"{item.title}: {item.why} ({item.command})" for item in list_rejected_imports(ws)]
     try:
         counts = count_waiting_commits(ws)
         if not counts:
-            return []
+            return lines
         from baton_git.verbs.sharing.review_notice import describe_waiting  # loads the review; rarely needed
 
-        return [describe_waiting(ws.branch, name, commits) for name, commits in counts]
+        return [*lines, *(describe_waiting(ws.branch, name, commits) for name, commits in counts)]
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
-        return []
+        return lines
 
 
 def _make_verified_lines(
@@ -309,7 +310,8 @@ def compose_brief(
     tip = _read_tip(ws, problems) if at is None else ws.branch.read(at)
     revision = tip or _make_empty_revision(ws)
     heading = _make_heading(now, ws.actor.session or "none", revision, is_readable=tip is not None)
-    return _compose(ws, heading, _make_current_sections(ws, now, revision, problems), mark, budget)
+    sections = _make_current_sections(ws, now, revision, problems, is_newest=at is None)
+    return _compose(ws, heading, sections, mark, budget)
 
 
 def list_sections(ws: Workspace, now: datetime) -> tuple[Section, ...]:
@@ -323,11 +325,13 @@ def list_sections(ws: Workspace, now: datetime) -> tuple[Section, ...]:
 
 
 def _make_current_sections(
-    ws: Workspace, now: datetime, revision: Revision, problems: list[str], *, handoff: bool = True
-) -> tuple[Section, ...]:
+    ws: Workspace, now: datetime, revision: Revision, problems: list[str], *, handoff: bool = True,
+    is_newest: bool = True,
+) -> tuple[Section, ...]:  # fmt: skip
+    problems += _describe_revert(ws, revision) if is_newest else []
     parts = [*_make_parts(ws, now, revision, problems, Persona(ws.actor.agent), handoff=handoff)]
     problems += _list_damage(revision.state, problems)
-    return _make_sections(parts, (), problems, ())
+    return _make_sections(parts, (), problems, _list_standing_news(ws, problems) if is_newest else ())
 
 
 def _compose(ws: Workspace, heading: str, sections: Sequence[Section], mark: str | None, budget: int) -> Brief:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, Self, cast
 
@@ -14,11 +15,12 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import iso
-from baton_git.core.verb import READS, NoInput, Tool, verb
+from baton_git.core.verb import NONE, READS, NoInput, Tool, verb
 from baton_git.namespace.remote_selection import UnsentCommits, WaitingCount, count_waiting_commits, find_unsent_commits
 from baton_git.namespace.results import AtNamespace, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.ready import count_needs
 from baton_git.verbs.sessions.gone_sessions import find_gone_sessions
 from baton_git.verbs.upkeep.quarantine import list_quarantined
 
@@ -35,6 +37,7 @@ class NamespaceStatus(NamedTuple):
     unsent: tuple[UnsentCommits, ...] = ()
     gone: tuple[Session, ...] = ()
     quarantined: int | None = 0
+    needs: Mapping[str, int] = NONE
 
     @property
     def pending(self) -> dict[str, int]:
@@ -42,7 +45,7 @@ class NamespaceStatus(NamedTuple):
         return {unsent.remote: unsent.commits for unsent in self.unsent}
 
 
-def read_status(ws: Workspace) -> NamespaceStatus:
+def read_status(ws: Workspace, now: datetime) -> NamespaceStatus:
     """Read the status of a namespace."""
     revision = ws.branch.read()
     state = revision.state
@@ -72,6 +75,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
         tuple(find_unsent_commits(ws)),
         gone,
         quarantined,
+        count_needs(ws, now, revision),
     )
 
 
@@ -111,6 +115,10 @@ class StatusResult(AtNamespace):
     quarantined: int | None = Field(
         description="Number of rows in the import quarantine (see `import quarantine`); null if it is unreadable."
     )
+    needs: dict[str, int] = Field(
+        description="Number of items that need attention, by the `need` that `ready` gives them.",
+        examples=[{"failed": 1}],
+    )
     problems: list[str] = Field(description="The invalid settings of this machine.")
 
     _status: NamespaceStatus = PrivateAttr()
@@ -137,6 +145,7 @@ class StatusResult(AtNamespace):
             pending=status.pending,
             unsent=[unsent.as_data() for unsent in status.unsent],
             quarantined=status.quarantined,
+            needs=dict(status.needs),
             problems=list(ws.problems),
         )
         result._status = status
@@ -153,4 +162,4 @@ class StatusResult(AtNamespace):
 )
 def status(ws: Workspace, now: datetime, verb_input: NoInput) -> StatusResult:
     """Show counts per kind, who is at work, and anything that needs attention."""
-    return StatusResult.of(ws, read_status(ws))
+    return StatusResult.of(ws, read_status(ws, now))

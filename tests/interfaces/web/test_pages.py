@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from baton_git.interfaces.web.pages import quarantine, timeline
+from baton_git.interfaces.web.pages import quarantine, records, timeline
 from baton_git.namespace.import_quarantine import ImportQuarantine, RefusedRow
 from baton_git.verbs.work_items.followups import add_follow_up
 
@@ -146,6 +147,28 @@ def test_the_timeline_has_pages_and_filters(baton: Any, serve: Any, monkeypatch:
     assert served.get("timeline?session=s1").text.count('class="moment"') == 3
     assert served.get("timeline?record=FU-1").text.count('class="moment"') == 2
     assert served.get("timeline?agent=nobody").text.count('class="moment"') == 0
+
+
+def test_a_list_of_records_continues_on_the_next_page_and_finds_the_same_as_the_verb(
+    baton: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SHOWN", 2)
+    baton("init", "--namespace", "shop")
+    served = serve()
+    with served.site.work("shop") as ws:
+        for number in range(5):
+            add_follow_up(ws, served.site.now(), f"number {number}", id=f"FU-{number}")
+    page, seen = "records?kind=follow_up&q=number", []
+    while page:
+        text = unescape(served.get(page).text)
+        seen.append(re.findall(r"number \d", text))
+        page = next((f"records{link}" for link in re.findall(r'href="(\?[^"]+)" rel="next"', text)), "")
+    assert seen == [["number 0", "number 1"], ["number 2", "number 3"], ["number 4"]]
+    assert 'href="?kind=follow_up" rel="prev"' in unescape(
+        served.get("records?kind=follow_up&after=follow_up/FU-1").text
+    )
+    assert '<span class="number">5</span>' in served.get("records?kind=follow_up").text
+    served.get("records?kind=follow_up&after=FU-1", code=404)
 
 
 def test_a_page_beyond_the_end_of_the_quarantine_shows_its_last_rows(

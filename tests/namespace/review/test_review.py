@@ -64,7 +64,7 @@ def test_status_and_boot_show_the_number_of_waiting_commits_only(waiting: Pair) 
     assert "IGNORE ALL" not in begun.brief.text
     assert "deployed twice" not in begun.brief.text
     assert "OL-2" not in begun.brief.text
-    [one] = read_status(ada.ws).waiting
+    [one] = read_status(ada.ws, ada.clock.now).waiting
     assert (one.remote, one.commits) == ("origin", 4)
 
 

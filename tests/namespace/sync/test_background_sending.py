@@ -232,7 +232,7 @@ def test_the_status_tells_since_when_commits_wait(pair: Pair) -> None:
     ada.loop("OL-2")
     then = ada.clock.now
     ada.loop("OL-3")
-    [unsent] = read_status(ada.ws).unsent
+    [unsent] = read_status(ada.ws, ada.clock.now).unsent
     assert (unsent.remote, unsent.commits, unsent.since) == ("origin", 2, then)
     assert not unsent.is_late(then + LATE)
     assert unsent.is_late(then + LATE + timedelta(seconds=1))

@@ -533,7 +533,7 @@ def test_a_remote_of_any_name_shows_what_waits_and_is_pending(pair: Pair, bare: 
     ada.set_remotes(policies={name: "review"}, remote=name)
     ada.sync()
     ada.loop("OL-3")
-    found = read_status(ada.ws)
+    found = read_status(ada.ws, ada.clock.now)
     assert (name, 1) in [(one.remote, one.commits) for one in found.waiting]
     assert name in found.pending
 
@@ -545,7 +545,7 @@ def test_an_address_can_replace_a_remote_name(pair: Pair, bare: Path) -> None:
     done = ada.sync(remote=str(bare))
     assert done.received == 1
     assert ada.tip == bob.tip
-    assert read_status(ada.ws).waiting == ()
+    assert read_status(ada.ws, ada.clock.now).waiting == ()
 
 
 def test_an_invalid_policy_is_reported_before_anything_happens(pair: Pair) -> None:

@@ -151,6 +151,9 @@ def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]
         yield "quarantined", f"{rows} (baton import quarantine)"
     elif status.quarantined is None:
         yield "quarantined", "unknown: the quarantine cannot be read (baton doctor)"
+    if status.needs:
+        needs = (f"{count} {need.replace('_', '-')}" for need, count in status.needs.items())
+        yield "needs attention", f"{', '.join(needs)} (baton ready)"
 
 
 def _format_sessions(app: App, sessions: Sequence[Session]) -> list[str]:

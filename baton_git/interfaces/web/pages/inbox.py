@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,23 +15,19 @@ from baton_git.core.records.base import Record
 from baton_git.core.state import Key, State
 from baton_git.interfaces.web.actions.table import PageAction, list_actions
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
-from baton_git.interfaces.web.pages.health import Health, summarize_health
+from baton_git.interfaces.web.pages.needs import NEEDS, Sign, list_signs
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.texts import address
-from baton_git.verbs.records.ready import NEEDS, ReadyItem, find_ready
+from baton_git.verbs.records.ready import ReadyItem, list_ready
+from baton_git.verbs.upkeep.namespace_status import StatusResult, status
 
 SHOWN = 40
 """Maximum number of namespaces on a page."""
 MOST_ITEMS = 100
 MOST_UNVERIFIED = 20
-WORDS = {
-    "failed": "failed", "overdue": "overdue", "unreadable": "unreadable", "follow_up": "follow-up",
-    "conflict": "conflict", "review": "review", "import": "import", "rule": "rule", "proposal": "proposal",
-    "unverified": "to verify", "reverted": "reverted",
-}  # fmt: skip
+LEVELS = ("bad", "warn", "fine")
 UNREADABLE = "namespace"
 """The kind of the item that stands for a namespace that cannot be read."""
-BAD = ("failed", "overdue", "unreadable", "reverted", "conflict")
 
 
 class InboxRow(NamedTuple):
@@ -48,25 +45,43 @@ class InboxRow(NamedTuple):
             return "Approve"
         if self.item.kind == UNREADABLE:
             return "Repair"
-        return {"conflict": "Resolve", "review": "Review", "rule": "Decide", "reverted": "Show"}.get(self.item.need, "")
+        return NEEDS[self.item.need].link_label
 
     @property
     def words(self) -> str:
-        return "cannot be read" if self.item.kind == UNREADABLE else WORDS[self.item.need]
+        return "cannot be read" if self.item.kind == UNREADABLE else NEEDS[self.item.need].word
 
     @property
     def level(self) -> str:
-        return "bad" if self.item.need in BAD else "note" if self.item.need == "unverified" else "warn"
+        return NEEDS[self.item.need].level
 
 
 class Glance(NamedTuple):
-    """The summary of one namespace: its health, or why it cannot be read, and what needs a person."""
+    """The summary of one namespace: its status, or why it cannot be read, and what needs a person."""
 
     namespace: Namespace
-    health: Health | None
+    status: StatusResult | None
     rows: Sequence[InboxRow] = ()
     why: str = ""
-    problems: Sequence[str] = ()
+
+    @property
+    def signs(self) -> list[Sign]:
+        return list_signs(self.status) if self.status is not None else []
+
+    @property
+    def level(self) -> str:
+        """The level of what is most urgent; `fine` if nothing needs attention."""
+        levels = ("bad",) if self.status is None else [sign.level for sign in self.signs]
+        return min(levels, key=LEVELS.index, default="fine")
+
+    @property
+    def problems(self) -> Sequence[str]:
+        return self.status.problems if self.status is not None else ()
+
+    @property
+    def needs_doctor(self) -> bool:
+        """Whether the namespace cannot be read, or one of its files or settings is faulty."""
+        return self.status is None or bool(self.status.damaged or self.problems)
 
 
 def show(request: PageRequest) -> Response:
@@ -75,38 +90,30 @@ def show(request: PageRequest) -> Response:
     matching = [namespace for namespace in request.site.namespaces() if wanted in str(namespace).casefold()]
     paging = Paging.of(request, SHOWN, len(matching))
     glances = [_read_glance(request, name) for name in matching[paging.first : paging.first + SHOWN]]
-    rows = sorted((row for glance in glances for row in glance.rows), key=lambda row: NEEDS.index(row.item.need))
+    rows = sorted((row for glance in glances for row in glance.rows), key=lambda row: list(NEEDS).index(row.item.need))
+    counts = sum((Counter(glance.status.needs) for glance in glances if glance.status is not None), Counter[str]())
     urgent, unverified = (
         [row for row in rows if (row.item.need == "unverified") is is_late] for is_late in (False, True)
     )
     return request.render(
         "inbox.html", urgent=urgent[:MOST_ITEMS], unverified=unverified[:MOST_UNVERIFIED],
-        totals=(len(urgent), len(unverified)), glances=sorted(glances, key=_rank_urgency), paging=paging,
-        total=len(matching), q=request.query.get("q", ""), tips=tips, needs_doctor=any(map(_needs_doctor, glances)),
+        totals=(sum(counts.values()) - counts["unverified"], counts["unverified"]),
+        glances=sorted(glances, key=lambda glance: LEVELS.index(glance.level)), paging=paging,
+        total=len(matching), q=request.query.get("q", ""), tips=tips,
+        needs_doctor=any(glance.needs_doctor for glance in glances),
         problems=list(dict.fromkeys(problem for glance in glances for problem in glance.problems)),
     )  # fmt: skip
 
 
-def _needs_doctor(glance: Glance) -> bool:
-    """Return whether a namespace cannot be read, or one of its files or settings is faulty."""
-    return glance.health is None or bool(glance.health.status.damaged) or bool(glance.problems)
-
-
-def _rank_urgency(glance: Glance) -> int:
-    return ("bad", "warn", "fine").index(glance.health.level if glance.health is not None else "bad")
-
-
 def _read_glance(request: PageRequest, name: Namespace) -> Glance:
-    """Read the health of one namespace; a damaged one gives its error instead of failing the page."""
+    """Read the status of one namespace; a damaged one gives its error instead of failing the page."""
     now = request.site.now()
     try:
         with request.site.work(name.text) as ws:
-            revision = ws.branch.read()
-            rows = [
-                InboxRow(name, item, _find_link(name, item), _list_quick_actions(revision.state, item))
-                for item in find_ready(ws, now, revision)
-            ]
-            return Glance(name, summarize_health(ws, now), rows, problems=ws.problems)
+            state = ws.branch.read().state
+            items = list_ready(ws, now, limit=1000).items
+            rows = [InboxRow(name, item, _find_link(name, item), _list_quick_actions(state, item)) for item in items]
+            return Glance(name, status(ws, now), rows)
     except BatonError as error:
         return Glance(name, None, [_describe_unreadable(name, error)], str(error))
 

@@ -32,10 +32,23 @@ class Paging(NamedTuple):
         newer = _page_address(request, number - 1) if number > 1 else None
         return cls(number, (number - 1) * size, newer, _page_address(request, number + 1) if more else None)
 
+    @classmethod
+    def by_cursor(cls, request: PageRequest, after: str | None) -> Paging:
+        """Return the page of a list that continues after an entry; `newer` is then its first page.
+
+        Args:
+            after: the last entry of the page; None if no more follow.
+        """
+        newer = _make_address(request, "after", "") if request.query.get("after") else None
+        return cls(0, 0, newer, _make_address(request, "after", after) if after is not None else None)
+
 
 def _page_address(request: PageRequest, number: int) -> str:
-    other_parameters = {
-        name: value for name, value in request.query.items() if name not in ("page", *NOTICE_FIELDS) and value
-    }
-    parameters = {**other_parameters, **({"page": str(number)} if number > 1 else {})}
-    return "?" + urlencode(parameters, quote_via=quote, safe="", errors="surrogatepass")
+    return _make_address(request, "page", str(number) if number > 1 else "")
+
+
+def _make_address(request: PageRequest, name: str, value: str) -> str:
+    """Return the address of the same page with another value of one parameter; without it, if the value is empty."""
+    parameters = {key: text for key, text in request.query.items() if key not in (name, *NOTICE_FIELDS)} | {name: value}
+    filled = {key: text for key, text in parameters.items() if text}
+    return "?" + urlencode(filled, quote_via=quote, safe="", errors="surrogatepass")

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
-from typing import NamedTuple
-
 from starlette.responses import Response
 
-from baton_git.core.diff import title_of
 from baton_git.core.errors import BatonError
-from baton_git.core.kinds import KINDS
-from baton_git.core.records.base import Part
-from baton_git.core.state import Key, State
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
-from baton_git.interfaces.web.pages.board import contains_text
 from baton_git.interfaces.web.texts import sentence
 from baton_git.recall.terms import MAX_QUESTION
+from baton_git.verbs.records.listing import list_records
 from baton_git.verbs.revisions.recall import RecallResult, recall
 
 BUDGET = 12_000
 """Maximum size of an answer on a page, in bytes."""
 MOST_RECORDS = 12
-
-
-class FoundRecord(NamedTuple):
-    """A live record that contains the text."""
-
-    key: Key
-    title: str
 
 
 def show_answer(request: PageRequest) -> Response:
@@ -43,18 +28,10 @@ def show_answer(request: PageRequest) -> Response:
             result = recall(ws, request.site.now(), question=question, budget=BUDGET)
         except BatonError as error:
             status, problem = status_of(error), sentence(error)
-        records = list(islice(_find_records(ws.branch.read().state, question), MOST_RECORDS))
+        records = list_records(ws, request.site.now(), about=question, limit=MOST_RECORDS).records
         return request.render(
             "recall.html", ws, status=status, question=question, records=records, result=result, problem=problem
         )
-
-
-def _find_records(state: State, text: str) -> Iterator[FoundRecord]:
-    for kind in KINDS:
-        for id_ in sorted(state.ids(kind)):
-            record = state.entry(Key(kind, id_))
-            if isinstance(record, Part) and contains_text(record, text):
-                yield FoundRecord(Key(kind, id_), title_of(kind, record.as_data()))
 
 
 def show_everywhere(request: PageRequest) -> Response:
