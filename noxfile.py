@@ -32,9 +32,10 @@ def run(session: nox.Session, *command: str, **env: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and format."""
+    """Check style, format and the project's own rules about its code, such as the order of the folders."""
     run(session, "ruff", "check", ".")
     run(session, "ruff", "format", "--check", ".")
+    run(session, "pytest", "-m", "lint")
 
 
 @nox.session

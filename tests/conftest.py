@@ -234,7 +234,7 @@ def ws(open_workspace: Callable[..., Workspace]) -> Workspace:
     return open_workspace()
 
 
-DEFAULT = "not slow and not servers and not tmux and not agents and not browser"
+DEFAULT = "not lint and not slow and not servers and not tmux and not agents and not browser"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
@@ -267,6 +267,7 @@ def refuse_equal_names() -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Report which groups were not run, and how to run them."""
     if config.option.markexpr == DEFAULT:
+        terminalreporter.write_line("left out: rules about the code, which only read it; check them with: nox -s lint")
         terminalreporter.write_line(
             "left out: the slow group (many processes, kills, full disks); run it with: pytest -m slow"
         )

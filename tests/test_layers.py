@@ -8,9 +8,12 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
 from looped_cases import for_each
 
 import baton_git
+
+pytestmark = pytest.mark.lint
 
 SOURCE = Path(baton_git.__file__).parent
 

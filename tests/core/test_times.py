@@ -151,6 +151,7 @@ ALLOWED = {
 }
 
 
+@pytest.mark.lint
 def test_only_one_module_converts_times() -> None:
     root = Path(baton_git.__file__).parent
     found = set()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_run import slow_after
 from verb_drivers import DRIVERS
 
 from baton_git.verbs.table import all_verbs
@@ -31,7 +32,7 @@ def spellings(top: Path) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("interface", DRIVERS)
+@pytest.mark.parametrize("interface", slow_after(1, ["command", "library", "http", "mcp"]))
 def test_no_record_is_about_a_file_of_git(baton: Any, top: Path, interface: str) -> None:
     decided = baton("decision", "add", "x", "--why", "y").id
     pattern = baton("pattern", "record", "x").id

@@ -85,6 +85,7 @@ def list_hints() -> Iterator[str]:
                         yield part.value
 
 
+@pytest.mark.lint
 def test_no_hint_of_the_package_names_a_command_or_an_option_elsewhere_without_saying_so():
     hints = {hint for hint in list_hints() if "baton " in hint or "--" in hint}
     assert len(hints) > 50

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from default_run import slow_after
 from mcp_client import talk
 
 import baton_git
@@ -164,7 +165,9 @@ def test_a_remote_that_does_not_answer_is_named_and_found_later(baton, git, hub,
     assert ITEM in baton("boot", cwd=clone).out
 
 
-@pytest.mark.parametrize("words", ["status", "list", "recall x", "log", "ready", "wrap", "followup add x", "doctor"])
+@pytest.mark.parametrize(
+    "words", slow_after(2, ["followup add x", "recall x", "status", "list", "log", "ready", "wrap", "doctor"])
+)
 def test_nothing_else_asks_the_remote_and_what_refuses_says_how(baton, git, clone, words):
     clone.parent.joinpath("shared.git").rename(clone.parent / "moved.git")  # whoever asks, fails
     done = baton(*words.split(), cwd=clone, code=None)

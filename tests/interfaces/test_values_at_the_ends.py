@@ -21,6 +21,7 @@ import click
 import httpx2
 import pytest
 from command_tree import RUN_ON, all_commands, arguments, placeholder
+from default_run import slow_after
 from extremes import ENDS, End, id_of, states
 from verb_drivers import DRIVERS
 from world import NOW, begin, later, workspace
@@ -51,7 +52,7 @@ CASES = [
         zone,
         end,
         id=f"{zone}-{end}",
-        marks=() if (zone, end) in ((EAST, "last"), (WEST, "first")) else pytest.mark.slow,
+        marks=() if (zone, end) == (EAST, "last") else pytest.mark.slow,
     )
     for end in ENDS
     for zone in (ZONES if end in ("first", "last") else (WEST, EAST))
@@ -127,7 +128,7 @@ def plain_value(name: str, annotation: Any, examples: Any, folder: Path) -> Any:
     return examples[0] if examples else "x"
 
 
-@pytest.mark.parametrize("interface", DRIVERS)
+@pytest.mark.parametrize("interface", slow_after(2, ["library", "http", "mcp", "command"]))
 @pytest.mark.parametrize(("zone", "end"), CASES)
 def test_no_verb_fails_at_a_value_at_the_end(baton: Any, top: Path, ends: Path, tmp_path: Path, interface: str) -> None:
     tip = ends.read_bytes()
@@ -268,6 +269,7 @@ COMMIT_TIMES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", [EAST, WEST])
 def test_no_command_and_no_page_fails_at_the_time_of_a_commit(
     baton: Any, git: Any, top: Path, zone: str, monkeypatch: pytest.MonkeyPatch

@@ -424,6 +424,7 @@ STEPS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(
     max_examples=10,
     deadline=None,

@@ -111,6 +111,7 @@ def test_a_rename_killed_at_any_step_is_settled_by_a_command(
     assert steps > seen_by_doctor > 2
 
 
+@pytest.mark.slow
 def test_a_rename_on_a_remote_is_finished_there_too(baton: Baton, git: Git, top: Path, tmp_path: Path):
     hub, copies = tmp_path / "hub.git", {}
     git(tmp_path, "init", "-q", "--bare", "hub.git")

@@ -12,7 +12,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from baton_git.namespace.provenance.trees import ENTRY
+
+pytestmark = pytest.mark.lint
 
 PACKAGE = Path(__file__).parents[2] / "baton_git"
 POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+|\(\?>")

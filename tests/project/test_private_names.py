@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from looped_cases import for_each
+
+pytestmark = pytest.mark.lint
 
 TESTS = Path(__file__).parent.parent
 PRIVATE = re.compile("_[a-z]\\w*", re.IGNORECASE)

@@ -20,6 +20,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Any:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 def test_the_benchmark_writes_to_and_reads_from_a_server_of_its_own(server: Any, tmp_path: Path) -> None:
     with server.serving_baton(tmp_path) as ours:
         for messages in (server.writes(ours.port, 0, range(1)), server.reads(ours.port, 0, range(1))):

@@ -287,6 +287,7 @@ def conflicts(machine: Machine) -> list[Conflict]:
     return machine.ws.branch.read().state.records(Conflict)
 
 
+@pytest.mark.slow
 def test_no_order_of_syncs_makes_a_conflict_of_three_rounds_of_sessions(ws):
     orders = list(product(permutations(range(3)), repeat=3))
     for number in random.Random(28).sample(range(len(orders)), 12):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_run import slow_after
 from hooked_sessions import Session, context
 from waiting import until
 
@@ -76,7 +77,7 @@ def test_boot_tells_a_killed_session_without_an_earlier_handoff(kill: Kill, send
     assert_leads(context(send("SessionStart", NEXT, source="startup")))
 
 
-@pytest.mark.parametrize("way", ["startup", "resume", "boot"])
+@pytest.mark.parametrize("way", slow_after(1, ["startup", "resume", "boot"]))
 def test_a_killed_session_is_told_before_one_that_had_ended_earlier(
     kill: Kill, send: Send, baton: Baton, tmp_path: Path, repo: Path, way: str
 ) -> None:

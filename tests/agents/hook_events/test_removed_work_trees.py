@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_run import slow_after
 from hooked_sessions import NEW, OLD, Session, context
 from waiting import until
 
@@ -55,7 +56,7 @@ def assert_is_saved(baton: Callable[..., Any], repo: Path, tree: Path, commit: s
     assert known[handoff["worktree"]] == str(tree)
 
 
-@pytest.mark.parametrize("place", ["beside", ".claude/worktrees/task"])
+@pytest.mark.parametrize("place", slow_after(1, ["beside", ".claude/worktrees/task"]))
 def test_the_saver_saves_a_session_whose_work_tree_was_removed(
     hook, baton, git, repo, tmp_path, place
 ):  # fmt: skip

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from default_run import slow_after
 from dulwich.repo import Repo as DulwichRepo
 from hook_world import eventually, everything, hook, pre_commit, quiet
 
@@ -278,7 +279,7 @@ def hand_over_without_input(folder):
     hook(folder, "post-rewrite", '#!/bin/sh\n"$0.legacy" "$@" </dev/null\n')
 
 
-@pytest.mark.parametrize("tool", ["pre-commit-last", "pre-commit-first", "another"])
+@pytest.mark.parametrize("tool", slow_after(1, ["pre-commit-first", "pre-commit-last", "another"]))
 @pytest.mark.parametrize("how", ["amend", pytest.param("rebase", marks=pytest.mark.slow)])
 def test_a_rewritten_commit_is_known_although_the_hook_got_no_input(baton, git, hooked, loop, subjects, tool, how):
     """pre-commit 4.7.0 runs a moved post-rewrite hook with empty input (commands/hook_impl.py, _run_legacy)."""
@@ -456,7 +457,9 @@ def test_a_namespace_that_git_pushed_counts_as_shared(baton, git, hooked, write_
     assert write_and_push()
 
 
-@pytest.mark.parametrize("words", [("baton/work",), ("-q", "baton/work:refs/heads/baton/work"), ("--all",)], ids=str)
+@pytest.mark.parametrize(
+    "words", slow_after(1, [("baton/work",), ("-q", "baton/work:refs/heads/baton/work"), ("--all",)]), ids=str
+)
 def test_a_push_that_leaves_no_remote_tracking_branch_counts_too(git, hooked, pushed, write_and_push, words):
     git(hooked, "config", "remote.origin.fetch", "+refs/heads/main:refs/remotes/origin/main")  # clone --single-branch
     assert pushed("origin", *words) == ""
@@ -464,6 +467,7 @@ def test_a_push_that_leaves_no_remote_tracking_branch_counts_too(git, hooked, pu
     assert write_and_push()
 
 
+@pytest.mark.slow
 def test_a_push_to_another_remote_counts_for_that_remote(git, hooked, write_and_push):
     git(hooked, "remote", "rename", "origin", "backup")
     git(hooked, "init", "-q", "--bare", "../o.git")
@@ -474,7 +478,7 @@ def test_a_push_to_another_remote_counts_for_that_remote(git, hooked, write_and_
     assert write_and_push("backup")
 
 
-@pytest.mark.parametrize("how", ["refused", "deleted", "off"])
+@pytest.mark.parametrize("how", slow_after(1, ["refused", "deleted", "off"]))
 def test_a_branch_that_the_remote_lacks_or_that_is_not_synced_stays_here(git, hooked, pushed, write_and_push, how):
     server = hooked.parent / "r.git"
     if how == "refused":

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from default_run import slow_after
 from hook_world import CLIENT, eventually, everything, hook, quiet
 
 
@@ -177,7 +178,7 @@ def test_no_hook_of_husky_runs_in_a_linked_work_tree_and_status_says_so(baton, g
     assert (top / ".git/ran").exists()
 
 
-@pytest.mark.parametrize("value", [".githooks", ".git/hooks", "../.githooks"])
+@pytest.mark.parametrize("value", slow_after(1, [".githooks", ".git/hooks", "../.githooks"]))
 def test_a_push_into_a_work_tree_looks_for_a_relative_hooks_path_in_its_git_directory(baton, git, top, status, value):
     """Seen with git 2.39.5: `git receive-pack` runs in the git directory (builtin/receive-pack.c), and there git
     resolves `core.hooksPath`, whereas a commit resolves it in the work tree, as `git rev-parse --git-path` does.

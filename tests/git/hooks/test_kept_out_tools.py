@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 import pytest
+from default_run import slow_after
 from hook_world import hook, pre_commit
 
 from baton_git.git.hooks.script import HookScript
@@ -207,7 +208,7 @@ def test_after_an_uninstallation_git_lfs_has_the_hooks_that_baton_ran(baton, top
 # --- no other script does it
 
 
-@pytest.mark.parametrize("name", ["lefthook", "git-lfs", "mine"])
+@pytest.mark.parametrize("name", slow_after(1, ["git-lfs", "lefthook", "mine"]))
 def test_a_previous_hook_that_runs_git_lfs_is_the_only_one_to_do_it(baton, top, lfs, track, name):
     texts = {
         "lefthook": LEFTHOOK, "git-lfs": '#!/bin/sh\ngit lfs pre-push "$@"\n',
@@ -303,7 +304,7 @@ def add_lines(baton, place, *, first=True, only=()):
     "husky", [pytest.param(False, id="tracked"), pytest.param(True, id="husky", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("mine", ["", "lfs", "reader"])
-@pytest.mark.parametrize("first", [False, True], ids=["last", "first"])
+@pytest.mark.parametrize("first", slow_after(1, [False, True]), ids=["last", "first"])
 def test_a_line_in_a_tracked_hook_keeps_the_input_for_the_others(baton, git, top, lfs, track, husky, mine, first):
     baton("init")
     folder = top / (".husky/_" if husky else ".githooks")

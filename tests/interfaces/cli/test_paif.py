@@ -69,6 +69,7 @@ def test_a_session_of_paif_is_saved_restored_and_listed(claude_paif, baton):
     assert baton("restore", "--agent", "zero", "--json").json["checkpoint_id"] == id_
 
 
+@pytest.mark.slow
 def test_gravity_prints_what_the_documents_of_paif_show(claude_paif):
     done = claude_paif("gravity", "How can I help you today!", code=1)
     assert done.stdout.startswith("⚠️ DRIFT DETECTED (subservience, fake enthusiasm)\n")
@@ -77,6 +78,7 @@ def test_gravity_prints_what_the_documents_of_paif_show(claude_paif):
     assert "there is no agent" in claude_paif("gravity", "x", "--agent", "zero", code=5).stderr
 
 
+@pytest.mark.slow
 def test_the_second_entry_point_uses_its_own_name(claude_paif):
     assert "Usage: claude-paif [OPTIONS] COMMAND" in claude_paif("--help").stdout
     assert claude_paif("--version").stdout.startswith("claude-paif, version ")

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from default_run import slow_after
 
 
 def repository_of(done):
@@ -231,7 +232,7 @@ def run_without(folder, command, top):
 
 
 @pytest.mark.parametrize("folder", [".git/objects", ".git/objects/pack", ".git/refs", ".git/refs/heads", ".git/baton"])
-@pytest.mark.parametrize("command", ["list", "status", "boot", "doctor"])
+@pytest.mark.parametrize("command", slow_after(1, ["boot", "list", "status", "doctor"]))
 def test_the_hint_about_a_missing_permission_names_the_folder_that_lacks_it(baton, top, command, folder):
     baton("followup", "add", "x")
     done = run_without(top / folder, command, top)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from default_run import slow_after
 from pseudo_terminal import typing
 
 from baton_git.git.signing.personal import is_encrypted, is_touched
@@ -97,7 +98,7 @@ def test_invalid_signatures_and_keys_are_not_hardware_keys():
     assert is_encrypted(b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nx\n")
 
 
-@pytest.mark.parametrize("place", ["outside", "in the work tree", "revoked", "of baton"])
+@pytest.mark.parametrize("place", slow_after(2, ["outside", "in the work tree", "revoked", "of baton"]))
 def test_a_key_that_git_allows_vouches_unless_others_can_change_the_file(
     baton, filled, git, top, tmp_path, key, place, monkeypatch
 ):

@@ -42,6 +42,7 @@ def odd(api: Any, git: Any, tmp_path: Path) -> Any:
     return api
 
 
+@pytest.mark.slow
 def test_every_list_can_still_be_read(odd: Any) -> None:
     for path in LISTS:
         path, _, query = path.partition("?")

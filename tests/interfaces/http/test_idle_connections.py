@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from default_run import slow_after
 
 SERVE = """import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv.pop(1)),) * 2)
@@ -25,7 +26,7 @@ def ask_health(port: int) -> int:
         return connection.getresponse().status
 
 
-@pytest.mark.parametrize("files", [4096, 400])
+@pytest.mark.parametrize("files", slow_after(1, [400, 4096]))
 def test_600_idle_connections_do_not_affect_other_clients(top: Path, files: int) -> None:
     """Each has sent a request before, or none. With 400 open files, the server closes the oldest idle connections."""
     argv = [sys.executable, "-c", SERVE, str(files), "serve", "--port", "0"]

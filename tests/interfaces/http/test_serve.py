@@ -187,6 +187,7 @@ def test_a_port_in_use_is_reported_in_one_line(top):
         assert f"(process {os.getpid()})" in said
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_said_to_be_taken_by_which_repository(top, git, tmp_path):
     git(tmp_path, "init", "-q", "other")
     other, data = tmp_path / "other", tmp_path / "data"

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from default_run import slow_after
 from test_deciding import create_conflict
 from web_world import World, two_machines
 
@@ -47,7 +48,7 @@ def test_the_current_value_of_a_changed_conflict_can_be_kept(world: World, serve
     assert "There are no conflicts" in served.get("conflicts").text
 
 
-@pytest.mark.parametrize("side", ["ours", "theirs"])
+@pytest.mark.parametrize("side", slow_after(1, ["theirs", "ours"]))
 def test_a_chosen_side_is_applied_if_the_current_value_was_shown(side: str, world: World, serve: Any) -> None:
     served = serve()
     before = dict(re.findall(r'value="(ours|theirs)".*?class="text" dir="auto">([^<]*)<', served.get("conflicts").text,
@@ -68,6 +69,7 @@ def test_changes_since_the_page_was_shown_are_shown_first(world: World, serve: A
     assert served.site.tip("shop") == tip
 
 
+@pytest.mark.slow
 def test_a_typed_value_is_used_only_if_no_side_is_chosen(world: World, serve: Any) -> None:
     served = serve()
     answer = served.send("conflicts", {"choice": "ours", "value": "we wait"}, code=422)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_run import slow_after
 from test_pages import some_work
 from web_server import TOKEN, hidden
 from web_world import GEMINI, World, two_machines
@@ -244,7 +245,7 @@ def create_conflict(world: World) -> None:
     world.here("sync", code=3)
 
 
-@pytest.mark.parametrize("choice", ["ours", "theirs", "other"])
+@pytest.mark.parametrize("choice", slow_after(1, ["other", "ours", "theirs"]))
 def test_a_conflict_is_resolved_by_the_side_that_was_chosen(choice: str, world: World, serve: Any) -> None:
     create_conflict(world)
     served = serve()
@@ -262,6 +263,7 @@ def test_a_conflict_is_resolved_by_the_side_that_was_chosen(choice: str, world: 
     assert f'dir="auto">{chosen}</span>' in served.get("record?kind=follow_up&id=FU-1").text
 
 
+@pytest.mark.slow
 def test_a_conflict_that_was_resolved_meanwhile_is_not_resolved_twice(world: World, serve: Any) -> None:
     create_conflict(world)
     served = serve()

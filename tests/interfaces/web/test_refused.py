@@ -7,6 +7,7 @@ import shlex
 from typing import Any
 
 import pytest
+from default_run import slow_after
 from test_deciding import queue
 from test_pages import some_work
 from web_server import TOKEN, hidden
@@ -137,7 +138,7 @@ def test_a_rejected_review_form_keeps_its_choices(world: World, serve: Any) -> N
     assert "1 record from" in served.get("review").text
 
 
-@pytest.mark.parametrize("deleted", [True, False])
+@pytest.mark.parametrize("deleted", slow_after(1, [True, False]))
 def test_a_branch_that_another_program_moved_is_reported_on_every_page(
     baton: Any, git: Any, top: Any, serve: Any, *, deleted: bool
 ) -> None:
@@ -151,7 +152,7 @@ def test_a_branch_that_another_program_moved_is_reported_on_every_page(
         assert "baton namespace restore" in text
 
 
-@pytest.mark.parametrize("lost", ["branch", "both"])
+@pytest.mark.parametrize("lost", slow_after(1, ["both", "branch"]))
 def test_a_deleted_branch_is_an_item_of_the_inbox(baton: Any, git: Any, top: Any, serve: Any, *, lost: str) -> None:
     some_work(baton)
     baton("init", "--namespace", "quiet")

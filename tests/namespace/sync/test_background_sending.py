@@ -493,6 +493,7 @@ def test_the_next_session_sends_what_a_killed_process_left(
     until(lambda: len(set(tips(top, bare, git))) == 1)
 
 
+@pytest.mark.slow
 def test_the_worker_keeps_nothing_of_its_caller(top: Path, git: Git, hooked: Any, baton: Baton) -> None:
     baton("sync")
     add = ["add", "deployed", "--expect", "it answers"]

@@ -87,6 +87,7 @@ def test_a_machine_that_is_overtaken_sends_by_its_lane(pair: Pair) -> None:
     assert list(lanes_on_remote(bob)) == [left]  # that of bob is gone, because the branch has its commits
 
 
+@pytest.mark.slow
 def test_what_a_lane_has_already_is_not_sent_again_and_again(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-ada")
@@ -110,6 +111,7 @@ def test_nothing_changes_if_nobody_else_pushes(pair: Pair) -> None:
     assert merges(bob) == []
 
 
+@pytest.mark.slow
 def test_merges_of_lanes_that_the_branch_does_not_take_leave_no_trace(pair: Pair, make: Callable[..., Machine]) -> None:
     ada, bob = pair
     cara = make("cara")
@@ -128,6 +130,7 @@ def test_merges_of_lanes_that_the_branch_does_not_take_leave_no_trace(pair: Pair
     assert len(merges(cara)) == 1
 
 
+@pytest.mark.slow
 def test_a_burst_leaves_no_more_merges_than_writes(pair: Pair, make: Callable[..., Machine]) -> None:
     ada, bob = pair
     cara = make("cara")
@@ -214,6 +217,7 @@ def test_private_refs_of_lanes_that_are_gone_are_deleted(pair: Pair) -> None:
     assert list_tracked_lanes(bob.ws.branch, "origin") == {}
 
 
+@pytest.mark.slow
 def test_lanes_of_remotes_that_are_gone_are_forgotten(pair: Pair) -> None:
     ada, bob = pair
     send_by_lane(bob, "OL-bob")
@@ -392,6 +396,7 @@ def test_a_namespace_with_lanes_that_wait_is_not_renamed_on_the_remote(pair: Pai
     assert check_remote(remote, ada.ws.branch, ada.tip) == ada.tip
 
 
+@pytest.mark.slow
 def test_all_namespaces_are_synced_with_their_lanes(pair: Pair, make: Callable[..., Machine]) -> None:
     send_by_lane(pair[1], "OL-bob")
     cara = make("cara", lanes=frozenset({"origin"}))
@@ -400,6 +405,7 @@ def test_all_namespaces_are_synced_with_their_lanes(pair: Pair, make: Callable[.
     assert "OL-bob" in cara.state.ids("open_loop")
 
 
+@pytest.mark.slow
 def test_concurrent_machines_lose_nothing(pair: Pair, make: Callable[..., Machine]) -> None:
     """Each machine syncs in the middle of the other's sync; every accepted write is on the remote at once."""
     ada, bob = pair
@@ -438,6 +444,7 @@ def tips(pair: Pair, tmp_path: Path) -> list[Oid]:
     return [base, *found]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_the_order_in_which_lanes_are_listed_does_not_matter(pair: Pair, tips: list[Oid], data: st.DataObject) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_run import slow_after
 from hostile import FILE, Hostile
 from machines import INCOMING, REF, Machine
 from world import begin
@@ -51,7 +52,7 @@ def full(ada: Machine) -> Machine:
     return ada
 
 
-@pytest.fixture(params=["fetched by baton", "fetched by git"])
+@pytest.fixture(params=slow_after(1, ["fetched by baton", "fetched by git"]))
 def late(request: pytest.FixtureRequest, full: Machine, bob: Machine) -> Machine:
     """Return a machine that meets the remote for the first time."""
     if request.param == "fetched by git":
@@ -312,7 +313,7 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("move", slow_after(2, MOVES))
 def test_a_boundary_that_git_moves_is_completed_all_the_same(bob: Machine, full: Machine, move: str) -> None:
     """`git fetch --depth` puts newer commits of the branch into git's file; the history went to and fro for ever."""
     bob.sync(**QUICK)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_run import slow_after
 from machines import REF, SEEN, Clock, Machine, loop, machine
 from overtaking import AlwaysFaster, Turn, Watched, faster, merges, remote_tip, run
 
@@ -49,6 +50,7 @@ def test_a_sync_that_is_overtaken_again_and_again_leaves_one_merge(pair: Pair) -
     assert ada.tip == bob.tip
 
 
+@pytest.mark.slow
 def test_a_sync_that_loses_every_race_merges_what_it_received_once(pair: Pair) -> None:
     ada, bob = pair
     bob.loop("OL-bob")
@@ -62,6 +64,7 @@ def test_a_sync_that_loses_every_race_merges_what_it_received_once(pair: Pair) -
     assert bob.sync().sent == 2
 
 
+@pytest.mark.slow
 def test_conflicts_and_new_ids_are_reported_once(pair: Pair) -> None:
     ada, bob = pair
     ada.edit("open_loop", "OL-1", "deployed", "rolled out")
@@ -77,6 +80,7 @@ def test_conflicts_and_new_ids_are_reported_once(pair: Pair) -> None:
     assert len(merges(bob)) == 1
 
 
+@pytest.mark.slow
 def test_a_problem_of_a_commit_made_by_hand_is_reported_once(pair: Pair) -> None:
     ada, bob = pair
     bob.by_hand({"open_loops/OL-9.toml": b"not toml"})
@@ -84,6 +88,7 @@ def test_a_problem_of_a_commit_made_by_hand_is_reported_once(pair: Pair) -> None
     assert len([problem for problem in done.problems if "OL-9" in problem]) == 1
 
 
+@pytest.mark.slow
 def test_writes_here_between_the_attempts_are_sent_or_pending(pair: Pair) -> None:
     ada, bob = pair
     bob.loop("OL-bob")
@@ -104,7 +109,7 @@ def test_writes_here_between_the_attempts_are_sent_or_pending(pair: Pair) -> Non
     assert "FU-late" in ada.state.ids("follow_up")
 
 
-@pytest.mark.parametrize("is_sent", [False, True])
+@pytest.mark.parametrize("is_sent", slow_after(1, [True, False]))
 def test_a_connection_that_breaks_during_the_push_loses_nothing(pair: Pair, is_sent: bool) -> None:
     ada, bob = pair
     bob.loop("OL-bob")
@@ -119,7 +124,7 @@ def test_a_connection_that_breaks_during_the_push_loses_nothing(pair: Pair, is_s
     assert len(merges(bob)) == 1
 
 
-@pytest.mark.parametrize("is_sent", [False, True])
+@pytest.mark.parametrize("is_sent", slow_after(1, [True, False]))
 def test_a_kill_during_the_push_loses_nothing(pair: Pair, is_sent: bool) -> None:
     ada, bob = pair
     bob.loop("OL-bob")
@@ -199,6 +204,7 @@ def test_a_review_that_becomes_necessary_between_two_attempts_leaves_what_was_ac
     assert {"OL-bob", "OL-ada"} < bob.state.ids("open_loop")
 
 
+@pytest.mark.slow
 def test_one_overtaken_namespace_does_not_hold_up_the_others(pair: Pair) -> None:
     ada, bob = pair
     other = replace(bob.ws.branch, namespace=Namespace("y"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_run import slow_after
 
 from baton_git.namespace import folding
 
@@ -146,7 +147,7 @@ def test_what_was_made_here_still_counts_as_made_here_but_a_confirmation_ends(ba
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("is_branch_purged", [False, True])
+@pytest.mark.parametrize("is_branch_purged", slow_after(1, [False, True]))
 def test_a_lane_with_purged_commits_comes_back_neither_here_nor_there(baton, git, top, hub, is_branch_purged):
     lane = "refs/baton-lanes/work/0123456789abcdef"
     git(top, "push", "-q", "origin", f"baton/work:{lane}")
@@ -183,6 +184,7 @@ def test_sync_says_that_the_history_was_rewritten_here_and_takes_nothing_back(ba
     assert "origin still has commits that were removed here" in baton("doctor", "remotes", code=1).out
 
 
+@pytest.mark.slow
 def test_ours_replaces_the_branch_of_the_remote(baton, git, top, hub):
     purge(top)
     readd(git, top, hub)
@@ -196,6 +198,7 @@ def test_ours_replaces_the_branch_of_the_remote(baton, git, top, hub):
     assert "up to date" in baton("sync").out + baton("sync").err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["theirs", "merge"])
 def test_theirs_and_merge_bring_the_purged_commits_back(baton, git, top, hub, way):
     purge(top)
@@ -210,6 +213,7 @@ def test_theirs_and_merge_bring_the_purged_commits_back(baton, git, top, hub, wa
     baton("sync")
 
 
+@pytest.mark.slow
 def test_commits_of_others_on_top_of_purged_ones_are_not_lost(baton, git, top, hub, tmp_path):
     other = tmp_path / "other" / "work"
     git(tmp_path, "clone", "-q", str(hub), str(other))

@@ -79,6 +79,7 @@ def test_a_clone_under_another_name_keeps_its_namespace_when_that_is_deleted_els
     assert git(elsewhere, "for-each-ref", "--format=%(refname)", "refs/heads/baton") == REF
 
 
+@pytest.mark.slow
 def test_a_namespace_renamed_on_the_remote_is_renamed_in_another_clone_with_the_command_that_sync_names(
     baton: Baton, synced: tuple[Path, Path], bare: Path, tmp_path: Path, git: Git
 ) -> None:

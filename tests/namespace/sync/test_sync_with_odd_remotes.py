@@ -98,6 +98,7 @@ def test_a_branch_that_somebody_began_by_hand_is_accepted(baton: Baton, git: Git
     assert "Deployed it" in baton("boot", "-n", "begun", cwd=tmp_path / "third").out
 
 
+@pytest.mark.slow
 def test_a_clone_with_another_name_lists_the_remotes_namespaces(
     baton: Baton, git: Git, top: Path, tmp_path: Path, clone: Path
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_missing_file_of_signers_is_reported(baton: Baton, git: Git, top: Path
     assert "there is no file /nonexistent" in baton("boot").out
 
 
+@pytest.mark.slow
 def test_an_address_used_once_is_not_listed_as_a_remote_with_pending_commits(
     baton: Baton, git: Git, tmp_path: Path, clone: Path
 ) -> None:

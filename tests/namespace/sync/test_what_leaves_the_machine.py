@@ -323,6 +323,7 @@ def test_a_session_is_continued_in_its_own_work_tree_by_the_label(baton, home: P
     assert recorded.read_text() == newer
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux") or os.geteuid() != 0, reason="sets a host name of its own")
 def test_the_host_name_does_not_leave_the_machine(home: Path, shop: Path, tmp_path: Path) -> None:
     host = "dingo-host-9"

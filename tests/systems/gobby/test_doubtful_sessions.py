@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_run import slow_after
 from pseudo_terminal import typing_here
 from transcript_sessions import lines
 
@@ -302,7 +303,7 @@ def foreign_namespace(project: Project) -> Story:
 FOREIGN: list[Case] = [value for name, value in list(globals().items()) if name.startswith("foreign_")]
 
 
-@pytest.mark.parametrize("case", FOREIGN, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", slow_after(1, FOREIGN), ids=lambda case: case.__name__)
 def test_a_session_of_another_project_is_listed_and_not_imported(
     case: Case, baton: Baton, project: Project, home: Path
 ):
