@@ -374,22 +374,23 @@ def complete_id(ids: Iterable[str], text: str, what: str) -> str | None:
     """Return the only id that starts with `text`, ignoring case, or None if there is none.
 
     Raises:
-        Ambiguous: several ids start with `text`.
+        Ambiguous: several ids start with `text`, as they do with the prefix of a kind (`FU-`).
     """
-    near = sorted(id_ for id_ in ids if is_beginning(text, id_))
+    near = list_beginning(ids, text)
     if len(near) > 1:
         raise Ambiguous(what, text, near)
     return near[0] if near else None
 
 
-def is_beginning(text: str, id_: str) -> bool:
-    """Whether an id starts with `text`, ignoring case.
+def list_beginning(ids: Iterable[str], text: str) -> list[str]:
+    """Return the ids that start with `text`, ignoring case, sorted.
 
-    False if `text` is only the prefix that all ids of a kind share, such as `FU-`, or a part of that prefix.
+    The prefix that all ids of a kind share, such as `FU-`, never names the only one of them, but it names several.
     """
-    prefix, dash, _ = id_.partition("-")
+    starting = sorted(id_ for id_ in ids if text and id_.lower().startswith(text.lower()))
+    prefix, dash, _ = starting[0].partition("-") if len(starting) == 1 else ("", "", "")
     shared = len(prefix) + 1 if dash and prefix.isalpha() and prefix.isupper() else 0
-    return len(text) > shared and id_.lower().startswith(text.lower())
+    return starting if len(text) > shared else []
 
 
 def key_of(record: Part) -> Key:

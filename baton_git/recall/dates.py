@@ -70,6 +70,7 @@ def find_period(question: str, now: datetime) -> Period | None:
     if first > last:
         return None
     days = f"{first}" if first == last else f"{first} to {last}"
+    days = f"the days up to {last}" if first == date.min else days
     begin, end = parse_local_time(first.isoformat()), parse_local_time(last.isoformat(), end_of_day=True)
     return Period(iso(begin), iso(end), days, " ".join(rest.split()))
 

@@ -90,6 +90,10 @@ def test_an_ambiguous_prefix_of_an_id_lists_the_candidates() -> None:
     with pytest.raises(Ambiguous) as caught:
         state.find(OpenLoop, "OL-1")
     assert caught.value.data["candidates"] == ["OL-1a", "OL-1b"]
+    with pytest.raises(Ambiguous):
+        state.find(OpenLoop, "ol-")
+    with pytest.raises(NotFound):
+        State().put(loop(id="OL-1a")).find(OpenLoop, "OL-")
 
 
 @pytest.mark.parametrize("text", ["", "x", "OL-12"])

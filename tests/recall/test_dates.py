@@ -21,7 +21,7 @@ SATURDAY = datetime(2026, 11, 28, 10, tzinfo=UTC)
         ("yesterday's deploy", "2026-11-27", "deploy"),
         ("the 3rd of December", "2025-12-03", ""),
         ("what broke since 2026-11-03", "2026-11-03 to 2026-11-28", "what broke"),
-        ("before Monday", "0001-01-01 to 2026-11-23", ""),
+        ("before Monday", "the days up to 2026-11-23", ""),
         ("what did we do last week", "2026-11-16 to 2026-11-22", "what did we do"),
         ("in the last 3 days", "2026-11-25 to 2026-11-28", ""),
         ("fixed 2 weeks ago", "2026-11-11 to 2026-11-17", "fixed"),

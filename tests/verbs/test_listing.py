@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from world import NOW, acting, by_hand, later
 
-from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
+from baton_git.core.errors import Ambiguous, InvalidArgument
 from baton_git.core.kinds import find_kind
 from baton_git.core.records.rule import Rule
 from baton_git.verbs.records.details import show_record
@@ -106,7 +106,7 @@ def test_records_of_two_kinds_with_the_same_id_are_distinguished_by_kind(work):
     with pytest.raises(Ambiguous, match="open_loop/OL-1, pattern/OL-1"):
         show_record(work, NOW, "OL-1")
     assert show_record(work, NOW, "patterns/OL-1").title == "Guessed"
-    with pytest.raises(NotFound, match="no record 'OL-'"):
+    with pytest.raises(Ambiguous, match="open_loop/OL-1, open_loop/OL-2, pattern/OL-1"):
         show_record(work, NOW, "OL-")
     work.update("test", NOW, lambda tip: tip.state.put(Rule(id="PAT-1", text="# Look first")))
     assert show_record(work, NOW, "PAT-1").kind == "rule"

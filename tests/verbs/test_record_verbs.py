@@ -18,6 +18,8 @@ from baton_git.core.errors import (
 )
 from baton_git.core.lifecycle import Confirmed
 from baton_git.namespace.caller import Vouched
+from baton_git.verbs.records.details import find_record
+from baton_git.verbs.records.editing import edit_record
 from baton_git.verbs.work_items.decisions import add_decision, monitor_decision, supersede_decision
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.work_items.loops import add_loop, close_loop, settle_loop
@@ -46,6 +48,28 @@ def test_a_new_record_refers_only_to_existing_records(ws):
     add_decision(ws, NOW, what="a", why="b", id="DEC-whole")
     made = add_loop(ws, NOW, action="a", expect="b", decision="dec-who")
     assert stored(ws, "open_loop", made.id).decision_ref == "DEC-whole"
+
+
+@pytest.mark.parametrize("id_", ["hello world", "-x", "", "a\nb"])
+def test_a_new_id_is_one_word(ws, id_):
+    with pytest.raises(InvalidArgument, match="id"):
+        add_decision(ws, NOW, what="a", why="b", id=id_)
+
+
+def test_the_time_limit_of_a_loop_is_at_least_a_day(ws):
+    with pytest.raises(InvalidArgument, match="ttl_days"):
+        add_loop(ws, NOW, action="a", expect="b", ttl_days=0)
+    made = add_loop(ws, NOW, action="a", expect="b")
+    with pytest.raises(InvalidArgument, match="ttl_days"):
+        edit_record(ws, NOW, made.id, fields={"ttl_days": 0})
+
+
+@pytest.mark.parametrize("text", ["OL-", "ol-", "open_loop/OL-"])
+def test_the_prefix_of_a_kind_names_the_candidates(ws, text):
+    for id_ in ("OL-1", "OL-2"):
+        add_loop(ws, NOW, action=f"a {id_}", expect="b", id=id_)
+    with pytest.raises(Ambiguous, match=r"OL-1.*OL-2"):
+        find_record(ws.branch.read().state, text)
 
 
 def test_an_ambiguous_prefix_of_ids_is_an_error(ws):

@@ -15,7 +15,7 @@ from baton_git.core.layout import path_of
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
-from baton_git.core.state import Key, State, is_beginning
+from baton_git.core.state import Key, State, list_beginning
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.namespace.commit_log import LogEntry
@@ -157,8 +157,9 @@ def find_exact(state: State, id_: str, kinds: tuple[str, ...] = tuple(KINDS)) ->
 
 def _find_beginning(state: State, text: str, kinds: tuple[str, ...]) -> list[Key]:
     for archived in (False, True):
-        ids = ((kind, id_) for kind in kinds for id_ in sorted(state.ids(kind, archived=archived)))
-        keys = [Key(kind, id_, archived) for kind, id_ in ids if is_beginning(text, id_)]
+        ids = [(kind, id_) for kind in kinds for id_ in sorted(state.ids(kind, archived=archived))]
+        named = list_beginning({id_ for _, id_ in ids}, text)
+        keys = [Key(kind, id_, archived) for kind, id_ in ids if id_ in named]
         if keys:
             return _drop_companions(keys)
     return []

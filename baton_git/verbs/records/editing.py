@@ -135,6 +135,8 @@ def _check_fields(model: type[Record], fields: Fields) -> None:
     for name, value in fields.items():
         if isinstance(value, str) and model.model_fields[name].is_required():
             check_not_empty(value, name)
+    if fields.get("ttl_days") == 0:  # records of other programs may have it
+        raise InvalidArgument("ttl_days: 0 is less than one day")
     absurd = [name for name, value in fields.items() if isinstance(value, int) and value > LARGEST]
     if absurd:
         raise InvalidArgument(f"{absurd[0]}: {fields[absurd[0]]} is more than {LARGEST:,}")

@@ -39,7 +39,7 @@ class NewLoop(Input):
         examples=[{"method": "http", "url": "http://localhost:8080/health"}],
     )
     ttl_days: int | None = Field(
-        None, ge=0, le=36_500, description="Days until an unverified loop is escalated; 7 unless configured.",
+        None, ge=1, le=36_500, description="Days until an unverified loop is escalated; 7 unless configured.",
         examples=[7],
     )  # fmt: skip
     decision: str | None = Field(None, description="The decision that the action follows from.", examples=["DEC-042"])

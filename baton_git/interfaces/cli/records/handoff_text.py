@@ -51,7 +51,12 @@ def _of(facts: Facts, name: str) -> list[Any]:
 
 
 def _mark(prompt: Mapping[str, Any]) -> str:
-    return f" ({prompt['status']})" if prompt.get("status") else ""
+    return f" ({_explain(prompt)})" if prompt.get("status") else ""
+
+
+def _explain(turn: Mapping[str, Any]) -> str:
+    """Return why a prompt has no answer."""
+    return "the session ended first" if turn["status"] == "ended" else str(turn["status"])
 
 
 def _task(facts: Facts) -> list[str]:
@@ -69,7 +74,7 @@ def _unanswered(facts: Facts) -> list[str]:
         return []
     reason = f": {flat(turn['reason'])}" if turn.get("reason") else ""
     said = [f"It had said: {flat(turn['said'])}"] if turn.get("said") else []
-    return [f"{flat(turn['prompt'])} ({turn['status']}{reason})", *said]
+    return [f"{flat(turn['prompt'])} ({_explain(turn)}{reason})", *said]
 
 
 def _answer(facts: Facts) -> list[str]:
@@ -97,7 +102,7 @@ def _sentences(facts: Facts) -> Iterator[str]:
         yield f"It was last asked: {prompts[-1]['text']}"
     if turn := facts.get("unanswered"):
         reason = f" ({turn['reason']})" if turn.get("reason") else ""
-        yield f"That has no answer: {turn['status']}{reason}."
+        yield f"That has no answer: {_explain(turn)}{reason}."
     if answer := facts.get("last_answer"):
         asked = f" “{flat(answer['prompt'])}”" if answer.get("prompt") else ""
         yield f"It answered{asked}: {answer['text']}"
