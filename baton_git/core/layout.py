@@ -20,7 +20,7 @@ from baton_git.core import names
 from baton_git.core.codecs import toml
 from baton_git.core.errors import BrokenFormat, Corrupt, InvalidDocument, LimitExceeded
 from baton_git.core.kinds import ALL_KINDS, CLOSED, KINDS, SINGLETONS
-from baton_git.core.names import Oid, find_replaced_id
+from baton_git.core.names import SUBMODULE, Oid, find_replaced_id
 from baton_git.core.outlines import MANY, Listing, SavedListings, make_outline
 from baton_git.core.record_paths import MAX_FOLDERS, NAMES_KNOWN, path_to, place_at, shard
 from baton_git.core.records.archive import Archived
@@ -154,6 +154,8 @@ def _is_from_client(key: Key) -> bool:
 def decode(key: Key, path: str, text: bytes) -> Entry:
     """Return the record in a stored file, or `Unreadable` with the reason if it is not a valid record of its kind."""
     row = ALL_KINDS[key.kind]
+    if text.startswith(SUBMODULE):
+        return Unreadable(path, "is a submodule, not a record; baton undo takes back the commit that added it", text)
     try:
         if key.archived:
             closed = parse(Archived, toml.loads(text))

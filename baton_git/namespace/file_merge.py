@@ -90,16 +90,8 @@ def text_at(root: Folder, path: str) -> bytes:
     Raises:
         Corrupt: the file cannot be read.
     """
-    folder, name = _open_parent(root, path)
+    folder, name = root.open_parent(path)
     return folder.read(name) or b""
-
-
-def _open_parent(root: Folder, path: str) -> tuple[Folder, str]:
-    """Return the folder that contains a path, and the last part of the path."""
-    *folders, name = path.split("/")
-    for folder in folders:
-        root = root.folder(folder)
-    return root, name
 
 
 def _merge_root_file(path: str, sides: Sides, roots: tuple[Folder, Folder]) -> MergedFiles | None:
@@ -158,7 +150,7 @@ def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> s
 
 def _is_free(root: Folder, path: str, edit: Edit) -> bool:
     """Return whether the path is unused or already has this content."""
-    folder, name = _open_parent(root, path)
+    folder, name = root.open_parent(path)
     return folder.entries().get(name) in (None, edit)
 
 

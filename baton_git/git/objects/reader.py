@@ -19,7 +19,7 @@ from baton_git.core.value_cache import ValueCache
 from baton_git.git.files.atomic_files import advise_access
 from baton_git.git.objects.pack_reader import DAMAGE, OpenPack, Raw
 from baton_git.git.objects.time_limit import TimeLimit
-from baton_git.git.objects.values import BLOB, TYPE_NAMES, TYPE_NUMBERS, PartOid, object_id
+from baton_git.git.objects.values import BLOB, TYPE_NAMES, TYPE_NUMBERS, PartOid, SubmoduleOid, object_id
 
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_SIZE: Final = 1 << 18
@@ -173,6 +173,8 @@ class Objects:
         self.limit.check()
         if isinstance(oid, PartOid):
             return BLOB, self.read(oid.container, BLOB)[oid.start : oid.end]
+        if isinstance(oid, SubmoduleOid):
+            return BLOB, oid.content
         with self._lock:
             raw: Raw | None = self._cache.get(oid)
             if raw is not None:
@@ -217,6 +219,8 @@ class Objects:
         """
         if isinstance(oid, PartOid):
             return self.has(oid.container)
+        if isinstance(oid, SubmoduleOid):
+            return True
         with self._lock:
             return self._cache.get(oid) is not None or self._find(oid) is not None
 
@@ -227,6 +231,8 @@ class Objects:
 
     def is_stored(self, oid: Oid) -> bool:
         """Return whether a pack index or a loose file has the object, without reading its content."""
+        if isinstance(oid, SubmoduleOid):
+            return True
         whole = oid.container if isinstance(oid, PartOid) else oid
         name, damage = bytes.fromhex(whole), list[StoreError]()
         with self._lock:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from dulwich.object_format import ObjectFormat
 
 from baton_git.core.errors import Corrupt, InvalidArgument
-from baton_git.core.names import Oid
+from baton_git.core.names import SUBMODULE, Oid
 
 COMMIT: Final = 1
 TREE: Final = 2
@@ -25,6 +25,7 @@ TYPE_NUMBERS: Final[Mapping[bytes, int]] = {name: number for number, name in TYP
 
 FOLDER_MODE: Final = 0o040000
 FILE_MODE: Final = 0o100644
+SUBMODULE_MODE: Final = 0o160000
 
 _WHO = re.compile(r"(?P<who>.*) (?P<time>-?\d{1,99}) (?P<sign>[+-])(?P<zone>\d{1,6})\Z", re.DOTALL)
 _HEX = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
@@ -47,6 +48,17 @@ class PartOid(str):
     container: Oid
     start: int
     end: int
+
+
+class SubmoduleOid(str):
+    """The id of the commit of a submodule, which another repository has. It reads as the text that git shows for it, so
+    that whoever reads all files of a tree takes it for a file that is no record, and not for a damaged one."""
+
+    __slots__ = ()
+
+    @property
+    def content(self) -> bytes:
+        return SUBMODULE + f"{self}\n".encode()
 
 
 class TreeEntry(NamedTuple):
@@ -102,7 +114,12 @@ def decode_tree(data: bytes, form: ObjectFormat, where: str) -> dict[str, TreeEn
 
 def _decode_entry(digits: bytes, oid: bytes) -> TreeEntry:
     mode = int(digits, 8)
-    return TreeEntry(Oid(oid.hex()), mode & 0o170000 == FOLDER_MODE, mode)
+    return TreeEntry(name_entry(mode, oid), mode & 0o170000 == FOLDER_MODE, mode)
+
+
+def name_entry(mode: int, oid: bytes) -> Oid:
+    """Return the id of an entry of a tree."""
+    return cast("Oid", SubmoduleOid(oid.hex())) if mode == SUBMODULE_MODE else Oid(oid.hex())
 
 
 class RawEntry(NamedTuple):

@@ -99,14 +99,7 @@ class KeptRefs:
         path = f"{self._refs.common_dir}{os.sep}{kept_name(ref)}"
         with self._refs.ticket(to) as ticket:
             ticket.sync()
-            for left in reversed(range(_TRIES)):
-                durable_files.make_folder(os.path.dirname(path))
-                try:
-                    os.replace(ticket.path, path)
-                    break
-                except FileNotFoundError:  # git packed other refs and removed the empty folder
-                    if not left:
-                        raise
+            _place(ticket.path, path, _TRIES)
             with suppress(FileNotFoundError):  # git packed this ref, too
                 durable_files.sync_folder(os.path.dirname(path))
 
@@ -135,6 +128,17 @@ class KeptRefs:
             with self.open(ref, tip) as kept:
                 kept.write(tip)
             last = tip
+
+
+def _place(file: str, path: str, tries: int) -> None:
+    """Rename a file into a folder that another program may remove meanwhile."""
+    durable_files.make_folder(os.path.dirname(path))
+    try:
+        os.replace(file, path)
+    except FileNotFoundError:  # git packed other refs and removed the empty folder
+        if tries == 1:
+            raise
+        _place(file, path, tries - 1)
 
 
 class OpenKeptRef:

@@ -18,6 +18,7 @@ from baton_git.git.objects.values import (
     COMMIT,
     FILE_MODE,
     FOLDER_MODE,
+    SUBMODULE_MODE,
     TREE,
     Edit,
     PartOid,
@@ -33,7 +34,6 @@ _Node = dict[str, "Edit | _Node"]
 _ITSELF: Final = ""  # the key of the node's own edit; it cannot clash, because no path component is empty
 _KIND: Final = 0o170000
 _REGULAR: Final = 0o100000
-_GITLINK: Final = 0o160000  # the commit of a submodule, which is stored in another repository
 
 
 def open_view(objects: ObjectReader, stored: Folder) -> Folder:
@@ -182,7 +182,7 @@ class ObjectDraft:
     def _place_entry(self, old: TreeEntry | None, entry: TreeEntry, path: str) -> TreeEntry:
         if entry.is_folder or entry.mode & _KIND == FOLDER_MODE:
             raise InvalidArgument(f"{path} is a folder; only its files can be written", path=path)
-        return entry if entry.mode & _KIND == _GITLINK else entry._replace(oid=self._blob_id(old, entry.oid))
+        return entry if entry.mode & _KIND == SUBMODULE_MODE else entry._replace(oid=self._blob_id(old, entry.oid))
 
     def _edit_folder(self, old: TreeEntry | None, node: _Node, path: str) -> TreeEntry | None:
         edits = {name: edit for name, edit in node.items() if name != _ITSELF}

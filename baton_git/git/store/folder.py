@@ -112,12 +112,16 @@ class Folder:
 
     def entry_at(self, path: str) -> TreeEntry | None:
         """Return the file at a path below the folder; None if there is no file, or a folder."""
-        *above, name = path.split("/")
-        folder = self
-        for part in above:
-            folder = folder.folder(part)
+        folder, name = self.open_parent(path)
         entry = folder.entries().get(name)
         return None if entry is None or entry.is_folder else entry
+
+    def open_parent(self, path: str) -> tuple[Folder, str]:
+        """Return the folder that contains a path, and the last part of the path."""
+        folder, (*above, name) = self, path.split("/")
+        for part in above:
+            folder = folder.folder(part)
+        return folder, name
 
     def _open(self, path: str, oid: Oid | None) -> Folder:
         if self.open_view is None or oid is None:

@@ -117,8 +117,6 @@ def _placement_fault(path: str, version: int) -> str:
 
 
 def _find_bundle_fault(stored: Folder, path: str, digits: str) -> str:
-    *folders, name = path.split("/")
-    for folder in folders:
-        stored = stored.folder(folder)
-    faults = stored_form.split_bundle(stored.read(name) or b"", digits).faults
+    folder, name = stored.open_parent(path)
+    faults = stored_form.split_bundle(folder.read(name) or b"", digits).faults
     return f"is no bundle of archived records: it {faults[0]}" if faults else ""

@@ -16,7 +16,7 @@ from baton_git.core.names import Oid
 from baton_git.core.record_paths import MAX_FOLDERS
 from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key
-from baton_git.git.objects.values import count_equal
+from baton_git.git.objects.values import count_equal, name_entry
 from baton_git.git.store import Folder, Store
 
 _RECORD_FOLDERS = frozenset(KINDS[kind].folder for kind in LABELLED)
@@ -168,7 +168,7 @@ def _parse_entries(pattern: re.Pattern[bytes], data: bytes, start: int, end: int
     entries: Entries = {}
     while start < end and (match := pattern.match(data, start)) is not None:
         mode, name, id_ = match.groups()
-        entries[name] = (mode in _FOLDER_MODES, Oid(id_.hex()))
+        entries[name] = (mode in _FOLDER_MODES, name_entry(int(mode, 8), id_))
         start = match.end()
     return entries, start
 

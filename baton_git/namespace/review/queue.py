@@ -7,6 +7,7 @@ commits part of the local history.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
@@ -191,9 +192,13 @@ class _Review:
         roots = [self.draft.folder(tree) for tree in (self.base, self.theirs_tree)]
         states = [layout.state_of(root) for root in reversed(roots)]
         groups: dict[tuple[str, str], set[str]] = {}
-        for path in layout.differing_paths(roots[0], roots[1]):
+        differing = set(layout.differing_paths(roots[0], roots[1]))
+        for path in differing:
+            # A file and the folder in whose place it is are decided together, because no tree can have both.
+            above = (path[: match.start()] for match in re.finditer("/", path))
+            subject = find_subject(next((name for name in above if name in differing), path), states)
             if not is_change_of_form(path, self.draft.folder(self.ours_tree), roots[1]):
-                groups.setdefault(find_subject(path, states), set()).add(path)
+                groups.setdefault(subject, set()).add(path)
         return groups
 
     def build_queue(self) -> ReviewQueue:
