@@ -213,7 +213,7 @@ def check_extras(programs: Path, home: Path, installed: bool) -> None:
         [result] = [answer["result"] for answer in answers if answer.get("id") == 2]
         expect(result.get("isError", False), False)
         return
-    for command, package in (("serve", "fastapi"), ("mcp", "mcp")):
+    for command, package in (("serve", "starlette"), ("mcp", "mcp")):
         done = subprocess.run([programs / "baton", command], cwd=shop, capture_output=True, text=True, check=False)
         lines = done.stderr.splitlines()
         expect((done.returncode, len(lines), " install " in lines[-1], package in lines[-1]), (1, 2, True, True))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar
 
-from fastapi.concurrency import run_in_threadpool
+from starlette.concurrency import run_in_threadpool
 
 from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace, Oid, parse_oid

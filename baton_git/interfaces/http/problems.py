@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from baton_git.core import errors
@@ -30,6 +29,18 @@ class Outdated(BatonError):
             hint="read the current state, apply the change to it, and write again",
             namespace=namespace, current_revision=revision, current_commit=commit,
         )  # fmt: skip
+
+
+class InvalidRequest(Exception):
+    """A request is not valid.
+
+    Attributes:
+        faults: the faults in the form of FastAPI, which session-baton's server uses: `type`, `loc`, `msg`, `input`.
+    """
+
+    def __init__(self, faults: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(faults)
+        self.faults = faults
 
 
 PROBLEM = "application/problem+json"
@@ -159,24 +170,23 @@ def _split_path(path: str) -> list[str | int]:
     return steps
 
 
-def install(app: FastAPI) -> None:
-    """Turn every error of the package into a response. A bug becomes status 500; its stack trace goes to the log."""
+async def _answer_exception(request: Request, error: Exception) -> Response:
+    """Return the response for an error of the package or of the framework, or for a bug."""
+    path = request.url.path
+    match error:
+        case BatonError():
+            return of_error(path, error)
+        case InvalidRequest():
+            return of_request(path, error)
+        case HTTPException():
+            return _of_framework(request, error)
+        case ClientDisconnect():
+            return Response(status_code=400)  # nobody receives it
+    return of_bug(request.method, path, error)
 
-    @app.exception_handler(BatonError)
-    async def _answer_error(request: Request, error: BatonError) -> Response:
-        return of_error(request.url.path, error)
 
-    @app.exception_handler(RequestValidationError)
-    async def _answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
-        return of_request(request.url.path, error)
-
-    @app.exception_handler(HTTPException)
-    async def _answer_http_error(request: Request, error: HTTPException) -> Response:
-        return _of_framework(request, error)
-
-    @app.exception_handler(Exception)
-    async def _answer_bug(request: Request, error: Exception) -> Response:
-        return of_bug(request.method, request.url.path, error)
+HANDLERS = dict.fromkeys((BatonError, InvalidRequest, HTTPException, ClientDisconnect, Exception), _answer_exception)
+"""The handler of each exception, for Starlette, which otherwise answers with text. It also looks at base classes."""
 
 
 def of_bug(method: str, path: str, error: Exception) -> Response:
@@ -207,9 +217,9 @@ def _describe_framework_error(request: Request, error: HTTPException) -> tuple[s
     return str(error.detail), "/openapi.json describes the valid requests"
 
 
-def of_request(path: str, error: RequestValidationError) -> Response:
+def of_request(path: str, error: InvalidRequest) -> Response:
     """Return request faults: in FastAPI's own shape on session-baton's paths, elsewhere as problem details."""
-    faults = [_clean_fault(fault) for fault in error.errors()]
+    faults = [_clean_fault(fault) for fault in error.faults]
     if has_session_baton_form(path):
         return SafeJSONResponse({"detail": faults}, 422)
     named = [{"path": _join_path(fault["loc"]), "message": fault["msg"]} for fault in faults]

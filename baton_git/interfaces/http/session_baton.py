@@ -9,16 +9,14 @@ from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
-from fastapi import APIRouter
 from pydantic import BaseModel, Field
-from starlette.requests import Request
 from starlette.responses import Response
 
 from baton_git.core.errors import InvalidName
-from baton_git.interfaces.http.body import Routes, parse_body
 from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite, refuse_name, write_document
-from baton_git.interfaces.http.fast_path import Handler
 from baton_git.interfaces.http.guard import CALLER, Caller
+from baton_git.interfaces.http.json_response import SafeJSONResponse
+from baton_git.interfaces.http.operations import Arguments, Operation, declare
 from baton_git.interfaces.http.reading import Readings, tag
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.writer_processes import WriterProcesses
@@ -69,6 +67,7 @@ class WriteAnswer(BaseModel):
     )
 
 
+TAG = "session-baton"
 READ = "/v1/baton/read"
 
 MAX_WRITERS = 16
@@ -85,10 +84,14 @@ class SessionBaton:
         self._threads = anyio.CapacityLimiter(MAX_WRITERS)
 
     @property
-    def posts(self) -> dict[str, Handler]:
-        return {READ: self.read, WRITE: self.write}
+    def operations(self) -> tuple[Operation, ...]:
+        return (
+            declare("POST", READ, self.read_baton, TAG, body=ReadRequest, result=ReadAnswer),
+            declare("POST", WRITE, self.write_baton, TAG, body=WriteRequest, result=WriteAnswer),
+            declare("GET", "/health", self.health, "server", result=dict[str, str]),
+        )
 
-    def describe_store(self, caller: Caller) -> dict[str, str]:
+    def _describe_store(self, caller: Caller) -> dict[str, str]:
         """Return the repository and the namespace of the server; empty for a caller without a token."""
         if caller.kind not in ("owner", "agent"):
             return {}
@@ -96,49 +99,29 @@ class SessionBaton:
         namespace = caller.namespace or str(site.settings.namespace)
         return {"repository": str(site.repository.common_dir), "namespace": namespace}
 
-    async def read(self, request: Request) -> Response:
+    async def health(self, arguments: Arguments) -> Response:
+        """Report that the server is running; needs no token. A request with a token is also told which repository
+        and namespace answer."""
+        store = self._describe_store(arguments.request.scope[CALLER])
+        return SafeJSONResponse({"status": "ok", "service": "session-baton", **store})
+
+    async def read_baton(self, arguments: Arguments) -> Response:
         """Return the whole document of a namespace; `baton` is null if the namespace does not exist."""
-        body = await parse_body(ReadRequest, request)
         try:
-            reading = await self._readings.of(body.namespace)
+            reading = await self._readings.of(arguments.body.namespace)
         except InvalidName as error:
             return refuse_name(error)
         return Response(reading.body, 200, {"ETag": tag(reading.commit)}, "application/json")
 
-    async def write(self, request: Request) -> Response:
+    async def write_baton(self, arguments: Arguments) -> Response:
         """Write a document, merged with what others wrote since its session last read.
 
         `held` lists the claims that only a person may make, which were not written. `filled` lists the fields that
         records lacked, with their new values.
         """
-        body = await parse_body(WriteRequest, request)
+        request, body = arguments.request, arguments.body
         write = DocumentWrite(body.namespace, body.baton, body.expected_revision, request.headers.get("if-match"))
         return await self._writers.write(write, len(await request.body()), self._write_in_thread)
 
     async def _write_in_thread(self, write: DocumentWrite) -> Response:
         return await run_sync(write_document, self._site, write, limiter=self._threads)
-
-
-def router(baton_api: SessionBaton) -> APIRouter:
-    """Return the routes of `/health` and `/v1/baton`."""
-    routes = Routes(tags=["session-baton"])
-
-    @routes.get("/health", tags=["server"])
-    async def health(request: Request) -> dict[str, str]:
-        """Report that the server is running; needs no token. A request with a token is also told which repository
-        and namespace answer."""
-        return {"status": "ok", "service": "session-baton", **baton_api.describe_store(request.scope[CALLER])}
-
-    for path, handler, model, answer in (
-        (READ, baton_api.read, ReadRequest, ReadAnswer),
-        (WRITE, baton_api.write, WriteRequest, WriteAnswer),
-    ):
-        routes.add_api_route(
-            path, handler, methods=["POST"], response_model=answer, name=handler.__name__ + "_baton",
-            openapi_extra={"requestBody": _describe_body(model)},
-        )  # fmt: skip
-    return routes
-
-
-def _describe_body(model: type[BaseModel]) -> dict[str, Any]:
-    return {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}

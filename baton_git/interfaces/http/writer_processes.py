@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from baton_git.interfaces.context.settings import CommonOptions
-from baton_git.interfaces.http.body import INLINE_BYTES
 from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite
+from baton_git.interfaces.http.operations import INLINE_BYTES
 from baton_git.interfaces.http.problems import refusal
 from baton_git.interfaces.http.site import Site
 

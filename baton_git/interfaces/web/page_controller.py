@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from fastapi.concurrency import run_in_threadpool
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 

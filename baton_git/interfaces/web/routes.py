@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 from starlette.types import Scope
 
 from baton_git.core.errors import NotFound
@@ -60,17 +60,14 @@ class LoginGate:
     def __init__(self, access: PageAccess) -> None:
         self._access = access
         self._open = {"/login", "/logout", *(f"/login/{name}" for name in static_files())}
+        self._pages = self._open.union(REPOSITORY_PAGES, ("/n", "/events"))  # asked twice for every request
 
     @property
     def requires_token(self) -> bool:
         return self._access.requires_token
 
     def is_page(self, path: str) -> bool:
-        return (
-            path in self._open
-            or path in (*REPOSITORY_PAGES, "/n", "/events")
-            or path.startswith(("/n/", "/static/", "/login/"))
-        )
+        return path in self._pages or path.startswith(("/n/", "/static/", "/login/"))
 
     def find_refusal(self, scope: Scope) -> Response | None:
         path, request = scope["path"], Request(scope)
@@ -85,20 +82,18 @@ class LoginGate:
         return refusal(path, 401, "access_denied", "this page needs a login", hint="log in at /login")
 
 
-def router(site: Site, access: PageAccess, stream_limit: StreamLimit | None = None) -> APIRouter:
+def routes(site: Site, access: PageAccess, stream_limit: StreamLimit) -> list[Route]:
     """Return the routes of all pages, their files, and the events that keep open pages up to date.
 
     Args:
         access: decides who is logged in.
-        stream_limit: the limit on streams; None creates a new one.
+        stream_limit: the limit on streams.
     """
     controller = PageController(site, access)
-    routes = APIRouter()
-    stream_limit = stream_limit or StreamLimit()
-    for folder in ("static", "login"):
-        routes.add_route(f"/{folder}/{{name}}", _serve_static_file, include_in_schema=False)
-    routes.add_route("/events", events.endpoint(site, stream_limit), include_in_schema=False)
-    routes.add_route("/n/{component}/events", events.endpoint(site, stream_limit), include_in_schema=False)
+    found = [
+        *(Route(f"/{folder}/{{name}}", _serve_static_file) for folder in ("static", "login")),
+        *(Route(path, events.endpoint(site, stream_limit)) for path in ("/events", "/n/{component}/events")),
+    ]
     for path, page in {
         **PAGES,
         **login.PAGES,
@@ -106,8 +101,8 @@ def router(site: Site, access: PageAccess, stream_limit: StreamLimit | None = No
         "/n/{rest:path}": PageRoute(_refuse_unknown_page),
     }.items():
         methods = ["GET", "HEAD", *(["POST"] if page.post is not None or page.get is _refuse_unknown_page else [])]
-        routes.add_route(path, controller.endpoint(page), methods=methods, include_in_schema=False)
-    return routes
+        found.append(Route(path, controller.endpoint(page), methods=methods))
+    return found
 
 
 def _refuse_unknown_page(request: PageRequest) -> Response:

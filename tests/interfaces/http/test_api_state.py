@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.interfaces.http.api.acting import Acting
+from baton_git.interfaces.http.acting import Acting
 from baton_git.interfaces.http.problems import Outdated
 from baton_git.verbs.work_items.loops import add_loop
 

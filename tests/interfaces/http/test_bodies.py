@@ -9,8 +9,9 @@ import re
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response
 
-from baton_git.interfaces.http.body import JsonOnly, parse_body
+from baton_git.interfaces.http.operations import JsonOnly, Operation
 from baton_git.interfaces.http.session_baton import WriteRequest
 
 JSON = {"Content-Type": "application/json"}
@@ -58,7 +59,8 @@ def test_parsing_a_large_body_does_not_block_the_event_loop() -> None:
     raw = body_of(1_000_000)
     scope, receive = scope_and_receive(raw)
     assert asyncio.run(turns_during(JsonOnly(inner)(scope, receive, None))) > 3
-    assert asyncio.run(turns_during(parse_body(WriteRequest, Request(scope, receive)))) > 3
+    write = Operation("write", "POST", "/", lambda _: Response(), "", "", body=WriteRequest)
+    assert asyncio.run(turns_during(write.parse(Request(scope, receive)))) > 3
 
 
 def test_an_mcp_message_with_a_repeated_key_is_answered_and_not_passed_on() -> None:

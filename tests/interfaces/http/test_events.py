@@ -18,8 +18,8 @@ from waiting import until
 
 from baton_git.core.names import Namespace
 from baton_git.interfaces.context.settings import CommonOptions
+from baton_git.interfaces.http import event_stream as events
 from baton_git.interfaces.http import streams
-from baton_git.interfaces.http.api import events
 from baton_git.interfaces.http.site import Site
 
 

@@ -45,20 +45,11 @@ def ask(app: Any, method: str, path: str, body: bytes = b"{}", **headers: str) -
 
 
 def routes_of(app: Any) -> Iterator[tuple[str, set[str]]]:
-    """Yield the path and the methods of each route of the application behind the guard.
-
-    `app.routes` of FastAPI 0.165 has one entry for each included router, and not the routes of that router.
-    """
+    """Yield the path and the methods of each route of the application behind the guard."""
     while hasattr(app, "app"):
         app = app.app
-    found: list[Any] = list(app.routes)
-    while found:
-        route = found.pop()
-        inner = getattr(route, "original_router", route)
-        found += getattr(inner, "routes", None) or []
-        if hasattr(route, "path"):
-            methods = getattr(route, "methods", None) or ("GET", "POST")
-            yield re.sub(r"\{[^}]*\}", "x", route.path), set(methods)
+    for route in app.routes:
+        yield re.sub(r"\{[^}]*\}", "x", route.path), set(route.methods)
 
 
 def spellings(path: str) -> set[str]:

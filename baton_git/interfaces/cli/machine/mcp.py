@@ -29,8 +29,7 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
     With --http, it listens on this machine instead. If BATON_API_TOKEN is set, every request needs that token, and
     --host may be an address that other machines reach.
 
-    This needs packages of the extra mcp, and with --http of the extra http. If they are missing, the error has the
-    command that installs them.
+    This needs packages of the extra mcp. If they are missing, the error has the command that installs them.
 
     \b
     baton mcp
@@ -45,8 +44,6 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
         raise InvalidArgument("--host is empty", hint="give an address, or leave it out")
     if importlib.util.find_spec("mcp") is None:
         raise BatonError("baton mcp needs the MCP SDK", hint=describe_install("mcp"))
-    if over_http and importlib.util.find_spec("fastapi") is None:
-        raise BatonError("baton mcp --http needs fastapi", hint=describe_install("mcp", "http"))
     token, page_token = _isolate_environment() if over_http else (None, None)
     with app.workspace_anywhere():
         pass  # report invalid options or an unusable repository now, not at the first call

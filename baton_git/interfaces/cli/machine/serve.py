@@ -66,7 +66,7 @@ def serve_command(
     baton serve
     BATON_API_TOKEN=… baton serve --host 0.0.0.0 --port 9101 --repo /srv/state.git
     """
-    missing = [name for name in ("fastapi", "uvicorn", "httptools") if importlib.util.find_spec(name) is None]
+    missing = [name for name in ("starlette", "uvicorn", "httptools") if importlib.util.find_spec(name) is None]
     if missing:
         raise BatonError(f"baton serve needs {' and '.join(missing)}", hint=describe_install("http"))
     if host == "":

@@ -6,17 +6,16 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Annotated
+from typing import Any
 
-from fastapi import APIRouter, Header, Query
-from fastapi.sse import format_sse_event
 from starlette.responses import Response
 
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
-from baton_git.interfaces.http.api.refusals import refusals
-from baton_git.interfaces.http.body import Routes
+from baton_git.interfaces.http.acting import describe_parameter
 from baton_git.interfaces.http.changes import changes
+from baton_git.interfaces.http.openapi import refusals
+from baton_git.interfaces.http.operations import Arguments, Operation, declare
 from baton_git.interfaces.http.problems import describe_problem
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import EVENTS, Stream, StreamLimit
@@ -36,22 +35,16 @@ data: {{"namespace": "project:x", "revision": 13, "commit": "{COMMIT}", "time": 
 """
 
 
-def router(site: Site, stream_limit: StreamLimit) -> APIRouter:
-    """Return the route of the stream of changes."""
-    routes = Routes(tags=["events"], responses=refusals())
-    content = {EVENTS: {"schema": {"type": "string"}, "example": EXAMPLE}}
+PARAMETERS = (
+    describe_parameter("namespace", "query", "The namespace to watch. Default: all namespaces.", "project:x"),
+    describe_parameter("last-event-id", "header", "A commit; the changes after it are sent first."),
+)
 
-    until_closed = {"description": "Events, until the client or the server closes the stream.", "content": content}
 
-    @routes.get("/v1/events", response_class=Response, responses={200: until_closed})
-    async def events(
-        namespace: Annotated[
-            str | None, Query(description="The namespace to watch. Default: all namespaces.", examples=["project:x"])
-        ] = None,
-        last_event_id: Annotated[
-            str | None, Header(description="A commit; the changes after it are sent first.")
-        ] = None,
-    ) -> Response:
+def events_operation(stream_limit: StreamLimit) -> Operation:
+    """Return the operation that sends the stream of changes."""
+
+    async def events(arguments: Arguments) -> Response:
         """Send every change, whoever makes it: first `current` with the current revision, then a `change` for each
         commit.
 
@@ -60,11 +53,16 @@ def router(site: Site, stream_limit: StreamLimit) -> APIRouter:
         again. Such a `current` is also sent in the middle of a stream, in place of more than 500 new commits of a
         namespace that are found at once.
         """
+        request = arguments.request
+        namespace = request.query_params.get("namespace")
         if namespace is not None:
             Namespace(namespace)
-        return Stream(stream_events(site, namespace, last_event_id), stream_limit)
+        return Stream(stream_events(arguments.site, namespace, request.headers.get("last-event-id")), stream_limit)
 
-    return routes
+    content = {EVENTS: {"schema": {"type": "string"}, "example": EXAMPLE}}
+    until_closed = {"description": "Events, until the client or the server closes the stream.", "content": content}
+    responses = refusals() | {200: until_closed}
+    return declare("GET", "/v1/events", events, "events", parameters=PARAMETERS, responses=responses)
 
 
 async def stream_events(site: Site, namespace: str | None, since: str | None) -> AsyncIterator[bytes]:
@@ -75,15 +73,20 @@ async def stream_events(site: Site, namespace: str | None, since: str | None) ->
             while True:
                 done, _ = await asyncio.wait({next_event}, timeout=HEARTBEAT)
                 if not done:
-                    yield format_sse_event(comment="still here")
+                    yield b": still here\n\n"
                     continue
                 event = next_event.result()
                 if event is None:
                     return
-                yield format_sse_event(event=event.event, id=event.commit, data_str=json.dumps(event.as_data()))
+                yield _format_event(event.event, event.as_data(), event.commit)
                 next_event = asyncio.ensure_future(anext(source, None))
         except BatonError as error:
-            yield format_sse_event(event="problem", data_str=json.dumps(describe_problem(error)))
+            yield _format_event("problem", describe_problem(error))
         finally:
             next_event.cancel()
             await asyncio.gather(next_event, return_exceptions=True)
+
+
+def _format_event(event: str, data: Any, id_: str | None = None) -> bytes:
+    lines = [f"event: {event}", f"data: {json.dumps(data)}", *([f"id: {id_}"] if id_ is not None else [])]
+    return ("\n".join(lines) + "\n\n").encode()

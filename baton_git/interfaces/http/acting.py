@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, NamedTuple
+from typing import Any, NamedTuple
 
-from fastapi import Depends, Header, Query
+from starlette.requests import Request
 
 from baton_git.core.errors import Stale
 from baton_git.core.names import Oid
@@ -21,14 +21,6 @@ from baton_git.namespace.provenance.ledger import RemoteSource
 from baton_git.namespace.revision import Change, CommitStamp, ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 
-Named = Annotated[
-    str | None,
-    Query(description="The namespace. Default: the server's own.", examples=["project:memory-hall"]),
-]
-IfNoneMatch = Annotated[
-    str | None, Header(description="ETags that the client has; the answer is 304 if one of them is still current.")
-]
-
 
 class Acting(NamedTuple):
     """The namespace, session, agent and If-Match of a request, from its headers and query."""
@@ -37,6 +29,12 @@ class Acting(NamedTuple):
     session: str | None
     agent: str | None
     if_match: str | None
+
+    @classmethod
+    def of(cls, request: Request) -> Acting:
+        header = request.headers.get
+        session, agent = _text(header("baton-session")), _text(header("baton-agent"))
+        return cls(request.query_params.get("namespace"), session, agent, header("if-match"))
 
     @contextmanager
     def on(self, site: Site, *, may_begin: bool = False) -> Iterator[Workspace]:
@@ -126,32 +124,6 @@ class _ConditionalBranch(Branch):
         return moved
 
 
-SessionHeader = Annotated[str | None, Header(description="The acting session, in UTF-8.", examples=["2026-06-17-003"])]
-AgentHeader = Annotated[str | None, Header(description="The acting agent.", examples=["claude"])]
-IfMatch = Annotated[
-    str | None,
-    Header(
-        description="Refuse with 412 unless this is the ETag of the newest revision "
-        '(`"none"`: the namespace must not exist).'
-    ),
-]
-
-
-def _parse_write_headers(
-    namespace: Named = None,
-    baton_session: SessionHeader = None,
-    baton_agent: AgentHeader = None,
-    if_match: IfMatch = None,
-) -> Acting:
-    return Acting(namespace, _text(baton_session), _text(baton_agent), if_match)
-
-
-def _parse_read_headers(
-    namespace: Named = None, baton_session: SessionHeader = None, baton_agent: AgentHeader = None
-) -> Acting:
-    return Acting(namespace, _text(baton_session), _text(baton_agent), None)
-
-
 def _text(value: str | None) -> str | None:
     """Return a header decoded as UTF-8 if it is UTF-8, else unchanged; frameworks decode headers as Latin-1."""
     if value is None:
@@ -162,7 +134,24 @@ def _text(value: str | None) -> str | None:
         return value
 
 
-Who = Annotated[Acting, Depends(_parse_write_headers)]
-"""The headers that identify the sender of a change, and If-Match, which makes it depend on the newest revision."""
-Reader = Annotated[Acting, Depends(_parse_read_headers)]
-"""The same headers without If-Match, for requests that only read."""
+def describe_parameter(name: str, place: str, description: str, example: str = "") -> dict[str, Any]:
+    """Return an optional text in the query or a header as a parameter of the OpenAPI document."""
+    schema = {"type": "string", **({"examples": [example]} if example else {})}
+    return {"name": name, "in": place, "required": False, "schema": schema, "description": description}
+
+
+READER = (
+    describe_parameter("namespace", "query", "The namespace. Default: the server's own.", "project:memory-hall"),
+    describe_parameter("baton-session", "header", "The acting session, in UTF-8.", "2026-06-17-003"),
+    describe_parameter("baton-agent", "header", "The acting agent.", "claude"),
+)
+"""The parameters that identify the sender of a request, and name its namespace."""
+WRITER = (
+    *READER,
+    describe_parameter(
+        "if-match",
+        "header",
+        'Refuse with 412 unless this is the ETag of the newest revision (`"none"`: the namespace must not exist).',
+    ),
+)
+"""The same, and If-Match, which makes a change depend on the newest revision."""

@@ -16,18 +16,18 @@ from baton_git.interfaces.http.reading import tag
 NOTHING: Any = object()
 
 
-def answer(data: Any, status: int = 200, *, commit: Oid | None = NOTHING) -> Response:
+def answer(data: Any, status: int = 200, *, commit: Oid | None = NOTHING, **options: Any) -> Response:
     """Return `data` as JSON, with an ETag if `commit` is passed: that of the commit, or for None that of a missing
-    namespace."""
+    namespace. `options` are passed to `json.dumps`."""
     headers = {} if commit is NOTHING else {"ETag": tag(commit)}
-    return Response(_bytes(data), status, headers, "application/json")
+    return Response(_bytes(data, default=str, **options), status, headers, "application/json")
 
 
-def _bytes(data: Any) -> bytes:
+def _bytes(data: Any, **options: Any) -> bytes:
     try:
-        return json_bytes(data, default=str)
+        return json_bytes(data, **options)
     except ValueError:  # half of a surrogate pair, or a number that JSON does not have
-        text = json.dumps(_replace_unsafe(data), ensure_ascii=False, allow_nan=False, default=str)
+        text = json.dumps(_replace_unsafe(data), ensure_ascii=False, allow_nan=False, **options)
         return safe_json(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")).encode()
 
 
