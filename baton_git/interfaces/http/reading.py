@@ -1,10 +1,11 @@
-"""Cache of read responses: the newest document of each namespace as bytes, with its commit."""
+"""Cache of read responses: the newest document of each namespace, with its commit."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 
 from baton_git.core.names import Oid
 from baton_git.core.value_cache import ValueCache
@@ -16,10 +17,8 @@ KEPT_BYTES = 64 << 20
 """Maximum total size of the cached responses in bytes."""
 
 
-class Reading(NamedTuple):
-    """A response of `/v1/baton/read` and the commit that it was read from."""
-
-    body: bytes
+class _Reading(NamedTuple):
+    response: Response
     commit: Oid | None
 
 
@@ -30,27 +29,27 @@ class Readings:
         self._site = site
         self._kept = ValueCache(KEPT_BYTES)
 
-    async def of(self, namespace: str) -> Reading:
-        """Return the current document of a namespace.
+    async def of(self, namespace: str) -> Response:
+        """Return the response with the current document of a namespace.
 
         Raises:
             InvalidName: `namespace` is not a valid name.
             BranchMoved: another program deleted the branch, moved it back or replaced it.
             Corrupt: the document cannot be read.
         """
-        kept: Reading | None = self._kept.get(namespace)
+        kept: _Reading | None = self._kept.get(namespace)
         if kept is not None and kept.commit == self._site.trusted_tip(namespace):
-            return kept
+            return kept.response
         return await run_in_threadpool(self._reload, namespace)
 
-    def _reload(self, namespace: str) -> Reading:
+    def _reload(self, namespace: str) -> Response:
         with self._site.work(namespace) as ws:
             state = read_document(ws, foreign=True)
-        body = compact(state.as_data())
-        reading = Reading(body, state.revision.commit)
-        if state.revision.commit is not None and len(body) <= KEPT_BYTES // 4:
-            self._kept.put(namespace, reading, len(body))
-        return reading
+        body, commit = compact(state.as_data()), state.revision.commit
+        response = Response(body, 200, {"ETag": tag(commit)}, "application/json")
+        if commit is not None and len(body) <= KEPT_BYTES // 4:
+            self._kept.put(namespace, _Reading(response, commit), len(body))
+        return response
 
 
 def compact(data: Any) -> bytes:

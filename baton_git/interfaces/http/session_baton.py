@@ -17,7 +17,7 @@ from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite, refu
 from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.json_response import SafeJSONResponse
 from baton_git.interfaces.http.operations import Arguments, Operation, declare
-from baton_git.interfaces.http.reading import Readings, tag
+from baton_git.interfaces.http.reading import Readings
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.writer_processes import WriterProcesses
 
@@ -108,10 +108,9 @@ class SessionBaton:
     async def read_baton(self, arguments: Arguments) -> Response:
         """Return the whole document of a namespace; `baton` is null if the namespace does not exist."""
         try:
-            reading = await self._readings.of(arguments.body.namespace)
+            return await self._readings.of(arguments.body.namespace)
         except InvalidName as error:
             return refuse_name(error)
-        return Response(reading.body, 200, {"ETag": tag(reading.commit)}, "application/json")
 
     async def write_baton(self, arguments: Arguments) -> Response:
         """Write a document, merged with what others wrote since its session last read.
