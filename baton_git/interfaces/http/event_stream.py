@@ -15,7 +15,7 @@ from baton_git.core.names import Namespace
 from baton_git.interfaces.http.acting import describe_parameter
 from baton_git.interfaces.http.changes import changes
 from baton_git.interfaces.http.openapi import refusals
-from baton_git.interfaces.http.operations import Arguments, Operation, declare
+from baton_git.interfaces.http.operations import Arguments, HttpOperation, declare
 from baton_git.interfaces.http.problems import describe_problem
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import EVENTS, Stream, StreamLimit
@@ -41,7 +41,7 @@ PARAMETERS = (
 )
 
 
-def events_operation(stream_limit: StreamLimit) -> Operation:
+def events_operation(stream_limit: StreamLimit) -> HttpOperation:
     """Return the operation that sends the stream of changes."""
 
     async def events(arguments: Arguments) -> Response:

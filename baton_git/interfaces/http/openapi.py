@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from baton_git import __version__
 from baton_git.interfaces.http.json_response import SafeJSONResponse
-from baton_git.interfaces.http.operations import Operation
+from baton_git.interfaces.http.operations import HttpOperation
 from baton_git.interfaces.http.problems import PROBLEM, SESSION_BATON, is_ours
 
 DESCRIPTION = """\
@@ -92,7 +92,7 @@ def refusals(*more: int) -> dict[int, Mapping[str, Any]]:
     return {status: {"description": WORDS[status], "content": CONTENT} for status in sorted({*ALWAYS, *more})}
 
 
-def make_document(operations: Iterable[Operation], *, is_guarded: bool) -> dict[str, Any]:
+def make_document(operations: Iterable[HttpOperation], *, is_guarded: bool) -> dict[str, Any]:
     """Return the OpenAPI document of some operations.
 
     Args:
@@ -122,7 +122,7 @@ Schemas = Mapping[Any, Any]
 """The JSON Schemas of the bodies (`validation`) and results (`serialization`) of operations, by their names."""
 
 
-def _describe_types(operations: Iterable[Operation]) -> tuple[Schemas, dict[str, Any]]:
+def _describe_types(operations: Iterable[HttpOperation]) -> tuple[Schemas, dict[str, Any]]:
     """Return the schemas of the operations' bodies and results, and the definitions to which they refer."""
     inputs: list[Any] = [
         (operation.name, "validation", operation.body_adapter) for operation in operations if operation.body is not None
@@ -136,7 +136,7 @@ def _describe_types(operations: Iterable[Operation]) -> tuple[Schemas, dict[str,
     return schemas, rest.get("$defs", {})
 
 
-def _describe_operation(path: str, operation: Operation, schemas: Schemas) -> dict[str, Any]:
+def _describe_operation(path: str, operation: HttpOperation, schemas: Schemas) -> dict[str, Any]:
     summary, _, rest = operation.about.partition("\n\n")
     described: dict[str, Any] = {
         "tags": [operation.tag], "summary": " ".join(summary.split()).rstrip("."), "description": rest or summary,
@@ -156,7 +156,7 @@ def _describe_operation(path: str, operation: Operation, schemas: Schemas) -> di
     return described
 
 
-def _describe_parameters(path: str, operation: Operation) -> Iterable[dict[str, Any]]:
+def _describe_parameters(path: str, operation: HttpOperation) -> Iterable[dict[str, Any]]:
     """Yield the parameters in the path and in the query, with the schemas of their models."""
     in_path = operation.in_path.model_json_schema()["properties"] if operation.in_path is not None else {}
     for name in re.findall(r"\{(\w+)\}", path):
@@ -172,13 +172,13 @@ def _describe_parameter(name: str, place: str, schema: dict[str, Any], *, is_req
     return described | ({"description": schema["description"]} if "description" in schema else {})
 
 
-def _describe_body(operation: Operation, schema: Any) -> dict[str, Any]:
+def _describe_body(operation: HttpOperation, schema: Any) -> dict[str, Any]:
     if operation.is_body_required:
         return {"required": True, "content": {"application/json": {"schema": schema}}}
     return {"content": {"application/json": {"schema": {"anyOf": [schema, {"type": "null"}]}}}}
 
 
-def _list_responses(path: str, operation: Operation, schemas: Schemas) -> dict[int, Mapping[str, Any]]:
+def _list_responses(path: str, operation: HttpOperation, schemas: Schemas) -> dict[int, Mapping[str, Any]]:
     """Return the responses of an operation by status: its own, and its errors in the form of the path."""
     result = schemas.get((operation.name, "serialization"))
     content = {"application/json": {"schema": result}}
@@ -202,7 +202,7 @@ def _make_detail_response(status: int) -> dict[str, Any]:
     return {"description": WORDS[status], "content": {"application/json": {"schema": DETAIL}}}
 
 
-def document_endpoint(operations: Iterable[Operation], *, is_guarded: bool) -> Callable[[Request], Response]:
+def document_endpoint(operations: Iterable[HttpOperation], *, is_guarded: bool) -> Callable[[Request], Response]:
     """Return the handler of `/openapi.json`; the document is made by the first request."""
     make = cache(lambda: SafeJSONResponse(make_document(operations, is_guarded=is_guarded)).body)
     return lambda _: Response(make(), media_type="application/json")

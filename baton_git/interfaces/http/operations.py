@@ -59,7 +59,7 @@ Handler = Callable[[Arguments], Response | Awaitable[Response]]
 
 
 @dataclass(frozen=True)
-class Operation:
+class HttpOperation:
     """One method of one path.
 
     Attributes:
@@ -138,15 +138,15 @@ class Operation:
         return Arguments(request, values, None if body is NO_BODY else body)
 
 
-def declare(method: str, path: str, handle: Handler, tag: str, **options: Any) -> Operation:
+def declare(method: str, path: str, handle: Handler, tag: str, **options: Any) -> HttpOperation:
     """Return an operation whose description is the docstring of its function.
 
     Args:
-        options: further fields of `Operation`.
+        options: further fields of `HttpOperation`.
     """
     name = handle.__name__
     id_ = re.sub(r"\W", "_", f"{name}{path}") + f"_{method.lower()}"
-    return Operation(id_, method, path, handle, inspect.getdoc(handle) or "", tag, **options)
+    return HttpOperation(id_, method, path, handle, inspect.getdoc(handle) or "", tag, **options)
 
 
 def _validate(

@@ -18,7 +18,7 @@ from baton_git.interfaces.http.acting import WRITER, Acting
 from baton_git.interfaces.http.agent_tokens import Registration
 from baton_git.interfaces.http.answering import answer
 from baton_git.interfaces.http.guard import CALLER, Caller
-from baton_git.interfaces.http.operations import Arguments, Operation, Parameters, declare
+from baton_git.interfaces.http.operations import Arguments, HttpOperation, Parameters, declare
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
@@ -60,7 +60,7 @@ class SessionsQuery(Parameters):
     limit: int | None = Field(None, ge=1, description="Maximum number of sessions.")
 
 
-def paif_operations() -> tuple[Operation, ...]:
+def paif_operations() -> tuple[HttpOperation, ...]:
     """Return the operations of PAIF's four paths and of `/agents`."""
     not_created = {200: {"description": "No checkpoint was due, or it exists already: `created` is false."}}
     for_agent: dict[str, Any] = {"require": _check_caller, "parameters": WRITER, "result": Fields}

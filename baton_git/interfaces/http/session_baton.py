@@ -16,7 +16,7 @@ from baton_git.core.errors import InvalidName
 from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite, refuse_name, write_document
 from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.json_response import SafeJSONResponse
-from baton_git.interfaces.http.operations import Arguments, Operation, declare
+from baton_git.interfaces.http.operations import Arguments, HttpOperation, declare
 from baton_git.interfaces.http.reading import Readings
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.writer_processes import WriterProcesses
@@ -84,7 +84,7 @@ class SessionBaton:
         self._threads = anyio.CapacityLimiter(MAX_WRITERS)
 
     @property
-    def operations(self) -> tuple[Operation, ...]:
+    def operations(self) -> tuple[HttpOperation, ...]:
         return (
             declare("POST", READ, self.read_baton, TAG, body=ReadRequest, result=ReadAnswer),
             declare("POST", WRITE, self.write_baton, TAG, body=WriteRequest, result=WriteAnswer),

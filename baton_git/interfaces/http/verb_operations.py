@@ -18,7 +18,7 @@ from baton_git.core.verb import Input, Result, Verb
 from baton_git.interfaces.http.acting import READER, WRITER, Acting, describe_parameter
 from baton_git.interfaces.http.answering import answer
 from baton_git.interfaces.http.openapi import WRITES, refusals
-from baton_git.interfaces.http.operations import Arguments, Operation, Parameters
+from baton_git.interfaces.http.operations import Arguments, HttpOperation, Parameters
 from baton_git.interfaces.http.problems import of_error
 from baton_git.interfaces.http.reading import is_named, tag
 from baton_git.verbs.table import all_verbs
@@ -38,7 +38,7 @@ register_url_convertor("id", _IdConvertor())
 
 
 @cache
-def verb_operations() -> tuple[Operation, ...]:
+def verb_operations() -> tuple[HttpOperation, ...]:
     """Return the operations of all verbs that have a path."""
     return tuple(
         _make_operation(verb._replace(path=path), number)
@@ -47,7 +47,7 @@ def verb_operations() -> tuple[Operation, ...]:
     )
 
 
-def _make_operation(verb: Verb[Any, Any], number: int) -> Operation:
+def _make_operation(verb: Verb[Any, Any], number: int) -> HttpOperation:
     """Return the operation of one path of a verb."""
     fields = verb.input_model.model_fields
     name = f"{verb.run.__name__}_{number}" if number else verb.run.__name__
@@ -60,7 +60,7 @@ def _make_operation(verb: Verb[Any, Any], number: int) -> Operation:
     elif in_body:
         body = _make_body(model, f"{model.__name__}{number + 1 if number else ''}", tuple(in_body))
     parameters = () if verb.standalone else READER if verb.method == "GET" else WRITER
-    return Operation(
+    return HttpOperation(
         name, verb.method, _match_any_id(verb), partial(_handle, verb), verb.about, verb.tag,
         in_path=_make_parameters({field: (_annotate(fields[field], str), ...) for field in verb.path_fields}),
         in_query=_make_parameters({field: (fields[field].annotation, fields[field]) for field in in_query}),

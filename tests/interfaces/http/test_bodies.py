@@ -11,7 +11,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from baton_git.interfaces.http.operations import JsonOnly, Operation
+from baton_git.interfaces.http.operations import HttpOperation, JsonOnly
 from baton_git.interfaces.http.session_baton import WriteRequest
 
 JSON = {"Content-Type": "application/json"}
@@ -59,7 +59,7 @@ def test_parsing_a_large_body_does_not_block_the_event_loop() -> None:
     raw = body_of(1_000_000)
     scope, receive = scope_and_receive(raw)
     assert asyncio.run(turns_during(JsonOnly(inner)(scope, receive, None))) > 3
-    write = Operation("write", "POST", "/", lambda _: Response(), "", "", body=WriteRequest)
+    write = HttpOperation("write", "POST", "/", lambda _: Response(), "", "", body=WriteRequest)
     assert asyncio.run(turns_during(write.parse(Request(scope, receive)))) > 3
 
 
