@@ -24,7 +24,7 @@ file that was changed 14 times, the names in the last two changes do not say wha
 _MOST_DROPPED = 64
 _HALF_LIFE = 40.0
 """Number of later uses after which a use counts half."""
-_KEPT = 200
+_KEPT_USES = 200
 _KEPT_PATHS = 500
 _MOST_FAILED = 8
 """Maximum number of names in the output of a failed command that count; more are a list, such as one of all tests."""
@@ -78,9 +78,9 @@ def use_file(
     use["names"] = list(dict.fromkeys([*names, *use["names"]]))[:most]
     known.uses[path] = use
     known.paths[path.rpartition("/")[2]] = path
-    if len(known.uses) > 2 * _KEPT:
+    if len(known.uses) > 2 * _KEPT_USES:
         ranked = sorted(known.uses, key=lambda path: -_compute_score(known.uses[path], known.touches))
-        kept = set(ranked[:_KEPT])
+        kept = set(ranked[:_KEPT_USES])
         known.uses = {path: use for path, use in known.uses.items() if path in kept}
         known.paths = {name: path for name, path in known.paths.items() if path in kept}
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore, replace_file
 from baton_git.agents.hook_events.payloads import STOP, Payload
 
-SUFFIX = ".turn"
+TURN_SUFFIX = ".turn"
 
 
 class EndedTurn(NamedTuple):
@@ -50,13 +50,13 @@ def save_ended_turn(memory: HookSessionStore, payload: Payload) -> bool:
     turn = EndedTurn(
         os.urandom(8).hex(), payload.event, payload.transcript, payload.cwd, payload.response, size
     )  # fmt: skip
-    return replace_file(memory.path(payload.agent, payload.session, SUFFIX), json.dumps(turn._asdict()))
+    return replace_file(memory.path(payload.agent, payload.session, TURN_SUFFIX), json.dumps(turn._asdict()))
 
 
 def find_unsaved_turn(memory: HookSessionStore, session: HookSession) -> EndedTurn | None:
     """Return a session's last turn if its facts have not been saved; None if they have, or no turn can be read."""
     try:
-        with open(memory.path(session.cli, session.session, SUFFIX), encoding="utf-8") as file:
+        with open(memory.path(session.cli, session.session, TURN_SUFFIX), encoding="utf-8") as file:
             turn = _parse_turn(json.load(file))
     except (OSError, ValueError):
         return None
@@ -65,9 +65,9 @@ def find_unsaved_turn(memory: HookSessionStore, session: HookSession) -> EndedTu
 
 def _parse_turn(data: Any) -> EndedTurn | None:
     """Return the turn; None for data of another shape."""
-    if not isinstance(data, dict) or any(type(data.get(name)) is not type_ for name, type_ in _TYPES.items()):
+    if not isinstance(data, dict) or any(type(data.get(name)) is not type_ for name, type_ in _TURN_TYPES.items()):
         return None
-    return EndedTurn(**{name: data[name] for name in _TYPES})
+    return EndedTurn(**{name: data[name] for name in _TURN_TYPES})
 
 
-_TYPES = {name: type(value) for name, value in EndedTurn("")._asdict().items()}
+_TURN_TYPES = {name: type(value) for name, value in EndedTurn("")._asdict().items()}

@@ -12,8 +12,8 @@ import os
 from baton_git.agents.hook_events.hook_session import HookSessionStore, open_private
 from baton_git.agents.hook_events.payloads import PROMPT, STOP, Payload
 
-SUFFIX = ".heard"
-MAX_BYTES = 4 << 20
+HEARD_SUFFIX = ".heard"
+MAX_HEARD = 4 << 20
 """Maximum size of the file; later events are not added."""
 
 
@@ -26,12 +26,12 @@ def note_event(memory: HookSessionStore, payload: Payload, time: str) -> None:
     text = {PROMPT: payload.prompt, STOP: payload.response}.get(payload.kind, "")
     if not text.strip() or payload.aside or _exists(payload.transcript):
         return
-    path = memory.path(payload.agent, payload.session, SUFFIX)
+    path = memory.path(payload.agent, payload.session, HEARD_SUFFIX)
     line = json.dumps({"kind": payload.kind, "time": time, "text": text}) + "\n"
     try:
         os.makedirs(memory.folder, mode=0o700, exist_ok=True)
         with open(path, "a", encoding="utf-8", opener=open_private) as file:
-            if file.tell() < MAX_BYTES:
+            if file.tell() < MAX_HEARD:
                 file.write(line)
     except OSError:  # a read-only or full disk: the facts are those of the transcript, if there is one
         return
@@ -41,9 +41,9 @@ def read_heard(memory: HookSessionStore, agent: str, session: str) -> list[tuple
     """Return kind (`PROMPT` or `STOP`), time and text of each noted event; empty without a file."""
     heard = []
     try:
-        with open(memory.path(agent, session, SUFFIX), encoding="utf-8", errors="replace") as file:
+        with open(memory.path(agent, session, HEARD_SUFFIX), encoding="utf-8", errors="replace") as file:
             for line in file:
-                data = _parse(line)
+                data = _parse_heard(line)
                 if data is not None:
                     heard.append(data)
     except OSError:
@@ -51,7 +51,7 @@ def read_heard(memory: HookSessionStore, agent: str, session: str) -> list[tuple
     return heard
 
 
-def _parse(line: str) -> tuple[str, str, str] | None:
+def _parse_heard(line: str) -> tuple[str, str, str] | None:
     """Return the event of a line; None if it is damaged, as the last one of a killed hook."""
     try:
         data = json.loads(line)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore, open_private, replace_file
 
-SUFFIX = ".told"
-MAX_BYTES = 256 << 10
+TOLD_SUFFIX = ".told"
+MAX_TOLD = 256 << 10
 """Maximum size of the file; after that, the texts of prompts are not added any more."""
 
 
@@ -34,8 +34,8 @@ class ToldText(NamedTuple):
 def read_told(memory: HookSessionStore, agent: str, session: str) -> list[ToldText]:
     """Return what a session was told, oldest first; empty without a file."""
     try:
-        with open(memory.path(agent, session, SUFFIX), encoding="utf-8", errors="replace") as file:
-            return [text for line in file if (text := _parse(line)) is not None]
+        with open(memory.path(agent, session, TOLD_SUFFIX), encoding="utf-8", errors="replace") as file:
+            return [text for line in file if (text := _parse_told(line)) is not None]
     except OSError:
         return []
 
@@ -44,8 +44,8 @@ def note_told(memory: HookSessionStore, agent: str, session: str, told: ToldText
     """Add what a session was told; without a disk that can be written, it may be told again."""
     try:
         os.makedirs(memory.folder, mode=0o700, exist_ok=True)
-        with open(memory.path(agent, session, SUFFIX), "a", encoding="utf-8", opener=open_private) as file:
-            kept = told if file.tell() < MAX_BYTES else told._replace(text="")
+        with open(memory.path(agent, session, TOLD_SUFFIX), "a", encoding="utf-8", opener=open_private) as file:
+            kept = told if file.tell() < MAX_TOLD else told._replace(text="")
             file.write(json.dumps(kept) + "\n")
     except OSError:
         return
@@ -56,10 +56,10 @@ def begin_again(memory: HookSessionStore, agent: str, session: str) -> None:
     told = read_told(memory, agent, session)
     prompts = [one._replace(text="") for one in told if one.event]
     if told:
-        replace_file(memory.path(agent, session, SUFFIX), "".join(f"{json.dumps(one)}\n" for one in prompts[-1:]))
+        replace_file(memory.path(agent, session, TOLD_SUFFIX), "".join(f"{json.dumps(one)}\n" for one in prompts[-1:]))
 
 
-def _parse(line: str) -> ToldText | None:
+def _parse_told(line: str) -> ToldText | None:
     """Return the text of a line; None if it is damaged, as the last one of a killed hook."""
     try:
         at, event, text = json.loads(line)

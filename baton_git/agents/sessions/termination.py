@@ -21,7 +21,7 @@ import psutil
 
 GRACE = 5.0
 """Seconds between SIGTERM and SIGKILL."""
-_POLL = 0.05
+_POLL_SECONDS = 0.05
 _KILLED = 5.0
 """Maximum seconds to wait for killed processes, which disappear with a delay on a busy machine."""
 
@@ -40,7 +40,7 @@ def terminate(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
     _send_signal(members, signal.SIGTERM)
     until = time.monotonic() + grace
     while (members := _filter_living(members) + _list_members(pid, is_group)) and time.monotonic() < until:
-        time.sleep(_POLL)
+        time.sleep(_POLL_SECONDS)
     until = time.monotonic() + _KILLED
     while members and time.monotonic() < until:
         _send_signal(members, signal.SIGKILL)

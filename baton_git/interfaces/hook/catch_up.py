@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
-from baton_git.agents.hook_events.heard import SUFFIX
+from baton_git.agents.hook_events.heard import HEARD_SUFFIX
 from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSessionStore
 from baton_git.agents.hook_events.live_sessions import is_running
 from baton_git.agents.mining.evidence import store_addresses
@@ -113,7 +113,7 @@ def _has_changed_transcript(memory: HookSessionStore, session: HookSession) -> b
 
     Without either, return whether nothing was saved yet.
     """
-    heard = memory.path(session.cli, session.session, SUFFIX)
+    heard = memory.path(session.cli, session.session, HEARD_SUFFIX)
     for path in filter(None, (session.transcript, heard)):
         try:
             return Path(path).stat().st_size != session.size

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from baton_git.agents.events import ANSWERED, Event, ModelReply, Position, Prompt, SessionContext, TurnEnd
 from baton_git.agents.hook_events.ended_turns import EndedTurn
-from baton_git.agents.hook_events.heard import SUFFIX, read_heard
+from baton_git.agents.hook_events.heard import HEARD_SUFFIX, read_heard
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.hook_events.payloads import PROMPT
 from baton_git.agents.registry import AGENTS
@@ -191,7 +191,7 @@ class SessionFacts:
 
     @property
     def _heard(self) -> Path:
-        return Path(self._settings.memory.path(self._session.cli, self._session.session, SUFFIX))
+        return Path(self._settings.memory.path(self._session.cli, self._session.session, HEARD_SUFFIX))
 
     def _extract_heard(self) -> Extraction:
         """Extract the facts from the prompts and answers of hook events, because there is no transcript.
