@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import psutil
 from pydantic import TypeAdapter, ValidationError
 
-from baton_git.agents.sessions.termination import is_alive
+from baton_git.agents.sessions.process import is_alive
 from baton_git.core.codecs import json
 from baton_git.core.errors import Ambiguous, BatonError, Corrupt, NotFound
 from baton_git.core.names import mint_id

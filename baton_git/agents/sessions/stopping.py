@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import psutil
 
+from baton_git.agents.sessions.process import GRACE, terminate
 from baton_git.agents.sessions.records import SpawnedSession, SpawnedSessions
-from baton_git.agents.sessions.termination import GRACE, terminate
 
 
 def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedSession:
