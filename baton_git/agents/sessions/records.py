@@ -1,4 +1,4 @@
-"""Records of the sessions started on this machine: one local JSON file per session."""
+"""The sessions started on this machine: their records, one local JSON file each, and how they are stopped."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import signal
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,11 +15,14 @@ from typing import Any, Literal, Self
 import psutil
 from pydantic import TypeAdapter, ValidationError
 
-from baton_git.agents.sessions.process import is_alive
+from baton_git.agents.sessions.process import GRACE, is_alive, terminate
 from baton_git.core.codecs import json
 from baton_git.core.errors import Ambiguous, BatonError, Corrupt, NotFound
 from baton_git.core.names import mint_id
 from baton_git.git.files.atomic_files import read_bytes, write_all
+
+# --- records of the sessions started on this machine: one local JSON file per session
+
 
 KEPT = 500
 """Number of records of ended sessions that are kept."""
@@ -248,3 +252,57 @@ def _mark_if_lost(record: SpawnedSession) -> SpawnedSession:
     if not record.process.pid and not record.keeper.pid and record.starter.is_alive:
         return record  # it is being started; the starter records a failure
     return replace(record, status="lost")
+
+
+# --- stop a spawned session, and terminate sessions whose supervisor is gone
+
+
+def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedSession:
+    """Terminate a session with all its processes, and return its record; a session that has ended is left as it is.
+
+    The supervisor is asked to terminate the session, because it also records how the session ended. If the supervisor
+    is gone or does not respond in time, the session is terminated and recorded here.
+
+    Raises:
+        NotFound, Corrupt: the record cannot be read.
+        WriteFailed: the record cannot be written.
+    """
+    if record.status != "running":
+        return record
+    if record.keeper.is_alive:
+        with contextlib.suppress(psutil.Error):
+            psutil.Process(record.keeper.pid).terminate()
+        until = time.monotonic() + GRACE + 3
+        while (current := records.get(record.id)).status == "running" and time.monotonic() < until:
+            time.sleep(0.05)
+        if current.status != "running":
+            return current
+    if record.process.is_alive:
+        terminate(record.process.pid)
+    stopped = replace(record, status="stopped", ended=now)
+    records.save(stopped)
+    return stopped
+
+
+def end_unwatched_sessions(records: SpawnedSessions, now: str) -> None:
+    """Terminate the sessions whose supervisor is gone, because nothing enforces their time limits any more.
+
+    Raises:
+        WriteFailed: a record cannot be written.
+    """
+    for record in records.all()[0]:
+        if record.is_unwatched:
+            end_unwatched(records, record, now)
+
+
+def end_unwatched(records: SpawnedSessions, record: SpawnedSession, now: str, grace: float = GRACE) -> None:
+    """Terminate a session whose supervisor is gone, with all its processes, and record it as lost.
+
+    Raises:
+        WriteFailed: the record cannot be written.
+    """
+    was_alive = record.process.is_alive
+    if was_alive:
+        terminate(record.process.pid, grace)
+    why = "its supervisor was killed" + ("; it kept running and was ended now" if was_alive else "")
+    records.save(replace(record, status="lost", ended=now, error=why))

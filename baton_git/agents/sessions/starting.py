@@ -23,8 +23,7 @@ from baton_git.agents.sessions.launch_request import (
     find_executable,
     make_session_environment,
 )
-from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
-from baton_git.agents.sessions.stopping import end_unwatched_sessions
+from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions, end_unwatched_sessions
 from baton_git.agents.sessions.supervisor import Job, send_job
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotAllowed, StoreError
 from baton_git.core.redaction import redact_text

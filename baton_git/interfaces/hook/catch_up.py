@@ -142,8 +142,10 @@ def _end_unwatched(ws: Workspace, now: datetime, session: HookSession) -> bool:
     """End the session if baton started it and its supervisor was killed; return whether it was ended."""
     if not session.spawn_record:
         return False
-    from baton_git.agents.sessions.records import SpawnedSessions  # few sessions were started by baton
-    from baton_git.agents.sessions.stopping import end_unwatched
+    from baton_git.agents.sessions.records import (
+        SpawnedSessions,  # few sessions were started by baton
+        end_unwatched,
+    )
 
     records = SpawnedSessions(ws.branch.store.repository.common_dir / "baton" / "spawned")
     try:

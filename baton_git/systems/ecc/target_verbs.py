@@ -130,8 +130,10 @@ def list_targets(ws: Workspace, now: datetime, verb_input: ListTargets) -> Targe
 def _find_spawned(ws: Workspace, now: datetime) -> tuple[dict[str, dict[str, str]], list[str]]:
     """Return the id and status of each session that baton started here, by the id of its agent CLI, and the messages
     about unreadable records."""
-    from baton_git.agents.sessions.records import SpawnedSessions  # slow to import
-    from baton_git.agents.sessions.stopping import end_unwatched_sessions  # as above
+    from baton_git.agents.sessions.records import (
+        SpawnedSessions,  # slow to import
+        end_unwatched_sessions,  # as above
+    )
 
     records = SpawnedSessions.of(ws.branch.store.repository.common_dir)
     end_unwatched_sessions(records, iso(now))

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from baton_git.agents.sessions.stopping import stop
+from baton_git.agents.sessions.records import stop
 from baton_git.core.times import iso
 from baton_git.core.verb import REPLACES, Input, Option, Result, verb
 from baton_git.namespace.workspace import Workspace

@@ -13,9 +13,8 @@ from fake_agents import FAMILY, living
 from waiting import until
 
 from baton_git.agents.sessions.launch_request import LaunchRequest
-from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
+from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions, end_unwatched_sessions
 from baton_git.agents.sessions.starting import Spawner
-from baton_git.agents.sessions.stopping import end_unwatched_sessions
 
 NOW = "2026-11-21T20:00:00Z"
 

@@ -10,9 +10,8 @@ from fake_agents import living
 from waiting import until
 
 from baton_git.agents.sessions.launch_request import LaunchRequest
-from baton_git.agents.sessions.records import SpawnedSessions
+from baton_git.agents.sessions.records import SpawnedSessions, stop
 from baton_git.agents.sessions.starting import Spawner
-from baton_git.agents.sessions.stopping import stop
 
 pytestmark = [
     pytest.mark.tmux,

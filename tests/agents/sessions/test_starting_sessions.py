@@ -16,9 +16,8 @@ from fake_agents import FAMILY, living
 from waiting import until
 
 from baton_git.agents.sessions.launch_request import LaunchRequest, make_session_environment
-from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
+from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions, stop
 from baton_git.agents.sessions.starting import MAX_RUNNING, Spawner
-from baton_git.agents.sessions.stopping import stop
 from baton_git.agents.sessions.supervisor import Job, receive_job, send_job
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound
 

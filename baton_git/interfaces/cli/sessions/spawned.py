@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from baton_git.agents.sessions.records import SpawnedSession
-from baton_git.agents.sessions.stopping import end_unwatched_sessions
+from baton_git.agents.sessions.records import SpawnedSession, end_unwatched_sessions
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, one_line
 from baton_git.core.times import iso
