@@ -13,7 +13,7 @@ import threading
 from datetime import datetime
 from pathlib import Path
 
-from baton_git.agents.sessions.supervisor import Job, receive_job, supervise
+from baton_git.agents.sessions.starting import Job, receive_job, supervise
 from baton_git.core.times import iso
 
 

@@ -23,8 +23,7 @@ from baton_git.agents.sessions.launch_request import (
     make_session_environment,
 )
 from baton_git.agents.sessions.records import SpawnedSession
-from baton_git.agents.sessions.starting import Spawner, find_stop_file
-from baton_git.agents.sessions.supervisor import run_recorded
+from baton_git.agents.sessions.starting import Spawner, find_stop_file, run_recorded
 from baton_git.core.errors import BatonError, InvalidArgument, StoreError
 from baton_git.core.output import count_noun
 from baton_git.core.times import iso

@@ -17,8 +17,7 @@ from waiting import until
 
 from baton_git.agents.sessions.launch_request import LaunchRequest, make_session_environment
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions, stop
-from baton_git.agents.sessions.starting import MAX_RUNNING, Spawner
-from baton_git.agents.sessions.supervisor import Job, receive_job, send_job
+from baton_git.agents.sessions.starting import MAX_RUNNING, Job, Spawner, receive_job, send_job
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound
 
 NOW = "2026-11-21T20:00:00Z"
