@@ -16,16 +16,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.agents.launcher import Launch, NewSession, SessionReport, read_objects
-from baton_git.agents.registry import AGENTS
-from baton_git.agents.sessions.launch_request import (
+from baton_git.agents.launcher import (
     MAX_SECONDS,
     MOST_USD,
+    Launch,
     LaunchRequest,
+    NewSession,
+    SessionReport,
     check_prompt,
     find_executable,
     make_session_environment,
+    read_objects,
 )
+from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.process import Command, ProcessResult, run
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions, Status, end_unwatched_sessions
 from baton_git.core.codecs import json

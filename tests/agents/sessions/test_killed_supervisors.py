@@ -12,7 +12,7 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.agents.sessions.launch_request import LaunchRequest
+from baton_git.agents.launcher import LaunchRequest
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions, end_unwatched_sessions
 from baton_git.agents.sessions.starting import Spawner
 

@@ -9,7 +9,7 @@ import pytest
 from fake_agents import living
 from waiting import until
 
-from baton_git.agents.sessions.launch_request import LaunchRequest
+from baton_git.agents.launcher import LaunchRequest
 from baton_git.agents.sessions.records import SpawnedSessions, stop
 from baton_git.agents.sessions.starting import Spawner
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton_git.agents.sessions.launch_request import (
+from baton_git.agents.launcher import (
     BUDGET_USD,
     CHAIN_SECONDS,
     MAX_ITERATIONS,

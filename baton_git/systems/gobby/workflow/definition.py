@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from baton_git.agents.sessions.launch_request import CHAIN_LIMITS, check_limit
+from baton_git.agents.launcher import CHAIN_LIMITS, check_limit
 from baton_git.core.codecs import yaml
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 from baton_git.systems.gobby.rendering import check_condition, check_template, find_names

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from baton_git.agents.sessions.launch_request import LaunchRequest
+from baton_git.agents.launcher import LaunchRequest
 from baton_git.core.brief import Section
 from baton_git.systems.gobby.rendering import render
 from baton_git.systems.gobby.workflow.definition import Workflow
