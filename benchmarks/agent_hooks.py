@@ -19,7 +19,7 @@ from pathlib import Path
 
 from measuring import missed, report, time_alternately
 
-from baton_git.agents.settings.hook_lines import make_hook_line
+from baton_git.agents.settings.entries import make_hook_line
 
 ROUNDS = 15
 CLAUDE_ROUNDS = 7

@@ -18,8 +18,7 @@ from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_settings import HookSettings, Scope
 from baton_git.agents.registry import AGENTS, AgentCLI
 from baton_git.agents.settings.agent_tools import AgentTools
-from baton_git.agents.settings.entries import HookEntry
-from baton_git.agents.settings.hook_lines import extract_program, is_older, make_hook_line
+from baton_git.agents.settings.entries import HookEntry, extract_program, is_older, make_hook_line
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError
 from baton_git.git.hooks.program_health import ProgramHealth

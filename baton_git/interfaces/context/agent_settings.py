@@ -10,8 +10,7 @@ from pathlib import Path
 from baton_git.agents.hook_settings import Scope
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.agent_tools import AgentTools
-from baton_git.agents.settings.entries import WantedHooks
-from baton_git.agents.settings.hook_lines import make_hook_line
+from baton_git.agents.settings.entries import WantedHooks, make_hook_line
 from baton_git.agents.settings.report import HookInspection
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import InvalidArgument

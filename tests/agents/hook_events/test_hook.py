@@ -24,7 +24,7 @@ from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.planner import MAX_BLOCKS
 from baton_git.agents.hook_events.repository_lookup import find_repository
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
-from baton_git.agents.settings.hook_lines import make_hook_line
+from baton_git.agents.settings.entries import make_hook_line
 from baton_git.interfaces.hook.command import handle_in_time
 
 Baton = Callable[..., Any]

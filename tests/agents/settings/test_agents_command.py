@@ -15,7 +15,7 @@ import pytest
 
 from baton_git.agents.codex.hooks import Codex
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.hook_lines import extract_program
+from baton_git.agents.settings.entries import extract_program
 from baton_git.core.errors import StoreError, WriteFailed
 from baton_git.interfaces.cli.error_handler import report_error
 

@@ -15,7 +15,7 @@ import pytest
 from broken_programs import BROKEN, path_without_baton, put_another_baton_on_the_path, spoil
 
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.hook_lines import extract_program, make_hook_line, make_plugin_line
+from baton_git.agents.settings.entries import extract_program, make_hook_line, make_plugin_line
 from baton_git.git.hooks.program_health import ProgramHealth
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}

@@ -13,7 +13,7 @@ from looped_cases import for_each
 
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.hook_lines import make_hook_line, make_plugin_line
+from baton_git.agents.settings.entries import make_hook_line, make_plugin_line
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.interfaces.cli import baton as root
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.settings.entries import WantedHooks
-from baton_git.agents.settings.hook_lines import make_hook_line
+from baton_git.agents.settings.entries import WantedHooks, make_hook_line
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, StoreError, WriteFailed
 
