@@ -10,6 +10,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from baton_git.agents.hook_events.payloads import PROMPT, STOP, Payload
+from baton_git.core.times import parse_time_or_none
+
 KEPT = 60
 """Maximum number of sessions whose files are kept; those not seen for the longest time are removed."""
 GONE = "gone"
@@ -188,3 +191,244 @@ def _parse_session(data: Mapping[str, Any]) -> HookSession | None:
 
 
 _DEFAULTS = HookSession("", "")._asdict()
+
+
+# --- determine which of the sessions that hooks remember are still running
+
+
+def list_running(memory: HookSessionStore, without_pid: int = 0) -> set[str]:
+    """Return the ids of the sessions that have not ended and whose process is running.
+
+    Args:
+        without_pid: the id of a process whose sessions are left out; 0: none is left out.
+    """
+    others = (session for session in memory.all() if not session.ended and session.pid != without_pid)
+    return {session.session for session in others if is_running(session)}
+
+
+def list_gone(memory: HookSessionStore) -> set[str]:
+    """Return the ids of the sessions whose process disappeared without a hook event for their end."""
+    return {
+        session.session
+        for session in memory.all()
+        if session.ended == GONE or (not session.ended and not is_running(session))
+    }
+
+
+def is_running(session: HookSession) -> bool:
+    """Whether the process of a session is still running.
+
+    Process ids are reused, so a process that started after the session's last event is a different one.
+    """
+    last = parse_time_or_none(session.last_seen)
+    if session.pid <= 1 or last is None or not _is_number_taken(session.pid):
+        return False
+    import psutil  # rarely needed: most sessions without an end have no process any more
+
+    try:
+        process = psutil.Process(session.pid)
+        return bool(process.create_time() <= last.timestamp() + 1 and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:  # it exists, but we may not inspect it
+        return True
+
+
+def _is_number_taken(pid: int) -> bool:
+    """Whether a process with this id may exist."""
+    if os.name != "posix":  # elsewhere os.kill would end the process
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+# --- the last ended turn of each session whose facts are saved shortly after the hook: one small local file per session
+# The file contains the data that only the hook at the turn's end receives. It is not deleted after the save; instead,
+# `HookSession.saved_turn` has the id of the saved turn. So nothing is lost if the saving process is killed.
+
+
+TURN_SUFFIX = ".turn"
+
+
+class EndedTurn(NamedTuple):
+    """A turn that ended.
+
+    Attributes:
+        id: a unique id.
+        event: the agent CLI's name of the event.
+        response: the model's answer, which may not be in the transcript yet.
+        size: size of the transcript in bytes when the hook ran; -1 if there was none.
+    """
+
+    id: str
+    event: str = ""
+    transcript: str = ""
+    cwd: str = ""
+    response: str = ""
+    size: int = -1
+
+    def payload(self, agent: str, session: str) -> Payload:
+        """Return the event that ended the turn."""
+        return Payload(
+            agent, self.event, STOP, session, transcript=self.transcript, cwd=self.cwd, response=self.response,
+            size=self.size,
+        )  # fmt: skip
+
+
+def save_ended_turn(memory: HookSessionStore, payload: Payload) -> bool:
+    """Store the turn that an event ended, replacing the previous one; return False if the file cannot be written."""
+    try:
+        size = os.stat(payload.transcript).st_size
+    except (OSError, ValueError):
+        size = -1
+    turn = EndedTurn(
+        os.urandom(8).hex(), payload.event, payload.transcript, payload.cwd, payload.response, size
+    )  # fmt: skip
+    return replace_file(memory.path(payload.agent, payload.session, TURN_SUFFIX), json.dumps(turn._asdict()))
+
+
+def find_unsaved_turn(memory: HookSessionStore, session: HookSession) -> EndedTurn | None:
+    """Return a session's last turn if its facts have not been saved; None if they have, or no turn can be read."""
+    try:
+        with open(memory.path(session.cli, session.session, TURN_SUFFIX), encoding="utf-8") as file:
+            turn = _parse_turn(json.load(file))
+    except (OSError, ValueError):
+        return None
+    return turn if turn is not None and turn.id != session.saved_turn else None
+
+
+def _parse_turn(data: Any) -> EndedTurn | None:
+    """Return the turn; None for data of another shape."""
+    if not isinstance(data, dict) or any(type(data.get(name)) is not type_ for name, type_ in _TURN_TYPES.items()):
+        return None
+    return EndedTurn(**{name: data[name] for name in _TURN_TYPES})
+
+
+_TURN_TYPES = {name: type(value) for name, value in EndedTurn("")._asdict().items()}
+
+
+# --- prompts and answers that hook events contain, for sessions without a transcript: one small local file per session
+# `codex exec --ephemeral` and `claude --no-session-persistence` write no transcript. The file is read only if there is
+# none when the facts are saved.
+
+
+HEARD_SUFFIX = ".heard"
+MAX_HEARD = 4 << 20
+"""Maximum size of the file; later events are not added."""
+
+
+def note_event(memory: HookSessionStore, payload: Payload, time: str) -> None:
+    """Add the prompt or the answer of an event to the session's file, if the session has no transcript (yet).
+
+    Args:
+        time: when the event came: ISO 8601, UTC.
+    """
+    text = {PROMPT: payload.prompt, STOP: payload.response}.get(payload.kind, "")
+    if not text.strip() or payload.aside or _exists(payload.transcript):
+        return
+    path = memory.path(payload.agent, payload.session, HEARD_SUFFIX)
+    line = json.dumps({"kind": payload.kind, "time": time, "text": text}) + "\n"
+    try:
+        os.makedirs(memory.folder, mode=0o700, exist_ok=True)
+        with open(path, "a", encoding="utf-8", opener=open_private) as file:
+            if file.tell() < MAX_HEARD:
+                file.write(line)
+    except OSError:  # a read-only or full disk: the facts are those of the transcript, if there is one
+        return
+
+
+def read_heard(memory: HookSessionStore, agent: str, session: str) -> list[tuple[str, str, str]]:
+    """Return kind (`PROMPT` or `STOP`), time and text of each noted event; empty without a file."""
+    heard = []
+    try:
+        with open(memory.path(agent, session, HEARD_SUFFIX), encoding="utf-8", errors="replace") as file:
+            for line in file:
+                data = _parse_heard(line)
+                if data is not None:
+                    heard.append(data)
+    except OSError:
+        return []
+    return heard
+
+
+def _parse_heard(line: str) -> tuple[str, str, str] | None:
+    """Return the event of a line; None if it is damaged, as the last one of a killed hook."""
+    try:
+        data = json.loads(line)
+        values = (data["kind"], data["time"], data["text"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return values if all(isinstance(value, str) for value in values) else None
+
+
+def _exists(path: str) -> bool:
+    try:
+        return bool(path) and os.path.isfile(path)
+    except ValueError:
+        return False
+
+
+# --- what a session was told by hooks, so that nothing is told twice: one small local file per session
+# Each line is a JSON array, a `ToldText`: the context of a start, or a prompt with the quotes that were added to it. If
+# the file is lost, something may be told twice.
+
+
+TOLD_SUFFIX = ".told"
+MAX_TOLD = 256 << 10
+"""Maximum size of the file; after that, the texts of prompts are not added any more."""
+
+
+class ToldText(NamedTuple):
+    """A text that a session was told.
+
+    Attributes:
+        at: when, in seconds since the epoch.
+        event: the fingerprint of the prompt, as `planner.identify_event` returns it; empty for the context of a start.
+        text: may be empty: a prompt to which nothing was added.
+    """
+
+    at: float
+    event: str
+    text: str
+
+
+def read_told(memory: HookSessionStore, agent: str, session: str) -> list[ToldText]:
+    """Return what a session was told, oldest first; empty without a file."""
+    try:
+        with open(memory.path(agent, session, TOLD_SUFFIX), encoding="utf-8", errors="replace") as file:
+            return [text for line in file if (text := _parse_told(line)) is not None]
+    except OSError:
+        return []
+
+
+def note_told(memory: HookSessionStore, agent: str, session: str, told: ToldText) -> None:
+    """Add what a session was told; without a disk that can be written, it may be told again."""
+    try:
+        os.makedirs(memory.folder, mode=0o700, exist_ok=True)
+        with open(memory.path(agent, session, TOLD_SUFFIX), "a", encoding="utf-8", opener=open_private) as file:
+            kept = told if file.tell() < MAX_TOLD else told._replace(text="")
+            file.write(json.dumps(kept) + "\n")
+    except OSError:
+        return
+
+
+def begin_again(memory: HookSessionStore, agent: str, session: str) -> None:
+    """Forget the texts, because the session's context is lost, but not which prompts there were."""
+    told = read_told(memory, agent, session)
+    prompts = [one._replace(text="") for one in told if one.event]
+    if told:
+        replace_file(memory.path(agent, session, TOLD_SUFFIX), "".join(f"{json.dumps(one)}\n" for one in prompts[-1:]))
+
+
+def _parse_told(line: str) -> ToldText | None:
+    """Return the text of a line; None if it is damaged, as the last one of a killed hook."""
+    try:
+        at, event, text = json.loads(line)
+        return ToldText(float(at), str(event), str(text))
+    except (ValueError, TypeError):
+        return None

@@ -8,8 +8,7 @@ from functools import cache
 
 import psutil
 
-from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_events.live_sessions import is_running
+from baton_git.agents.hook_events.hook_session import HookSessionStore, is_running
 from baton_git.agents.mining.candidates import Candidate
 from baton_git.agents.registry import AGENTS, session_variables
 

@@ -8,10 +8,14 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
-from baton_git.agents.hook_events.heard import HEARD_SUFFIX
-from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSessionStore
-from baton_git.agents.hook_events.live_sessions import is_running
+from baton_git.agents.hook_events.hook_session import (
+    GONE,
+    HEARD_SUFFIX,
+    HookSession,
+    HookSessionStore,
+    find_unsaved_turn,
+    is_running,
+)
 from baton_git.agents.mining.evidence import store_addresses
 from baton_git.core.brief import short_session
 from baton_git.core.errors import BatonError

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton_git.agents.hook_events.fast_exit import is_idle, only_recalls
-from baton_git.agents.hook_events.heard import note_event
-from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.hook_events.hook_session import HookSessionStore, note_event
 from baton_git.agents.hook_events.payloads import (
     COMPACT,
     END,

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from baton_git.agents.hook_events.ended_turns import save_ended_turn
 from baton_git.agents.hook_events.fast_exit import may_save_later
-from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.hook_events.hook_session import HookSessionStore, save_ended_turn
 from baton_git.agents.hook_events.payloads import Payload
 from baton_git.core.child_environment import without_secrets
 from baton_git.interfaces.background.detached import start_detached

@@ -12,9 +12,16 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
-from baton_git.agents.hook_events.hook_session import GONE, HookSession
-from baton_git.agents.hook_events.live_sessions import list_running
+from baton_git.agents.hook_events.hook_session import (
+    GONE,
+    HookSession,
+    ToldText,
+    begin_again,
+    find_unsaved_turn,
+    list_running,
+    note_told,
+    read_told,
+)
 from baton_git.agents.hook_events.payloads import END, MAX_BYTES, PROMPT, START, Payload, fits
 from baton_git.agents.hook_events.planner import (
     MAX_BLOCKS,
@@ -35,7 +42,6 @@ from baton_git.agents.hook_events.planner import (
     plan_event,
 )
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, is_in_repository
-from baton_git.agents.hook_events.told import ToldText, begin_again, note_told, read_told
 from baton_git.agents.sessions.handoff_index import list_continued, session_of
 from baton_git.core.brief import MIN_BUDGET, Section, compose, short_session
 from baton_git.core.output import one_line

@@ -6,8 +6,7 @@ import os
 from dataclasses import replace
 from datetime import datetime
 
-from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
-from baton_git.agents.hook_events.hook_session import HookSession
+from baton_git.agents.hook_events.hook_session import HookSession, find_unsaved_turn
 from baton_git.agents.hook_events.payloads import END, PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import is_repeated
 from baton_git.agents.hook_events.repository_lookup import is_in_repository

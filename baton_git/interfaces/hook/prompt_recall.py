@@ -12,11 +12,10 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore, ToldText, note_told, read_told
 from baton_git.agents.hook_events.payloads import Payload, fits
 from baton_git.agents.hook_events.planner import REPEAT_SECONDS, identify_event
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, read_branch
-from baton_git.agents.hook_events.told import ToldText, note_told, read_told
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.recall.at_prompt import Asked, recall_for_prompt
 from baton_git.recall.passages import ON_THIS_MACHINE, Passage

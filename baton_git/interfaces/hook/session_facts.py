@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from baton_git.agents.events import ANSWERED, Event, ModelReply, Position, Prompt, SessionContext, TurnEnd
-from baton_git.agents.hook_events.ended_turns import EndedTurn
-from baton_git.agents.hook_events.heard import HEARD_SUFFIX, read_heard
-from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+from baton_git.agents.hook_events.hook_session import HEARD_SUFFIX, EndedTurn, HookSession, HookSessionStore, read_heard
 from baton_git.agents.hook_events.payloads import PROMPT
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, NotFound

@@ -11,8 +11,7 @@ import signal
 import sys
 import time
 
-from baton_git.agents.hook_events.ended_turns import EndedTurn, find_unsaved_turn
-from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.hook_events.hook_session import EndedTurn, HookSessionStore, find_unsaved_turn
 from baton_git.agents.hook_events.repository_lookup import find_remaining_folder, find_repository
 from baton_git.interfaces.background.detached import leave_caller
 from baton_git.interfaces.hook.command import handle_in_time

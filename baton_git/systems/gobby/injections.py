@@ -9,8 +9,7 @@ from functools import partial
 from itertools import accumulate, chain, islice
 from typing import Any
 
-from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_events.live_sessions import list_running
+from baton_git.agents.hook_events.hook_session import HookSessionStore, list_running
 from baton_git.agents.sessions.handoff_index import (
     UnfinishedItem,
     extraction_time,

@@ -7,8 +7,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
-from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore, find_unsaved_turn
 from baton_git.agents.hook_settings import Scope
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.report import AgentReport, FileReport, Verdict

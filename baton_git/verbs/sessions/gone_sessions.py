@@ -18,7 +18,7 @@ def find_gone_sessions(ws: Workspace) -> dict[str, str]:
     memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
     if not Path(memory.folder).is_dir():
         return {}
-    from baton_git.agents.hook_events.live_sessions import list_gone  # imports psutil, needed only where hooks ran
+    from baton_git.agents.hook_events.hook_session import list_gone  # imports psutil, needed only where hooks ran
 
     names = list_gone(memory)
     return {session.session: session.last_seen for session in memory.all() if session.session in names}

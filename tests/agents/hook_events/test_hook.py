@@ -19,8 +19,7 @@ import pytest
 from hooked_sessions import GOAL, NEW, OLD, Session, context, transcript
 from waiting import until
 
-from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
-from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.hook_events.hook_session import HookSessionStore, find_unsaved_turn
 from baton_git.agents.hook_events.planner import MAX_BLOCKS
 from baton_git.agents.hook_events.repository_lookup import find_repository
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from hooked_sessions import NEW, OLD, Session, context, transcript
 
-from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_events.told import ToldText, begin_again, note_told, read_told
+from baton_git.agents.hook_events.hook_session import HookSessionStore, ToldText, begin_again, note_told, read_told
 from baton_git.agents.registry import AGENTS
 from baton_git.checks.approvals import Approvals
 from baton_git.interfaces.context.data_home import data_home

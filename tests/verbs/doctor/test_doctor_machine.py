@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 from pseudo_terminal import typing_here
 
-from baton_git.agents.hook_events.ended_turns import save_ended_turn
-from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore, save_ended_turn
 from baton_git.agents.hook_events.payloads import STOP, Payload
 from baton_git.agents.hook_events.planner import identify_event
 from baton_git.interfaces.cli.machine.doctor import format_diagnosis
