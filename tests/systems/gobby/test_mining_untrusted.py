@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from transcript_sessions import SESSIONS
 from world import NOW, on_machine
 
-from baton_git.agents.mining.belonging import ProjectFolders
-from baton_git.agents.mining.candidates import Candidate, MiningProgress
+from baton_git.agents.mining.candidates import Candidate, MiningProgress, ProjectFolders
 from baton_git.agents.mining.evidence import MAX_COMMITS, Evidence, find_evidence
 from baton_git.core.records.handoff import Handoff
 from baton_git.namespace.workspace import Workspace
