@@ -129,8 +129,7 @@ def read_cost(value: Any) -> float | None:
     return float(value) if is_number and 0 <= value < 1e12 else None
 
 
-# --- a request to start an agent session, its limits, and the executable and environment of the session
-
+# --- a request to start a session, and its limits
 
 MAX_SECONDS = 24 * 3600
 """Maximum time limit of a session in seconds."""

@@ -1,6 +1,7 @@
-"""The sessions for which hooks ran on this machine: one small local file per session.
+"""The sessions for which hooks ran on this machine: small local files for each session.
 
-If a file is lost, the next hook extracts the session's facts again, or injects its context twice; nothing else is lost.
+If the first of them is lost, the next hook extracts the session's facts again, or injects its context twice; nothing
+else is lost.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from baton_git.agents.hook_events.payloads import PROMPT, STOP, Payload
-from baton_git.core.times import parse_time_or_none
 
 KEPT = 60
 """Maximum number of sessions whose files are kept; those not seen for the longest time are removed."""
@@ -193,7 +193,7 @@ def _parse_session(data: Mapping[str, Any]) -> HookSession | None:
 _DEFAULTS = HookSession("", "")._asdict()
 
 
-# --- determine which of the sessions that hooks remember are still running
+# --- which sessions are still running
 
 
 def list_running(memory: HookSessionStore, without_pid: int = 0) -> set[str]:
@@ -220,6 +220,8 @@ def is_running(session: HookSession) -> bool:
 
     Process ids are reused, so a process that started after the session's last event is a different one.
     """
+    from baton_git.core.times import parse_time_or_none  # a hook without work imports only the standard library
+
     last = parse_time_or_none(session.last_seen)
     if session.pid <= 1 or last is None or not _is_number_taken(session.pid):
         return False
@@ -247,10 +249,9 @@ def _is_number_taken(pid: int) -> bool:
     return True
 
 
-# --- the last ended turn of each session whose facts are saved shortly after the hook: one small local file per session
-# The file contains the data that only the hook at the turn's end receives. It is not deleted after the save; instead,
+# --- the last ended turn, whose facts are saved shortly after the hook
+# Its file contains the data that only the hook at the turn's end receives. It is not deleted after the save; instead,
 # `HookSession.saved_turn` has the id of the saved turn. So nothing is lost if the saving process is killed.
-
 
 TURN_SUFFIX = ".turn"
 
@@ -312,10 +313,9 @@ def _parse_turn(data: Any) -> EndedTurn | None:
 _TURN_TYPES = {name: type(value) for name, value in EndedTurn("")._asdict().items()}
 
 
-# --- prompts and answers that hook events contain, for sessions without a transcript: one small local file per session
+# --- prompts and answers that hook events contain, for sessions without a transcript
 # `codex exec --ephemeral` and `claude --no-session-persistence` write no transcript. The file is read only if there is
 # none when the facts are saved.
-
 
 HEARD_SUFFIX = ".heard"
 MAX_HEARD = 4 << 20
@@ -373,10 +373,9 @@ def _exists(path: str) -> bool:
         return False
 
 
-# --- what a session was told by hooks, so that nothing is told twice: one small local file per session
-# Each line is a JSON array, a `ToldText`: the context of a start, or a prompt with the quotes that were added to it. If
-# the file is lost, something may be told twice.
-
+# --- what a session was told by hooks, so that nothing is told twice
+# Each line of the file is a JSON array, a `ToldText`: the context of a start, or a prompt with the quotes that were
+# added to it. If the file is lost, something may be told twice.
 
 TOLD_SUFFIX = ".told"
 MAX_TOLD = 256 << 10

@@ -1,4 +1,4 @@
-"""List the transcripts on this machine, those that their CLI will delete soon, and what a mining run found in them."""
+"""The transcripts on this machine: which belong to the project, still grow or go soon, and which were mined."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _read_lines(file: Path) -> Iterable[_Line]:
             continue
 
 
-# --- determine which transcripts are still being written. The hooks of their sessions save them, so mining does not
+# --- transcripts that are still being written: the hooks of their sessions save them
 
 
 def make_running_check(common_dir: str, environment: Mapping[str, str]) -> Callable[[Candidate], bool]:
@@ -263,16 +263,15 @@ def _detect_agent(name: str, argv: list[str]) -> str | None:
     return next((agent for agent, cli in AGENTS.items() if cli.markers.is_program(name, argv)), None)
 
 
-# --- decide whether the session of a transcript worked in a repository, by the folder in which it started
+# --- whether a session worked in the repository, by the folder in which it started
 # A folder that exists belongs to the repository if it is in one of its work trees, or in a clone that has a remote in
-# common with it. (A namespace can also be for a folder outside of any repository; then that folder and everything in it
-# belong to it.)
-# A folder that no longer exists belongs to the repository in these cases: it is a former work tree (for example, one that
-# git still lists); it is inside a former work tree, and a commit has files in it; or the transcripts of its sessions name
-# commits, a remote or a branch of the repository (see `find_proven`). In all other cases it is unknown whether a missing
-# folder belongs to the repository, and its sessions are not imported.
+# common with it. (A namespace can also be for a folder outside of any repository; then that folder and everything in
+# it belong to it.)
+# A folder that no longer exists belongs to the repository in these cases: it is a former work tree (for example, one
+# that git still lists); it is inside a former work tree, and a commit has files in it; or the transcripts of its
+# sessions name commits, a remote or a branch of the repository (see `find_proven`). In all other cases it is unknown
+# whether a missing folder belongs to the repository, and its sessions are not imported.
 # Where a folder belongs to the repository, the transcript may still contradict that: see `weighing`.
-
 
 Verdict = Literal["ours", "elsewhere", "unclear"]
 

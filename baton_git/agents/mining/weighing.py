@@ -41,6 +41,10 @@ from baton_git.git.rewritten import load_rewritten
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 from baton_git.git.store import Repository
 
+# --- what a session's own tools did in its folder: its commits, the remotes that git printed, its files
+# Unlike a search for patterns in the text, this does not count what a person or the model quotes, nor what a command
+# did in another repository.
+
 MAX_FILES = 60
 """Maximum number of files of a session that are compared with those of the repository; the first ones are kept."""
 
@@ -176,6 +180,8 @@ class _Reader:
         inside = folder == home or folder.startswith(home.rstrip("/") + "/")
         return inside and not any(folder == path or folder.startswith(path + "/") for path in self._created)
 
+
+# --- weighing
 
 COMMON_BRANCHES = frozenset(
     ("main", "master", "trunk", "develop", "development", "dev", "staging", "production", "HEAD")

@@ -18,12 +18,11 @@ import psutil
 
 from baton_git.core.redaction import redact_text
 
-# --- terminate a process with all its descendants, also when the supervisor of their session is killed
-# For that, a watchdog runs in a POSIX session of its own, so that it survives when the process group is killed or the
-# terminal is closed. It reads a pipe whose other end only the supervisor holds, until that end is closed. A supervisor
-# that finishes normally kills its watchdog before it closes the pipe, so the end of the input means that the supervisor
-# was killed.
-
+# --- termination
+# To end the session also when its supervisor is killed, a watchdog runs in a POSIX session of its own, so that it
+# survives when the process group is killed or the terminal is closed. It reads a pipe whose other end only the
+# supervisor holds, until that end is closed. A supervisor that finishes normally kills its watchdog before it closes
+# the pipe, so the end of the input means that the supervisor was killed.
 
 GRACE = 5.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -143,8 +142,7 @@ def _is_same_process(pid: int, began: float) -> bool:
         return True
 
 
-# --- run a child process with limits on time and output, and terminate it together with all its descendants
-
+# --- running
 
 HEAD = 64 * 1024
 TAIL = 8 * 1024 * 1024

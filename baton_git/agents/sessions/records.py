@@ -21,9 +21,6 @@ from baton_git.core.errors import Ambiguous, BatonError, Corrupt, NotFound
 from baton_git.core.names import mint_id
 from baton_git.git.files.atomic_files import read_bytes, write_all
 
-# --- records of the sessions started on this machine: one local JSON file per session
-
-
 KEPT = 500
 """Number of records of ended sessions that are kept."""
 LOGS = 100
@@ -254,7 +251,7 @@ def _mark_if_lost(record: SpawnedSession) -> SpawnedSession:
     return replace(record, status="lost")
 
 
-# --- stop a spawned session, and terminate sessions whose supervisor is gone
+# --- stopping
 
 
 def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedSession:

@@ -38,10 +38,9 @@ from baton_git.core.times import parse_time_or_none
 from baton_git.git.files.atomic_files import make_folder
 from baton_git.git.files.ref_locks import hold_flock
 
-# --- supervise one session until it ends, in a small process of its own
+# --- supervising a session, in a small process of its own
 # The job comes through a pipe, so that the environment and the whole prompt are never written to disk. The record
 # contains only the redacted beginning of the prompt.
-
 
 ANSWER = 2000
 """Maximum number of characters of an answer that are kept, from its end."""
@@ -208,8 +207,7 @@ def _reports_error(output: str) -> bool:
     return bool(results) and results[-1].get("is_error") is True
 
 
-# --- start a session of an agent CLI without a person, within limits that no workflow can exceed
-
+# --- starting
 
 MAX_RUNNING = 8
 """Maximum number of sessions that run at the same time, in all chains of a repository."""

@@ -7,21 +7,19 @@ replaced or removed as a whole; in other groups, only our handlers are. New grou
 trusts hooks by their position.
 """
 
-from __future_
-
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from baton_git.agents.hook_events.repository_lookup import PARENT
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.json_text import InsertionPoint, JsonItem, JsonValue, Style, get_line_indent, parse
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
-import shlex
-from collections.abc import Callable, Sequence
-from baton_git.agents.hook_events.repository_lookup import PARENT
 
 SERVERS = "mcpServers"
 """Key of the object that holds the MCP servers by name."""
@@ -302,13 +300,12 @@ def _set_member(text: str, outer: str, name: str, value: Any, comments: bool) ->
     return point.append(member)
 
 
-# --- make the command line that a CLI runs for a hook: it starts baton, and exits with 0 even when baton fails
+# --- the command line of a hook
 #     exec /bin/sh -c '<script>' baton-hook SECONDS PROGRAM… hook --agent NAME # baton-git
-# Gemini CLI blocks every prompt when a hook exits with 2 or more, and shows the hook's stderr. So the script always exits
-# with 0, prints nothing to stderr, ends within SECONDS, and passes on baton's stdout only when baton exited with 0. The
-# script is in the line itself, so it needs no file that could be missing. It contains no single quote, `!`, backslash or
-# `${`, so that the same quoting works in every shell that a CLI may use.
-
+# Gemini CLI blocks every prompt when a hook exits with 2 or more, and shows the hook's stderr. So the script always
+# exits with 0, prints nothing to stderr, ends within SECONDS, and passes on baton's stdout only when baton exited with
+# 0. The script is in the line itself, so it needs no file that could be missing. It contains no single quote, `!`,
+# backslash or `${`, so that the same quoting works in every shell that a CLI may use.
 
 _SCRIPT = " ".join(
     (
