@@ -27,7 +27,7 @@ from baton_git.agents.events import (
     ToolResult,
     TurnEnd,
 )
-from baton_git.agents.extraction import conversation, wording
+from baton_git.agents.extraction import conversation
 from baton_git.agents.extraction.commits import add_git_work, add_reported_commit, find_git_work
 from baton_git.agents.extraction.file_uses import (
     CHANGED,
@@ -148,12 +148,12 @@ class Analyser:
     def _add_reply(self, event: ModelReply) -> None:
         conversation.add_reply(self.known, event, self._make_mark(event))
         name_files(self.known, event.text)
-        for text in wording.find_by_wording(event.text):
+        for text in conversation.find_by_wording(event.text):
             self._add_decision("wording", text, event)
 
     def _add_compaction(self, event: Compaction) -> None:
         self.known.compactions += 1
-        for text in wording.find_in_summary(event.summary):
+        for text in conversation.find_in_summary(event.summary):
             self._add_decision("summary", text, event)
 
     def _add_decision(self, kind: str, text: str, event: Any) -> None:
@@ -274,12 +274,12 @@ class Analyser:
 
     def _add_answers(self, waiting: Table, outcome: ToolOutcome, event: ToolResult) -> None:
         for text in outcome.answers:
-            self._add_decision("answer", text[: wording.DECISION_LENGTH], event)
+            self._add_decision("answer", text[: conversation.DECISION_LENGTH], event)
         if "plan" in waiting:
             reported = (event.structured or {}).get("plan")
             self._add_decision(
                 "plan",
-                wording.read_plan_title(waiting["plan"] or (reported if isinstance(reported, str) else "")),
+                conversation.read_plan_title(waiting["plan"] or (reported if isinstance(reported, str) else "")),
                 event,
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton_git.agents.extraction.wording import MAX_QUESTIONS, MAX_STEPS, find_next_steps, find_questions
+from baton_git.agents.extraction.conversation import MAX_QUESTIONS, MAX_STEPS, find_next_steps, find_questions
 
 ANSWER = """Done: the export writes semicolons. Is that what the customer wants? I kept the old header.
 
