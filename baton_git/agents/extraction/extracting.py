@@ -21,10 +21,15 @@ from baton_git.agents.events import (
 )
 from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.conversation import CONVERSATION_FACTS, add_said, describe_conversation, list_turns
-from baton_git.agents.extraction.facts import Facts, make_facts
+from baton_git.agents.extraction.facts import (
+    Facts,
+    choose_transcripts,
+    find_transcripts,
+    make_facts,
+    summarize_subagent,
+)
 from baton_git.agents.extraction.findings import Findings, load_resume_state, save_resume_state
 from baton_git.agents.extraction.options import Options
-from baton_git.agents.extraction.subagents import choose_transcripts, find_transcripts, summarize_subagent
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcript_owner import detect_agent
 from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
