@@ -29,30 +29,28 @@ from baton_git.agents.events import (
 )
 from baton_git.agents.extraction import conversation
 from baton_git.agents.extraction.commits import add_git_work, add_reported_commit, find_git_work
-from baton_git.agents.extraction.file_uses import (
-    CHANGED,
-    READ,
-    find_dropped_names,
-    find_names,
-    forget_names,
-    name_files,
-    name_printed_files,
-    note_removals,
-    note_restoring,
-    use_file,
-)
 from baton_git.agents.extraction.findings import (
+    CHANGED,
     KEPT_ACTIVITY,
     KEPT_DECISIONS,
     KEPT_OPEN,
+    READ,
     Findings,
     Mark,
     Table,
+    find_dropped_names,
+    find_names,
+    forget_names,
     name_command,
+    name_files,
+    name_printed_files,
     note_outcome,
+    note_removals,
+    note_restoring,
+    update_lists,
+    use_file,
 )
 from baton_git.agents.extraction.shell import Removals, find_removals
-from baton_git.agents.extraction.todo_lists import update_lists
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import ToolOutcome, ToolUse
 from baton_git.agents.transcripts import TranscriptFormat

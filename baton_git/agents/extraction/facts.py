@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from baton_git.agents.extraction.commits import GitWork, is_elsewhere
 from baton_git.agents.extraction.conversation import describe_conversation
-from baton_git.agents.extraction.file_uses import MAX_USES, rank_uses
-from baton_git.agents.extraction.findings import MAX_FAILURES, Findings, Mark, Table
+from baton_git.agents.extraction.findings import MAX_FAILURES, MAX_USES, Findings, Mark, Table, is_closed, rank_uses
 from baton_git.agents.extraction.options import Extract, Options
-from baton_git.agents.extraction.todo_lists import is_closed
 from baton_git.agents.turn_store import Turn
 from baton_git.core.errors import BatonError
 

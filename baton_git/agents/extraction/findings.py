@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any, NamedTuple
 from baton_git import __version__
 from baton_git.agents.events import EndReached, Position, Tally
 from baton_git.agents.json_lines import open_transcript
+from baton_git.agents.tool_use import CLOSED_STATUSES, TodoChange, ToolOutcome, ToolTodo
 from baton_git.agents.turn_store import keep_ends
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact
@@ -245,3 +248,248 @@ def _compute_digest(transcript: Path, offset: int) -> str:
         first = file.read(min(_SAMPLE_SIZE, offset))
         file.seek(max(0, offset - _SAMPLE_SIZE))
         return sha256(first + file.read(min(_SAMPLE_SIZE, offset))).hexdigest()
+
+
+# --- rank the files of a session by how much and how recently they were used
+# Each use adds a weight, and a weight halves after every `_HALF_LIFE` uses of any file. So a file that was edited often
+# or just now ranks above one that was read once, long ago.
+
+
+CHANGED, READ, NAMED = 4.0, 2.0, 0.5
+"""Weights of a successful change, of reading the file, and of its name in a text."""
+MAX_USES = 40
+"""Maximum number of files in a digest."""
+MAX_NAMES = 16
+"""Maximum number of identifiers that characterise one piece of code."""
+_NAMES, _NAMES_PER_CHANGE, _MOST_NAMES = 8, 2, 32
+"""Maximum number of identifiers listed with one file: this many, as many more for each change, at most so many. Of a
+file that was changed 14 times, the names in the last two changes do not say what was done."""
+_MOST_DROPPED = 64
+_HALF_LIFE = 40.0
+"""Number of later uses after which a use counts half."""
+_KEPT_USES = 200
+_KEPT_PATHS = 500
+_MOST_FAILED = 8
+"""Maximum number of names in the output of a failed command that count; more are a list, such as one of all tests."""
+_SCANNED = 1000
+"""Number of characters at each end of a text that are searched for file names."""
+
+_ENDINGS = (
+    "c|cc|cfg|conf|cpp|cs|css|cue|dart|ex|exs|go|gradle|h|hpp|hs|htm|html|ini|java|js|json|jsx|kt|kts|lua|m|md|mjs|mk|ml"
+    "|nix|php|pl|proto|ps1|py|pyi|r|rb|rs|rst|sass|scala|scss|sh|sol|sql|svelte|swift|tf|toml|ts|tsx|txt|vue|xml|yaml"
+    "|yml|zig|zsh"
+)
+_FILE = re.compile(rf"(?<![\w./@~-])((?:~?/|\.{{1,2}}/)?(?:[\w.@+-]+/)*[\w.@+-]*\w\.(?:{_ENDINGS}))(?![\w/-]|\.\w)")
+_WORD = re.compile(r"""[^ \t\r\n:;,'"()\[\]{}<>|=*&^%$#!?`\\]+""")
+"""A word that may contain a file name. Searching each distinct word takes a third of the time
+that searching the text takes."""
+_EXPANSION = re.compile(r"""["']?\$(?:\{[^{}\n]{0,200}\}|\([^()\n]{0,200}\)|\w+)["']?[\w./@+*-]*""")
+_DEFINED = re.compile(
+    r"^[ \t+]*(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|pub(?:\([a-z]+\))?"
+    r"|unsafe|override|open|suspend|inline)[ \t]+)*(?:def|class|func(?:[ \t]*\([^)\n]*\))?|function\*?|fn|fun|interface"
+    r"|struct|trait|enum|type|module|impl)[ \t]+([A-Za-z_][\w.]*)",
+    re.MULTILINE,
+)
+
+_ABSENT = re.compile(
+    r"^.*(?:\b(?:Path|File|Directory) does not exist\b|\bNo such file or directory\b).*$", re.MULTILINE
+)
+"""A line of a failed call that names a file because there is none: a wrong guess is no file of the session."""
+_NAME = re.compile(r"\b(?:[A-Za-z][a-z0-9]*(?:[A-Z]+[a-z0-9]+)+|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)\b")
+
+
+def use_file(
+    known: Findings, path: str, weight: float, *, found: str = "transcript", names: Iterable[str] = ()
+) -> None:
+    """Count one use of a file.
+
+    Args:
+        found: where the use was found: in the session's own `transcript`, or in the work of a `subagent`.
+        names: identifiers to list with the file.
+    """
+    known.touches += 1
+    use = known.uses.pop(path, None) or {"score": 0.0, "at": known.touches, "changes": 0, "reads": 0, "names": []}
+    use["score"] = _compute_score(use, known.touches) + weight
+    use["at"] = known.touches
+    use["changes"] += weight == CHANGED
+    use["reads"] += weight == READ
+    use.setdefault("found", found)
+    if found == "transcript" and weight > NAMED:
+        use["found"] = found
+    use["gone"] = bool(use.get("gone")) and weight <= NAMED
+    most = min(_NAMES + _NAMES_PER_CHANGE * use["changes"], _MOST_NAMES)
+    use["names"] = list(dict.fromkeys([*names, *use["names"]]))[:most]
+    known.uses[path] = use
+    known.paths[path.rpartition("/")[2]] = path
+    if len(known.uses) > 2 * _KEPT_USES:
+        ranked = sorted(known.uses, key=lambda path: -_compute_score(known.uses[path], known.touches))
+        kept = set(ranked[:_KEPT_USES])
+        known.uses = {path: use for path, use in known.uses.items() if path in kept}
+        known.paths = {name: path for name, path in known.paths.items() if path in kept}
+
+
+def note_removals(known: Findings, removed: Iterable[str]) -> None:
+    """Remember that files are gone, until a later change or reading of them; other paths than used ones are ignored."""
+    for path in removed:
+        if path in known.uses:
+            known.uses[path]["gone"] = True
+
+
+def note_restoring(known: Findings) -> None:
+    """Forget which files are gone, because git may have brought any of them back."""
+    for use in known.uses.values():
+        use["gone"] = False
+
+
+def name_files(known: Findings, text: str, found: str = "transcript") -> None:
+    """Count one use of each file named in a text. A relative name means the last used path that ends with it."""
+    for name in find_file_names(text):
+        use_file(known, _resolve_name(known, name), NAMED, found=found)
+
+
+def name_printed_files(known: Findings, text: str, found: str = "transcript", *, failed: bool = False) -> None:
+    """Count one use of each file named in the output of a command, if the session named or used it before, or if the
+    command failed and its output is no long list.
+
+    Other files were not worked with: of 206 files that only outputs named in 24 real sessions, the next session used
+    two. Their paths are remembered, in case that a later text names them.
+    """
+    names = find_file_names(_ABSENT.sub("", text) if failed else text)
+    counts_all = failed and len(names) <= _MOST_FAILED
+    for name in names:
+        path = _resolve_name(known, name)
+        if counts_all or path in known.uses:
+            use_file(known, path, NAMED, found=found)
+        else:
+            known.paths.setdefault(path.rpartition("/")[2], path)
+            if len(known.paths) > _KEPT_PATHS:
+                del known.paths[next(iter(known.paths))]
+
+
+def find_file_names(text: str) -> list[str]:
+    """Return the distinct file names in the first and last `_SCANNED` characters of a text.
+
+    A path that a shell completes (`$DIR/a.py`) names no file.
+    """
+    if len(text) > 2 * _SCANNED:
+        text = f"{text[:_SCANNED]}\n{text[-_SCANNED:]}"
+    if "$" in text:
+        text = _EXPANSION.sub(" ", text)
+    words = (word for word in dict.fromkeys(_WORD.findall(text)) if "." in word)
+    names = dict.fromkeys(name for word in words for name in _FILE.findall(word))
+    if "diff --git " in text:  # a diff names each file twice, below `a/` and `b/`
+        names = dict.fromkeys(name[2:] if name[:2] in ("a/", "b/") else name for name in names)
+    return list(names)
+
+
+def find_names(text: str) -> list[str]:
+    """Return the identifiers that characterise a piece of code.
+
+    They are the functions and types that it defines, then its most frequent compound names (`parse_line`, `parseLine`).
+    """
+    text = text[: 16 * _SCANNED]
+    most_often = [name for name, _ in Counter(_NAME.findall(text)).most_common(MAX_NAMES)]
+    return list(dict.fromkeys([*_DEFINED.findall(text), *most_often]))[:MAX_NAMES]
+
+
+def find_dropped_names(replaced: str, written: str) -> list[str]:
+    """Return the identifiers in the replaced text that are not in the text written instead, at most `_MOST_DROPPED`."""
+    if not replaced:
+        return []
+    before = [*_DEFINED.findall(replaced[: 16 * _SCANNED]), *_NAME.findall(replaced[: 16 * _SCANNED])]
+    after = {*_DEFINED.findall(written), *_NAME.findall(written)}
+    return [name for name in dict.fromkeys(before) if name not in after][:_MOST_DROPPED]
+
+
+def forget_names(known: Findings, path: str, dropped: Collection[str]) -> None:
+    """Do not list with a file the identifiers that a later change took out again, such as those of debug output."""
+    use = known.uses.get(path)
+    if use is not None and dropped:
+        use["names"] = [name for name in use["names"] if name not in dropped]
+
+
+def rank_uses(known: Findings, uses: Mapping[str, Table] | None = None) -> list[tuple[str, Table]]:
+    """Return the files of `uses` (by default those of `known`) with their uses, the highest ranked first."""
+    now = known.touches
+    items = (known.uses if uses is None else uses).items()
+    return sorted(items, key=lambda item: (-_compute_score(item[1], now), -item[1]["at"]))
+
+
+def _compute_score(use: Table, touches: int) -> float:
+    score: float = use["score"] * 0.5 ** ((touches - use["at"]) / _HALF_LIFE)
+    return score
+
+
+def _resolve_name(known: Findings, name: str) -> str:
+    """Return the last used path that ends with `name`, or `name` itself when there is none."""
+    if name.startswith("/") or name in known.uses:
+        return name
+    path = known.paths.get(name.rpartition("/")[2], "")
+    return path if path.endswith("/" + name.removeprefix("./")) else name
+
+
+# --- follow a session's todo list and tasks, which its calls replace as a whole or change item by item
+
+
+def update_lists(known: Findings, waiting: Table, outcome: ToolOutcome) -> None:
+    """Apply the todo list, todo change or task of a call (as kept in `waiting`), or the list in its result."""
+    if outcome.todos is not None:
+        _replace_todos(known, outcome.todos, waiting["mark"])
+    elif "todos" in waiting:
+        _replace_todos(known, [ToolTodo(*todo) for todo in waiting["todos"]], waiting["mark"])
+    elif "change" in waiting:
+        change = TodoChange(*waiting["change"])
+        _change_todo(known, change._replace(id=change.id or outcome.id), waiting, is_new=change.id is None)
+    elif "task" in waiting:
+        action, number, title, status, description = waiting["task"]
+        number = number or outcome.id or title
+        before = known.tasks.pop(number, {})
+        fields = {"title": title, "status": status, "description": description}
+        new = {name: text for name, text in fields.items() if text is not None}
+        known.tasks[number] = {**before, **new, "action": action, "mark": waiting["mark"]}
+
+
+def _replace_todos(known: Findings, todos: Any, mark: Mark) -> None:
+    """Replace the whole todo list. Unchanged items keep their marks."""
+    marks = {(todo["id"], todo["content"], todo["status"]): todo["mark"] for todo in known.todos}
+    known.todos = [{**todo._asdict(), "mark": marks.get((todo.id, todo.content, todo.status), mark)} for todo in todos]
+    known.todos_at = list(mark)
+
+
+def _change_todo(known: Findings, change: TodoChange, waiting: Table, *, is_new: bool) -> None:
+    number, order = change.id or "", waiting["mark"][0]
+    item = next((todo for todo in known.todos if todo["id"] == number), None) if number else None
+    if item is None and is_new:
+        item = {"id": number, "content": "", "status": "pending", "mark": []}
+        known.todos.append(item)
+    if item is None:
+        # The change came before the result of the call that created the item.
+        known.early[number] = {"content": change.content, "status": change.status, "mark": waiting["mark"]}
+        return
+    _set_todo(known, item, change.content, change.status, waiting["mark"])
+    early = known.early.pop(number, None)
+    if early:
+        _set_todo(known, item, early["content"], early["status"], early["mark"])
+    if is_new:
+        item["order"] = order
+        item["made"] = waiting["mark"]
+    known.todos.sort(key=_get_todo_order)
+    known.todos_at = max(known.todos_at, list(waiting["mark"]), key=lambda mark: mark[:1])
+
+
+def _set_todo(known: Findings, item: Table, content: str | None, status: str | None, mark: Mark) -> None:
+    item["content"] = content or item["content"]
+    item["status"] = status or item["status"]
+    item["mark"] = list(mark)
+    if item["status"] == "deleted":
+        known.todos.remove(item)
+
+
+def _get_todo_order(item: Table) -> tuple[int, float]:
+    """Return the sort key of a todo item: its numeric id, or else the turn in which it was created."""
+    number = item["id"]
+    return (0, int(number)) if number.isdecimal() and len(number) < 10 else (1, item.get("order", 0))
+
+
+def is_closed(task: Table) -> bool:
+    return task.get("status") in CLOSED_STATUSES

@@ -11,8 +11,7 @@ from transcript_sessions import HERE, Claude, lines
 from baton_git.agents.events import BEGINNING, ToolResult
 from baton_git.agents.extraction import Extraction, extract
 from baton_git.agents.extraction.extracting import add_final_answer
-from baton_git.agents.extraction.file_uses import find_file_names, find_names
-from baton_git.agents.extraction.findings import name_command
+from baton_git.agents.extraction.findings import find_file_names, find_names, name_command
 from baton_git.agents.extraction.shell import find_removals
 from baton_git.agents.registry import AGENTS
 
