@@ -14,7 +14,7 @@ import pytest
 from baton_git.agents.claude.messages import extract_prompt
 from baton_git.agents.codex.messages import list_patched_files
 from baton_git.agents.codex.transcript import apply_environment_message
-from baton_git.agents.extraction.commits import find_git_work
+from baton_git.agents.extraction.shell import find_git_work
 from baton_git.agents.gemini.messages import extract_typed_text as typed_in_gemini
 from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.systems.ecc.adapters.markdown import parse_sections

@@ -28,7 +28,6 @@ from baton_git.agents.events import (
     TurnEnd,
 )
 from baton_git.agents.extraction import conversation
-from baton_git.agents.extraction.commits import add_git_work, add_reported_commit, find_git_work
 from baton_git.agents.extraction.findings import (
     CHANGED,
     KEPT_ACTIVITY,
@@ -50,7 +49,7 @@ from baton_git.agents.extraction.findings import (
     update_lists,
     use_file,
 )
-from baton_git.agents.extraction.shell import Removals, find_removals
+from baton_git.agents.extraction.shell import Removals, add_git_work, add_reported_commit, find_git_work, find_removals
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import ToolOutcome, ToolUse
 from baton_git.agents.transcripts import TranscriptFormat

@@ -21,9 +21,14 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from baton_git.agents.events import SessionContext, ToolCall, ToolResult
-from baton_git.agents.extraction.commits import find_git_work, find_made_commits, is_elsewhere, parse_git_words
 from baton_git.agents.extraction.repository import find_subjects
-from baton_git.agents.extraction.shell import parse_script
+from baton_git.agents.extraction.shell import (
+    find_git_work,
+    find_made_commits,
+    is_elsewhere,
+    parse_git_words,
+    parse_script,
+)
 from baton_git.agents.mining.evidence import (
     MAX_COMMITS,
     MAX_NAMES,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from looped_cases import for_each
 
-from baton_git.agents.extraction.commits import find_git_work, find_made_commits, is_elsewhere
-from baton_git.agents.extraction.shell import parse_script
+from baton_git.agents.extraction.shell import find_git_work, find_made_commits, is_elsewhere, parse_script
 
 HOME = "/repo"
 LINE = "[main 1234abc] Fix it\n 1 file changed"
