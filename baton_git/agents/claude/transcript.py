@@ -43,8 +43,7 @@ from baton_git.agents.events import (
     ToolResult,
     TurnEnd,
 )
-from baton_git.agents.json_lines import Record, table_at, text_at, texts
-from baton_git.agents.resumable_reader import TurnPath, read_path_events
+from baton_git.agents.json_lines import Record, TurnPath, read_path_events, table_at, text_at, texts
 
 __all__ = ["events", "read_call", "read_result", "recognises"]
 

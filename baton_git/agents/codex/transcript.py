@@ -48,8 +48,7 @@ from baton_git.agents.events import (
     ToolResult,
     TurnEnd,
 )
-from baton_git.agents.json_lines import Record, parse_object, table_at, tables, text_at, texts
-from baton_git.agents.resumable_reader import read_path_events
+from baton_git.agents.json_lines import Record, parse_object, read_path_events, table_at, tables, text_at, texts
 
 __all__ = ["events", "read_call", "read_result", "recognises"]
 

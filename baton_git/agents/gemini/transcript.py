@@ -48,8 +48,7 @@ from baton_git.agents.gemini.messages import (
     read_whole_session,
     replay_messages,
 )
-from baton_git.agents.json_lines import Record, table_at, tables, text_at, texts
-from baton_git.agents.resumable_reader import RecordCount, get_size, read_events
+from baton_git.agents.json_lines import Record, RecordCount, get_size, read_events, table_at, tables, text_at, texts
 
 __all__ = ["events", "read_call", "read_result", "recognises"]
 
