@@ -16,8 +16,7 @@ from baton_git.agents.events import EndReached
 from baton_git.agents.hook_settings import HookSettings
 from baton_git.agents.launcher import Launcher
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.transcript_owner import detect_agent
-from baton_git.agents.transcripts import TranscriptFormat
+from baton_git.agents.transcripts import TranscriptFormat, detect_agent
 from baton_git.core.errors import InvalidDocument, NotFound
 
 CLAUDE = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "x"}}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from baton_git.agents.events import AGENT, HARNESS, PERSON, SCHEDULE, UNKNOWN, ToolCall, ToolResult
 from baton_git.agents.json_lines import Record, table_at, tables, text_at, texts
-from baton_git.agents.tool_use import (
+from baton_git.agents.transcripts import (
     PATTERN_LENGTH,
     TodoChange,
     ToolOutcome,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from baton_git.agents.events import FileChange, ToolCall, ToolResult
 from baton_git.agents.json_lines import Record, parse_object, table_at, text_at, texts
-from baton_git.agents.tool_use import (
+from baton_git.agents.transcripts import (
     COMMAND_LENGTH,
     ToolOutcome,
     ToolUse,

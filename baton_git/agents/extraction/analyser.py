@@ -51,8 +51,7 @@ from baton_git.agents.extraction.findings import (
 )
 from baton_git.agents.extraction.shell import Removals, add_git_work, add_reported_commit, find_git_work, find_removals
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.tool_use import ToolOutcome, ToolUse
-from baton_git.agents.transcripts import TranscriptFormat
+from baton_git.agents.transcripts import ToolOutcome, ToolUse, TranscriptFormat
 from baton_git.agents.turn_store import keep_ends
 from baton_git.core.output import remove_terminal_codes
 

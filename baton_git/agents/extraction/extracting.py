@@ -31,7 +31,7 @@ from baton_git.agents.extraction.facts import (
 from baton_git.agents.extraction.findings import Findings, load_resume_state, save_resume_state
 from baton_git.agents.extraction.options import Options
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.transcript_owner import detect_agent
+from baton_git.agents.transcripts import detect_agent
 from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.git.files.atomic_files import show_path

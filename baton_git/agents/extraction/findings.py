@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from baton_git import __version__
 from baton_git.agents.events import EndReached, Position, Tally
 from baton_git.agents.json_lines import open_transcript
-from baton_git.agents.tool_use import CLOSED_STATUSES, TodoChange, ToolOutcome, ToolTodo
+from baton_git.agents.transcripts import CLOSED_STATUSES, TodoChange, ToolOutcome, ToolTodo
 from baton_git.agents.turn_store import keep_ends
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact

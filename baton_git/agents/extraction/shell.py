@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from baton_git.agents.events import ReportedCommit, ToolResult
 from baton_git.agents.extraction.findings import Findings, Table
-from baton_git.agents.tool_use import ToolOutcome
+from baton_git.agents.transcripts import ToolOutcome
 
 MAX_LENGTH = 65536
 """Maximum number of characters that are parsed."""

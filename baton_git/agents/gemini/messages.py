@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from baton_git.agents.events import Position, ToolCall, ToolResult
 from baton_git.agents.json_lines import JsonLines, Record, parse_object, read_object, table_at, tables, text_at, texts
-from baton_git.agents.tool_use import (
+from baton_git.agents.transcripts import (
+    HEAD_LINES,
     ToolOutcome,
     ToolUse,
     describe_answers,
@@ -26,7 +27,6 @@ from baton_git.agents.tool_use import (
     read_other_result,
     read_todo_list,
 )
-from baton_git.agents.transcripts import HEAD_LINES
 
 # --- messages
 

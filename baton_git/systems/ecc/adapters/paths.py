@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from baton_git.agents.json_lines import parse_object
-from baton_git.agents.transcript_owner import detect_agent
+from baton_git.agents.transcripts import detect_agent
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, StoreError
 from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Surroundings
