@@ -47,7 +47,7 @@ CLI = AgentCLI(
 )
 """,
     "hooks": """
-from baton_git.agents.hook_settings import Hook, HookSettings
+from baton_git.agents.registry import Hook, HookSettings
 
 SETTINGS = HookSettings(program="toy", folder=".toy", file="toy.json", hooks=(Hook("SessionStart", 10),))
 """,

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from transcript_files import write
 
 from baton_git.agents.events import EndReached
-from baton_git.agents.hook_settings import HookSettings
 from baton_git.agents.launcher import Launcher
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, HookSettings
 from baton_git.agents.transcripts import TranscriptFormat, detect_agent
 from baton_git.core.errors import InvalidDocument, NotFound
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baton_git.agents.hook_settings import Hook, HookSettings
+from baton_git.agents.registry import Hook, HookSettings
 
 SETTINGS = HookSettings(
     program="claude",

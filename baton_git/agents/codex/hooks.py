@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Timer
 from typing import IO, Any, NamedTuple
 
-from baton_git.agents.hook_settings import Hook, HookSettings
+from baton_git.agents.registry import Hook, HookSettings
 from baton_git.core.errors import BatonError, StoreError
 from baton_git.git.files.atomic_files import read_bytes
 

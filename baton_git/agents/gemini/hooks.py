@@ -6,7 +6,7 @@ Timeouts are in milliseconds. A matcher is an exact string, not a pattern, so we
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baton_git.agents.hook_settings import Hook, HookSettings
+from baton_git.agents.registry import Hook, HookSettings
 
 SETTINGS = HookSettings(
     program="gemini",

@@ -14,8 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.hook_settings import Scope
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, Scope
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.mcp_server import SERVER, find_server, find_server_file
 from baton_git.agents.settings.settings_file import SettingsFile, check_links, list_missing_folders

@@ -15,8 +15,7 @@ from typing import Literal, NamedTuple
 from baton_git.agents.codex.hooks import Codex, LoadedHook, read_trusted_keys
 from baton_git.agents.extraction import extract
 from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_settings import HookSettings, Scope
-from baton_git.agents.registry import AGENTS, AgentCLI
+from baton_git.agents.registry import AGENTS, AgentCLI, HookSettings, Scope
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import HookEntry, extract_program, is_older, make_hook_line
 from baton_git.agents.settings.settings_file import SettingsFile

@@ -7,8 +7,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from baton_git.agents.hook_settings import Scope
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, Scope
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import WantedHooks, make_hook_line
 from baton_git.agents.settings.report import HookInspection

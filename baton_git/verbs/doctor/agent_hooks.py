@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore, find_unsaved_turn
-from baton_git.agents.hook_settings import Scope
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, Scope
 from baton_git.agents.settings.report import AgentReport, FileReport, Verdict
 from baton_git.core.natural_times import relative_time
 from baton_git.core.times import from_seconds, parse_time_or_none

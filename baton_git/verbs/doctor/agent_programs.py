@@ -8,8 +8,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from baton_git.agents.hook_settings import Scope
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, Scope
 from baton_git.agents.settings.mcp_server import find_server
 from baton_git.git import child_process
 from baton_git.verbs.doctor.diagnostic import Diagnostic, ok

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from baton_git.agents.hook_settings import Scope
+from baton_git.agents.registry import Scope
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.report import HookInspection

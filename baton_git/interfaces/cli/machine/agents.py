@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from baton_git.agents.codex.hooks import Codex
-from baton_git.agents.hook_settings import Scope
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, Scope
 from baton_git.agents.settings.report import AgentReport, FileReport, select_hooks_of_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
