@@ -16,13 +16,14 @@ from typing import Any
 
 from measuring import missed, report, time_alternately
 
-from baton_git.agents.extraction import extract
+from baton_git.agents.extraction.extracting import extract
 
 MEGABYTES = 30
 TIME = "2026-01-02T03:04:05.000Z"
-CHILD = (
-    "import sys; from pathlib import Path; from baton_git.agents.extraction import extract; extract(Path(sys.argv[1]))"
-)
+CHILD = """import sys
+from pathlib import Path
+from baton_git.agents.extraction.extracting import extract
+extract(Path(sys.argv[1]))"""
 
 
 def records() -> Iterator[dict[str, Any]]:

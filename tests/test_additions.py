@@ -32,7 +32,7 @@ class Note(Record):
 
 AGENT = {
     "__init__": """
-from baton_git.agents.registry import AgentCLI, AgentMarkers, HookPackage, SessionSource
+from baton_git.agents.registry import AgentCLI, AgentMarkers, Hook, HookPackage, HookSettings, SessionSource
 
 CLI = AgentCLI(
     name="toy",
@@ -42,29 +42,67 @@ CLI = AgentCLI(
     mcp_client="toy-client",
     installed="Toy calls baton from now on",
     markers=AgentMarkers(("TOY_SESSION",), ("toy",)),
+    hooks=HookSettings(
+        program="toy", folder=".toy", file="toy.json", hooks=(Hook("SessionStart", 10), Hook("SessionEnd", 10))
+    ),
     session_variables=("TOY_SESSION",),
     empty_reply="nothing",
 )
 """,
-    "hooks": """
-from baton_git.agents.registry import Hook, HookSettings
-
-SETTINGS = HookSettings(program="toy", folder=".toy", file="toy.json", hooks=(Hook("SessionStart", 10),))
-""",
     "transcript": """
-def events(path, since=None):
-    return iter(())
+from baton_git.agents.events import START_OF_FILE, ModelReply, Prompt, SessionContext, ToolCall, ToolResult
+from baton_git.agents.json_lines import read_events, text_at
+from baton_git.agents.transcripts import ToolUse, read_other_call, read_other_result
+
+MAKERS = {
+    "start": lambda at, record: SessionContext(at, None, record["id"], record["folder"]),
+    "asked": lambda at, record: Prompt(at, None, record["text"]),
+    "wrote": lambda at, record: ToolCall(at, None, record["id"], "write", {"path": record["text"]}),
+    "done": lambda at, record: ToolResult(at, None, record["id"], "", failed=False),
+    "said": lambda at, record: ModelReply(at, None, record["text"], final=True),
+}
+
+class Reader:
+    def events(self, position, record):
+        return [MAKERS[record["toy"]](position, record)] if self.understands(record) else []
+
+    def flush(self):
+        yield from ()
+
+    def memory(self):
+        return {}
+
+    def understands(self, record):
+        return recognises(record)
+
+def events(path, since=START_OF_FILE):
+    return read_events(path, since, lambda memory: Reader())
+
+def read_call(call):
+    return ToolUse("write", files=(call.arguments["path"],)) if call.name == "write" else read_other_call(call.name, {})
+
+def read_result(name, result):
+    return read_other_result(name, result)
 
 def recognises(record):
-    return False
+    return text_at(record, "toy") in MAKERS
 """,
     "launch": """
-from baton_git.agents.launcher import Launch
+from baton_git.agents.launcher import Launch, SessionReport
+from baton_git.agents.transcripts import Transcript, find_files, ignore_warning, read_first_records
 
 def launch(start):
     return Launch((start.executable, start.prompt), session=start.session)
 
-def sessions(folder, warn=None):
+def report(output):
+    return SessionReport(output)
+
+def sessions(folder, warn=ignore_warning):
+    for path in find_files(folder, "logs", "*.jsonl", warn=warn):
+        first = next(read_first_records(path), {})
+        yield Transcript(path, first.get("id"), first.get("folder"))
+
+def subagents(path, session):
     return iter(())
 """,
 }
@@ -234,6 +272,27 @@ def test_an_agent_cli_is_added_by_a_folder_of_three_modules_and_a_line(command: 
     assert command("hook", "--agent", "toy", stdin=json.dumps(start)) == "nothing"
     command("followup", "add", "Write the guide", TOY_SESSION="s1")
     assert "  s1  " in command("log", "--limit", "1")
+    end = start | {"hook_event_name": "SessionEnd", "reason": "exit", "transcript_path": write_toy_log(top, "s1")}
+    command("hook", "--agent", "toy", stdin=json.dumps(end))
+    facts = as_data(command("handoff", "show", "s1", "--json"))["handoff"]["facts"]
+    assert (facts["initial_goal"], facts["last_answer"]["text"]) == ("Write down the port", "It is 8081.")
+    assert facts["files_modified"] == ["port.txt"]
+    write_toy_log(top, "s2")
+    print(command("mine", "--json"))
+    assert "toy/s2" in command("list", "handoffs", "--json")
+
+
+def write_toy_log(top: Path, session: str) -> str:
+    """Write the transcript of a session of the added agent CLI where it keeps them; return its path."""
+    lines = [
+        {"toy": "start", "id": session, "folder": str(top)}, {"toy": "asked", "text": "Write down the port"},
+        {"toy": "wrote", "id": "1", "text": "port.txt"}, {"toy": "done", "id": "1"},
+        {"toy": "said", "text": "It is 8081."},
+    ]  # fmt: skip
+    path = Path.home() / ".toy" / "logs" / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
 
 
 def test_a_check_is_added_by_a_module_and_a_line(command: Command, top: Path):

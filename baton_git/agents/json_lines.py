@@ -214,7 +214,7 @@ def open_transcript(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-# --- read a transcript from where an earlier reading ended. Several readings yield the same events as one reading
+# --- reading on from where an earlier reading ended: several readings yield the same events as one
 # The events of a finished line are final. An unfinished line may change, and an event that a reader holds back may be
 # completed by the next line. The events of an unfinished line, and events held back until the end of the file, come
 # after a `ResumePoint`, where the next reading begins.

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from baton_git.agents.registry import AGENTS
 from baton_git.core.codecs.nesting import check_nesting
 from baton_git.core.errors import InvalidArgument
 
@@ -207,27 +205,6 @@ def check_limit(name: str, value: Any) -> None:
         least = "from 1" if kind is int else "above 0, up"
         wanted = "whole number" if kind is int else "number"
         raise InvalidArgument(f"settings.{name} is not a {wanted} {least} to {most:,.0f}: {str(value)[:80]!r}")
-
-
-SPAWNED = "BATON_SPAWNED"
-"""The environment variable with the id of a session's spawn record, for the session and its hooks."""
-
-_GIT_VARIABLES = (
-    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
-)  # fmt: skip
-
-
-def _is_private(name: str) -> bool:
-    """Whether a variable ties a process to the session or git command in which it runs."""
-    private = (variable for cli in AGENTS.values() for variable in cli.private_variables)
-    return name in ("BATON_SESSION", *_GIT_VARIABLES) or any(fnmatchcase(name, variable) for variable in private)
-
-
-def make_session_environment(environment: Mapping[str, str], spawned: str) -> dict[str, str]:
-    """Return the environment of a new session with the spawn record `spawned`."""
-    kept = {name: value for name, value in environment.items() if not _is_private(name)}
-    return {**kept, SPAWNED: spawned}
 
 
 def find_executable(cli: str, environment: Mapping[str, str]) -> str | None:

@@ -1,14 +1,13 @@
 """The registry of agent CLIs, and the description of one: plain data, and the modules of its folder.
 
-To add one, create a folder that defines `CLI` and has the modules `transcript`, `hooks` and `launch`, which are
-imported when needed, and add its name to `AGENTS`.
+To add one, create a folder that defines `CLI` and has the modules `transcript` and `launch`, which are imported when
+needed, and add its name to `AGENTS`.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,6 +15,11 @@ if TYPE_CHECKING:
 
     from baton_git.agents.launcher import Launcher
     from baton_git.agents.transcripts import Transcript, TranscriptFormat, Warn
+
+Scope = Literal["user", "project"]
+
+MARGIN = 0.5
+"""The number of seconds by which our time limit for a hook is shorter than the timeout of its CLI."""
 
 _INTERPRETERS = ("node", "nodejs", "bun", "deno", "python", "sh", "bash", "dash", "zsh", "env")
 _SUFFIXES = (".js", ".mjs", ".cjs", ".exe")
@@ -77,6 +81,72 @@ class AgentMarkers(NamedTuple):
         return not names.isdisjoint(self.programs) or any(part in script for part in self.packages)
 
 
+class Hook(NamedTuple):
+    """One hook event. `timeout` is in the CLI's own unit; without a `matcher` the hook runs for every cause."""
+
+    event: str
+    timeout: int
+    matcher: str | None = None
+
+
+class HookSettings(NamedTuple):
+    """The settings with which an agent CLI runs our hooks: where it keeps them, and which hooks we install.
+
+    Attributes:
+        program: the name of the CLI's executable.
+        folder: the CLI's folder in the home directory and in a work tree.
+        file: the settings file in that folder.
+        folder_variable: the environment variable that moves the folder elsewhere.
+        home_variable: the environment variable that replaces the home directory.
+        comments: whether the file may contain comments.
+        name: the name of our hook, for CLIs in which hooks have names.
+        unit: how many units of `timeout` are one second.
+        skills: the folder of skills below the home directory or the work tree; empty: `skills` in the CLI's own folder.
+        project_servers: the file with a work tree's MCP servers, relative to its top.
+        user_servers: the file with the user's MCP servers, in the CLI's own folder; empty if only the CLI may write it.
+        own_servers: the file with the user's MCP servers in the home directory, if only the CLI may write it.
+        add_server: the command that makes the CLI add a server to `own_servers`.
+        find_switches: yields a description of each of the CLI's settings that keeps our hooks from running.
+    """
+
+    program: str
+    folder: str
+    file: str
+    hooks: tuple[Hook, ...]
+    folder_variable: str = ""
+    home_variable: str = ""
+    comments: bool = False
+    name: str | None = None
+    unit: int = 1
+    skills: str = ""
+    project_servers: str = ""
+    user_servers: str = ""
+    own_servers: str = ""
+    add_server: str = ""
+    find_switches: Callable[[Mapping[str, Any]], Iterator[str]] = lambda settings: iter(())
+
+    def find_user_folder(self, home: Path, environment: Mapping[str, str]) -> Path:
+        """Return the folder with the user's settings of the CLI; environment variables may name another one or home."""
+        from pathlib import Path  # a hook without work does not need it
+
+        if named := self.folder_variable and environment.get(self.folder_variable):
+            return Path(named)
+        return Path((self.home_variable and environment.get(self.home_variable)) or home) / self.folder
+
+    def make_groups(self, line: Callable[[float], str]) -> dict[str, dict[str, Any]]:
+        """Return the settings entry of each event.
+
+        Args:
+            line: returns the command line of a hook that may take this number of seconds.
+        """
+        return {hook.event: self._make_group(hook, line(hook.timeout / self.unit - MARGIN)) for hook in self.hooks}
+
+    def _make_group(self, hook: Hook, command: str) -> dict[str, Any]:
+        name = {"name": self.name} if self.name else {}
+        handler = {**name, "type": "command", "command": command, "timeout": hook.timeout}
+        return {**({"matcher": hook.matcher} if hook.matcher else {}), "hooks": [handler]}
+
+
 class AgentCLI(NamedTuple):
     """One agent CLI. Everything specific to it is data here, or a module in its folder.
 
@@ -88,6 +158,7 @@ class AgentCLI(NamedTuple):
         mcp_client: the beginning of the name it reports as an MCP client.
         installed: the note that is printed after its hooks were installed.
         markers: the traces by which a process detects that this CLI started it.
+        hooks: the settings in which its hooks are installed.
         session_variables: environment variables that hold the session's id in the programs it starts.
         folder_variables: environment variables that hold the session's folder in its hooks.
         process_variable: the environment variable that holds its process id in its hooks.
@@ -122,6 +193,7 @@ class AgentCLI(NamedTuple):
     mcp_client: str
     installed: str
     markers: AgentMarkers
+    hooks: HookSettings
     session_variables: tuple[str, ...] = ()
     folder_variables: tuple[str, ...] = ()
     process_variable: str = ""
@@ -164,17 +236,6 @@ class AgentCLI(NamedTuple):
             warn: called for each folder that could not be listed.
         """
         return self.launcher.sessions(self.hooks.find_user_folder(home, environment), *warn)
-
-    @property
-    def hooks(self) -> HookSettings:
-        """The settings in which its hooks are installed."""
-        settings: HookSettings = self._import_module("hooks").SETTINGS
-        return settings
-
-    def find_switches(self, settings: Mapping[str, Any]) -> Iterator[str]:
-        """Yield a description of each of its settings that keeps our hooks from running."""
-        find = getattr(self._import_module("hooks"), "find_switches", None)
-        return iter(find(settings) if find is not None else ())
 
     def _import_module(self, name: str) -> Any:
         return importlib.import_module(f"baton_git.agents.{self.name}.{name}")
@@ -232,72 +293,21 @@ def find_agent_of_client(client: str) -> str | None:
     return next((name for name, cli in AGENTS.items() if client.startswith(cli.mcp_client)), None)
 
 
-# --- the settings with which an agent CLI runs our hooks: the file, the events and their entries
+SPAWNED = "BATON_SPAWNED"
+"""The environment variable with the id of a session's spawn record, for the session and its hooks."""
+
+_GIT_VARIABLES = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
+)  # fmt: skip
 
 
-Scope = Literal["user", "project"]
+def make_session_environment(environment: Mapping[str, str], spawned: str) -> dict[str, str]:
+    """Return the environment of a new session with the spawn record `spawned`.
 
-MARGIN = 0.5
-"""The number of seconds by which our time limit for a hook is shorter than the timeout of its CLI."""
-
-
-class Hook(NamedTuple):
-    """One hook event. `timeout` is in the CLI's own unit; without a `matcher` the hook runs for every cause."""
-
-    event: str
-    timeout: int
-    matcher: str | None = None
-
-
-class HookSettings(NamedTuple):
-    """Where an agent CLI keeps its hooks, and which hooks we install.
-
-    Attributes:
-        program: the name of the CLI's executable.
-        folder: the CLI's folder in the home directory and in a work tree.
-        file: the settings file in that folder.
-        folder_variable: the environment variable that moves the folder elsewhere.
-        home_variable: the environment variable that replaces the home directory.
-        comments: whether the file may contain comments.
-        name: the name of our hook, for CLIs in which hooks have names.
-        unit: how many units of `timeout` are one second.
-        skills: the folder of skills below the home directory or the work tree; empty: `skills` in the CLI's own folder.
-        project_servers: the file with a work tree's MCP servers, relative to its top.
-        user_servers: the file with the user's MCP servers, in the CLI's own folder; empty if only the CLI may write it.
-        own_servers: the file with the user's MCP servers in the home directory, if only the CLI may write it.
-        add_server: the command that makes the CLI add a server to `own_servers`.
+    It has none of the variables that tie a process to the session or git command in which it runs.
     """
-
-    program: str
-    folder: str
-    file: str
-    hooks: tuple[Hook, ...]
-    folder_variable: str = ""
-    home_variable: str = ""
-    comments: bool = False
-    name: str | None = None
-    unit: int = 1
-    skills: str = ""
-    project_servers: str = ""
-    user_servers: str = ""
-    own_servers: str = ""
-    add_server: str = ""
-
-    def find_user_folder(self, home: Path, environment: Mapping[str, str]) -> Path:
-        """Return the folder with the user's settings of the CLI; environment variables may name another one or home."""
-        if named := self.folder_variable and environment.get(self.folder_variable):
-            return Path(named)
-        return Path((self.home_variable and environment.get(self.home_variable)) or home) / self.folder
-
-    def make_groups(self, line: Callable[[float], str]) -> dict[str, dict[str, Any]]:
-        """Return the settings entry of each event.
-
-        Args:
-            line: returns the command line of a hook that may take this number of seconds.
-        """
-        return {hook.event: self._make_group(hook, line(hook.timeout / self.unit - MARGIN)) for hook in self.hooks}
-
-    def _make_group(self, hook: Hook, command: str) -> dict[str, Any]:
-        name = {"name": self.name} if self.name else {}
-        handler = {**name, "type": "command", "command": command, "timeout": hook.timeout}
-        return {**({"matcher": hook.matcher} if hook.matcher else {}), "hooks": [handler]}
+    private = {"BATON_SESSION", *_GIT_VARIABLES, *(name for cli in AGENTS.values() for name in cli.private_variables)}
+    prefixes = tuple(name.removesuffix("*") for name in private if name.endswith("*"))
+    kept = {name: value for name, value in environment.items() if name not in private and not name.startswith(prefixes)}
+    return {**kept, SPAWNED: spawned}

@@ -1,30 +1,139 @@
-"""The interface of transcripts; find them by their file names, newest first, and read their first lines."""
+"""Transcripts: find them by their file names, tell who wrote one, and what a tool call in it means."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple, Protocol
 
 from baton_git.agents.events import EndReached, Event, ToolCall, ToolResult
 from baton_git.agents.json_lines import (
-    MAX_BYTES,
     JsonLines,
     Record,
     open_transcript,
     parse_object,
-    read_object,
     table_at,
     tables,
     text_at,
 )
-from baton_git.agents.registry import AGENTS
-from baton_git.core.errors import BatonError, Fault, InvalidDocument
+from baton_git.core.errors import BatonError
 from baton_git.git.files.atomic_files import show_path
+
+Warn = Callable[[str], None]
+"""Receives a one-line message about something that could not be read."""
+
+HEAD_LINES = 20
+HEAD_BYTES = 65536
+
+
+class Transcript(NamedTuple):
+    """The transcript of a session; `session` and `cwd` are None when neither its path nor its first lines name them.
+
+    Attributes:
+        cwd_digest: the SHA-256 of `cwd`, if only this is known.
+    """
+
+    path: Path
+    session: str | None
+    cwd: str | None
+    cwd_digest: str | None = None
+
+
+class TranscriptFormat(Protocol):
+    """The interface of the module `transcript` in an agent's folder."""
+
+    def events(self, path: Path, since: EndReached = ...) -> Iterator[Event]:
+        """Yield the events after the end of an earlier reading; several readings yield the same events as one."""
+
+    def read_call(self, call: ToolCall) -> ToolUse:
+        """Return the meaning of a tool call."""
+
+    def read_result(self, name: str, result: ToolResult) -> ToolOutcome:
+        """Return the meaning of the result of a call of the tool `name`."""
+
+    def recognises(self, record: Record) -> bool:
+        """Whether this is a record of a transcript of this agent, and of no other."""
+
+
+def ignore_warning(_: str) -> None:
+    """Ignore a warning."""
+
+
+def find_files(folder: Path, *parts: str, warn: Warn = ignore_warning) -> Iterator[Path]:
+    """Yield the paths below a folder that match a glob pattern, given as its parts; `**` matches any depth of folders.
+
+    A folder that exists but cannot be listed causes a warning.
+    """
+    first, *rest = parts
+    if first == "**":
+        yield from find_files(folder, *rest, warn=warn)
+    for path in _list_folder(folder, warn):
+        if first == "**":
+            if not path.is_symlink() and _is_folder(path):
+                yield from find_files(path, *parts, warn=warn)
+        elif fnmatchcase(path.name, first):
+            if not rest:
+                yield path
+            elif _is_folder(path):
+                yield from find_files(path, *rest, warn=warn)
+
+
+def _list_folder(folder: Path, warn: Warn) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        warn(f"cannot list {show_path(folder)}: {error.strerror}")
+        return []
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def sort_newest_first(paths: Iterable[Path], warn: Warn = ignore_warning) -> list[Path]:
+    """Return the regular files among `paths`, last modified first; those that no longer exist are left out."""
+    changed = {}
+    for path in paths:
+        try:
+            stat = path.stat()
+            if S_ISREG(stat.st_mode):  # opening a pipe could block forever
+                changed[path] = stat.st_mtime_ns
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            warn(f"cannot look at {show_path(path)}: {error.strerror}")
+    return sorted(changed, key=lambda path: (changed[path], str(path)), reverse=True)
+
+
+def read_first_records(path: Path) -> Iterator[Record]:
+    """Yield the records in the first `HEAD_LINES` lines; nothing when the file cannot be read."""
+    try:
+        for _, record in JsonLines(path, most=HEAD_LINES):
+            yield record
+    except BatonError:
+        return
+
+
+def read_head(path: Path) -> str:
+    """Return the first `HEAD_BYTES` bytes as text; an empty text when the file cannot be read."""
+    try:
+        with open_transcript(path) as file:
+            return file.read(HEAD_BYTES).decode(errors="replace")
+    except BatonError:
+        return ""
+
+
+# --- the meaning of a tool call, independent of the agent CLI: files, commands, todo lists, answers
+# In each agent's module `transcript`, `read_call` interprets a call, and `read_result` its result. Both return plain
+# values, so that calls without a result can be stored in a file.
 
 COMMAND_LENGTH = 60
 PATTERN_LENGTH = 40
@@ -246,143 +355,3 @@ def read_created_id(text: str) -> str | None:
             if isinstance(table.get(key), str | int):
                 return str(table[key])
     return None
-
-
-Warn = Callable[[str], None]
-"""Receives a one-line message about something that could not be read."""
-
-HEAD_LINES = 20
-HEAD_BYTES = 65536
-
-
-class Transcript(NamedTuple):
-    """The transcript of a session; `session` and `cwd` are None when neither its path nor its first lines name them.
-
-    Attributes:
-        cwd_digest: the SHA-256 of `cwd`, if only this is known.
-    """
-
-    path: Path
-    session: str | None
-    cwd: str | None
-    cwd_digest: str | None = None
-
-
-class TranscriptFormat(Protocol):
-    """The interface of the module `transcript` in an agent's folder."""
-
-    def events(self, path: Path, since: EndReached = ...) -> Iterator[Event]:
-        """Yield the events after the end of an earlier reading; several readings yield the same events as one."""
-
-    def read_call(self, call: ToolCall) -> ToolUse:
-        """Return the meaning of a tool call."""
-
-    def read_result(self, name: str, result: ToolResult) -> ToolOutcome:
-        """Return the meaning of the result of a call of the tool `name`."""
-
-    def recognises(self, record: Record) -> bool:
-        """Whether this is a record of a transcript of this agent, and of no other."""
-
-
-def ignore_warning(_: str) -> None:
-    """Ignore a warning."""
-
-
-def find_files(folder: Path, *parts: str, warn: Warn = ignore_warning) -> Iterator[Path]:
-    """Yield the paths below a folder that match a glob pattern, given as its parts; `**` matches any depth of folders.
-
-    A folder that exists but cannot be listed causes a warning.
-    """
-    first, *rest = parts
-    if first == "**":
-        yield from find_files(folder, *rest, warn=warn)
-    for path in _list_folder(folder, warn):
-        if first == "**":
-            if not path.is_symlink() and _is_folder(path):
-                yield from find_files(path, *parts, warn=warn)
-        elif fnmatchcase(path.name, first):
-            if not rest:
-                yield path
-            elif _is_folder(path):
-                yield from find_files(path, *rest, warn=warn)
-
-
-def _list_folder(folder: Path, warn: Warn) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        warn(f"cannot list {show_path(folder)}: {error.strerror}")
-        return []
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
-def sort_newest_first(paths: Iterable[Path], warn: Warn = ignore_warning) -> list[Path]:
-    """Return the regular files among `paths`, last modified first; those that no longer exist are left out."""
-    changed = {}
-    for path in paths:
-        try:
-            stat = path.stat()
-            if S_ISREG(stat.st_mode):  # opening a pipe could block forever
-                changed[path] = stat.st_mtime_ns
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            warn(f"cannot look at {show_path(path)}: {error.strerror}")
-    return sorted(changed, key=lambda path: (changed[path], str(path)), reverse=True)
-
-
-def read_first_records(path: Path) -> Iterator[Record]:
-    """Yield the records in the first `HEAD_LINES` lines; nothing when the file cannot be read."""
-    try:
-        for _, record in JsonLines(path, most=HEAD_LINES):
-            yield record
-    except BatonError:
-        return
-
-
-def read_head(path: Path) -> str:
-    """Return the first `HEAD_BYTES` bytes as text; an empty text when the file cannot be read."""
-    try:
-        with open_transcript(path) as file:
-            return file.read(HEAD_BYTES).decode(errors="replace")
-    except BatonError:
-        return ""
-
-
-# --- detect which agent wrote a transcript
-
-
-_RECORDS = 50
-_LINES = 200
-"""Maximum numbers of readable records, and of lines, that are tried before a file counts as unknown."""
-
-
-def detect_agent(path: Path) -> str:
-    """Return the name of the agent that wrote a transcript.
-
-    Raises:
-        InvalidDocument: the file is empty, or no known agent wrote it.
-        NotFound, InvalidArgument, StoreError: the file cannot be read.
-    """
-    for record in _read_first_objects(path):
-        for name in reversed(AGENTS):
-            if AGENTS[name].transcript.recognises(record):
-                return name
-    *names, last = sorted(AGENTS)
-    why = f"is not a transcript of {', '.join(names)} or {last}"
-    raise InvalidDocument([Fault("", "is empty" if path.stat().st_size == 0 else why)], where=show_path(path))
-
-
-def _read_first_objects(path: Path) -> Iterator[Record]:
-    lines = JsonLines(path, most=_LINES)
-    yield from (record for _, record in islice(lines, _RECORDS))
-    if lines.unread and path.stat().st_size <= MAX_BYTES and (whole := read_object(path)):
-        yield whole

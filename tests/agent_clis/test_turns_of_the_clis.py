@@ -9,7 +9,7 @@ from agent_clis.agent import Agent
 from agent_clis.clis import CLIS
 from agent_clis.conversations import CONVERSATIONS, WITHOUT
 from agent_clis.remembering import briefs, prepare, troubles
-from baton_git.agents.extraction import extract
+from baton_git.agents.extraction.extracting import extract
 
 pytestmark = pytest.mark.agents
 

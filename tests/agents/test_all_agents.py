@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from transcript_files import write
 
 from baton_git.agents.events import EndReached
+from baton_git.agents.extraction.extracting import detect_agent
 from baton_git.agents.launcher import Launcher
 from baton_git.agents.registry import AGENTS, HookSettings
-from baton_git.agents.transcripts import TranscriptFormat, detect_agent
+from baton_git.agents.transcripts import TranscriptFormat
 from baton_git.core.errors import InvalidDocument, NotFound
 
 CLAUDE = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "x"}}
@@ -70,7 +71,7 @@ def test_the_modules_of_an_agent_have_the_functions_that_the_shared_code_calls(n
                 wanted = list(inspect.signature(declared).parameters)[1:]
                 assert list(inspect.signature(getattr(module, function)).parameters) == wanted, f"{name}: {function}"
     assert (cli.name, type(cli.hooks)) == (name, HookSettings)
-    assert list(cli.find_switches({})) == []
+    assert list(cli.hooks.find_switches({})) == []
 
 
 @pytest.mark.parametrize("name", AGENTS)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from turn_truths import TRUTHS, tell_turns, truths_of
 
-from baton_git.agents.extraction import extract
+from baton_git.agents.extraction.extracting import extract
 
 RECORDED = Path(__file__).with_name("recorded")
 CONVERSATIONS = sorted((folder.parent.name, folder.name.replace("-", " ")) for folder in RECORDED.glob("*/*"))

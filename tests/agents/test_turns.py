@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transcript_sessions import HERE, lines
 
-from baton_git.agents.extraction import Extraction, extract
-from baton_git.agents.extraction.extracting import add_final_answer
+from baton_git.agents.extraction.extracting import Extraction, add_final_answer, extract
 
 Read = Callable[..., Extraction]
 

@@ -1,6 +1,17 @@
 """Claude Code, by Anthropic."""
 
-from baton_git.agents.registry import AgentCLI, AgentMarkers, HookPackage, Retention, SessionSource
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from baton_git.agents.registry import AgentCLI, AgentMarkers, Hook, HookPackage, HookSettings, Retention, SessionSource
+
+
+def _find_switches(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a description of each setting that switches hooks off."""
+    for name in ("disableAllHooks", "allowManagedHooksOnly"):
+        if settings.get(name) is True:
+            yield f"{name} switches hooks off"
+
 
 CLI = AgentCLI(
     name="claude",
@@ -17,6 +28,23 @@ CLI = AgentCLI(
     markers=AgentMarkers(
         ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_ENTRYPOINT"), ("claude",),
         ("/@anthropic-ai/claude-code/",),  # with `cli.js`
+    ),
+    hooks=HookSettings(
+        program="claude",
+        folder=".claude",
+        file="settings.json",
+        folder_variable="CLAUDE_CONFIG_DIR",
+        project_servers=".mcp.json",
+        own_servers=".claude.json",
+        add_server="claude mcp add --scope user",
+        hooks=(
+            Hook("SessionStart", 10, "startup|resume|clear|compact|fork"),
+            Hook("UserPromptSubmit", 10),
+            Hook("PreCompact", 20, "manual|auto"),
+            Hook("Stop", 10),
+            Hook("SessionEnd", 10),  # by default, Claude Code gives it only 1.5 seconds
+        ),
+        find_switches=_find_switches,
     ),
     session_variables=("CLAUDE_CODE_SESSION_ID",),
     folder_variables=("CLAUDE_PROJECT_DIR",),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baton_git.agents.registry import AgentCLI, AgentMarkers, HookPackage, SessionSource
+from baton_git.agents.registry import AgentCLI, AgentMarkers, Hook, HookPackage, HookSettings, SessionSource
 
 
 def _is_from_codex(data: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
@@ -29,6 +29,22 @@ CLI = AgentCLI(
         ("CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_CI"),
         ("codex",),
         ("/@openai/codex/",),
+    ),
+    hooks=HookSettings(
+        program="codex",
+        folder=".codex",
+        file="hooks.json",
+        folder_variable="CODEX_HOME",
+        skills=".agents/skills",
+        project_servers=".codex/config.toml",
+        user_servers="config.toml",
+        hooks=(
+            Hook("SessionStart", 10, "startup|resume|clear|compact|fork"),
+            Hook("UserPromptSubmit", 10),
+            Hook("PreCompact", 20, "manual|auto"),
+            Hook("Stop", 10),
+            Hook("SessionEnd", 3),  # Codex allows no more
+        ),
     ),
     session_variables=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     is_sender=_is_from_codex,

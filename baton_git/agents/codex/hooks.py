@@ -1,8 +1,7 @@
-"""The hooks of Codex CLI, in `hooks.json`, and which of them its user trusts.
+"""Which hooks of Codex CLI its user trusts; it skips the others without a message.
 
-Timeouts are in seconds, at most 3 for SessionEnd. Codex skips untrusted hooks without a message. We ask it which hooks
-it trusts, and make it trust ours, through `codex app-server` (JSON-RPC, one object per line), because the format of the
-hashes and the place where Codex stores the trusted ones have changed between versions.
+We ask it which hooks it trusts, and make it trust ours, through `codex app-server` (JSON-RPC, one object per line),
+because the format of the hashes and the place where Codex stores the trusted ones have changed between versions.
 """
 
 from __future__ import annotations
@@ -19,26 +18,8 @@ from pathlib import Path
 from threading import Timer
 from typing import IO, Any, NamedTuple
 
-from baton_git.agents.registry import Hook, HookSettings
 from baton_git.core.errors import BatonError, StoreError
 from baton_git.git.files.atomic_files import read_bytes
-
-SETTINGS = HookSettings(
-    program="codex",
-    folder=".codex",
-    file="hooks.json",
-    folder_variable="CODEX_HOME",
-    skills=".agents/skills",
-    project_servers=".codex/config.toml",
-    user_servers="config.toml",
-    hooks=(
-        Hook("SessionStart", 10, "startup|resume|clear|compact|fork"),
-        Hook("UserPromptSubmit", 10),
-        Hook("PreCompact", 20, "manual|auto"),
-        Hook("Stop", 10),
-        Hook("SessionEnd", 3),
-    ),
-)
 
 SECONDS = 10.0
 """Time limit for one connection; it usually takes about 1 second."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from baton_git.agents.events import (
     Position,
     Tally,
 )
+from baton_git.agents.extraction import Options
 from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.conversation import CONVERSATION_FACTS, add_said, describe_conversation, list_turns
 from baton_git.agents.extraction.facts import (
@@ -29,9 +31,8 @@ from baton_git.agents.extraction.facts import (
     summarize_subagent,
 )
 from baton_git.agents.extraction.findings import Findings, load_resume_state, save_resume_state
-from baton_git.agents.extraction.options import Options
+from baton_git.agents.json_lines import MAX_BYTES, JsonLines, Record, read_object
 from baton_git.agents.registry import AGENTS
-from baton_git.agents.transcripts import detect_agent
 from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.git.files.atomic_files import show_path
@@ -225,3 +226,33 @@ def add_final_answer(extraction: Extraction, text: str, before: int | None = Non
     facts = {name: value for name, value in extraction.facts.items() if name not in CONVERSATION_FACTS}
     conversation = describe_conversation(turns, {})
     return replace(extraction, facts={**facts, **conversation}, turns=bound_turns(turns))
+
+
+# --- who wrote a transcript
+
+_RECORDS = 50
+_LINES = 200
+"""Maximum numbers of readable records, and of lines, that are tried before a file counts as unknown."""
+
+
+def detect_agent(path: Path) -> str:
+    """Return the name of the agent that wrote a transcript.
+
+    Raises:
+        InvalidDocument: the file is empty, or no known agent wrote it.
+        NotFound, InvalidArgument, StoreError: the file cannot be read.
+    """
+    for record in _read_first_objects(path):
+        for name in reversed(AGENTS):
+            if AGENTS[name].transcript.recognises(record):
+                return name
+    *names, last = sorted(AGENTS)
+    why = f"is not a transcript of {', '.join(names)} or {last}"
+    raise InvalidDocument([Fault("", "is empty" if path.stat().st_size == 0 else why)], where=show_path(path))
+
+
+def _read_first_objects(path: Path) -> Iterator[Record]:
+    lines = JsonLines(path, most=_LINES)
+    yield from (record for _, record in islice(lines, _RECORDS))
+    if lines.unread and path.stat().st_size <= MAX_BYTES and (whole := read_object(path)):
+        yield whole

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from baton_git.agents.extraction import Extract, Options
 from baton_git.agents.extraction.conversation import describe_conversation
 from baton_git.agents.extraction.findings import MAX_FAILURES, MAX_USES, Findings, Mark, Table, is_closed, rank_uses
-from baton_git.agents.extraction.options import Extract, Options
 from baton_git.agents.extraction.shell import GitWork, is_elsewhere
 from baton_git.agents.turn_store import Turn
 from baton_git.core.errors import BatonError

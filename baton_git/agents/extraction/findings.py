@@ -250,10 +250,9 @@ def _compute_digest(transcript: Path, offset: int) -> str:
         return sha256(first + file.read(min(_SAMPLE_SIZE, offset))).hexdigest()
 
 
-# --- rank the files of a session by how much and how recently they were used
-# Each use adds a weight, and a weight halves after every `_HALF_LIFE` uses of any file. So a file that was edited often
-# or just now ranks above one that was read once, long ago.
-
+# --- files, ranked by how much and how recently they were used
+# Each use adds a weight, and a weight halves after every `_HALF_LIFE` uses of any file. So a file that was edited
+# often or just now ranks above one that was read once, long ago.
 
 CHANGED, READ, NAMED = 4.0, 2.0, 0.5
 """Weights of a successful change, of reading the file, and of its name in a text."""
@@ -428,7 +427,7 @@ def _resolve_name(known: Findings, name: str) -> str:
     return path if path.endswith("/" + name.removeprefix("./")) else name
 
 
-# --- follow a session's todo list and tasks, which its calls replace as a whole or change item by item
+# --- the todo list and the tasks, which calls replace as a whole or change item by item
 
 
 def update_lists(known: Findings, waiting: Table, outcome: ToolOutcome) -> None:

@@ -16,8 +16,6 @@ from typing import IO, NamedTuple
 
 import psutil
 
-from baton_git.core.redaction import redact_text
-
 # --- termination
 # To end the session also when its supervisor is killed, a watchdog runs in a POSIX session of its own, so that it
 # survives when the process group is killed or the terminal is closed. It reads a pipe whose other end only the
@@ -88,7 +86,7 @@ def _send_signal(processes: list[psutil.Process], number: int) -> None:
 
 
 _PACKAGE = Path(__file__).parents[2]
-_MODULE = "baton_git.agents.sessions.termination"
+_MODULE = "baton_git.agents.sessions.process"
 _MAIN = f"import sys; sys.path.insert(0, sys.argv[1]); from {_MODULE} import run_watchdog; run_watchdog()"
 
 
@@ -364,6 +362,10 @@ class _Log:
     def _write(self, lines: bytes) -> None:
         if self.file is None or not lines:
             return
+        from baton_git.core.redaction import (
+            redact_text,  # the watchdog, which runs beside each session, does not need it
+        )
+
         text = redact_text(lines[: max(0, self.room)].decode("utf-8", "replace"))[0].encode()
         self.room -= len(lines)
         with contextlib.suppress(OSError):

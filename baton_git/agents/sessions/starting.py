@@ -25,10 +25,9 @@ from baton_git.agents.launcher import (
     SessionReport,
     check_prompt,
     find_executable,
-    make_session_environment,
     read_objects,
 )
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, make_session_environment
 from baton_git.agents.sessions.process import Command, ProcessResult, run
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions, Status, end_unwatched_sessions
 from baton_git.core.codecs import json

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from baton_git.agents.codex.hooks import Codex, LoadedHook, read_trusted_keys
-from baton_git.agents.extraction import extract
+from baton_git.agents.extraction.extracting import extract
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.registry import AGENTS, AgentCLI, HookSettings, Scope
 from baton_git.agents.settings.agent_tools import AgentTools
@@ -244,7 +244,7 @@ class HookInspection:
             except BatonError as error:
                 yield Finding("unknown", str(error))
                 continue
-            for switch in self.cli.find_switches(data if isinstance(data, dict) else {}):
+            for switch in self.cli.hooks.find_switches(data if isinstance(data, dict) else {}):
                 yield Finding("off", f"{path}: {switch}")
 
     def _list_settings_files(self) -> list[Path]:

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import psutil
 
-from baton_git.agents.launcher import SPAWNED
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, SPAWNED
 from baton_git.agents.sessions.starting import SUPERVISOR
 from baton_git.core.errors import NeedsHuman
 

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from baton_git.agents.extraction.options import Options
+from baton_git.agents.extraction import Options
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.git.hooks.shipped import find_shipped

@@ -10,7 +10,7 @@ from baton_git.agents.hook_events.hook_session import HookSession, find_unsaved_
 from baton_git.agents.hook_events.payloads import END, PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import is_repeated
 from baton_git.agents.hook_events.repository_lookup import is_in_repository
-from baton_git.agents.launcher import SPAWNED
+from baton_git.agents.registry import SPAWNED
 from baton_git.core.errors import BatonError, BranchMoved, NotFound, StoreError
 from baton_git.interfaces.hook.event_runner import EventRunner, HookReply, idle_seconds
 from baton_git.interfaces.hook.inputs import HookInputs

@@ -26,7 +26,7 @@ from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from baton_git.agents.extraction import Extraction
+    from baton_git.agents.extraction.extracting import Extraction
 
 LASTING_FACTS = (
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "key_decisions",

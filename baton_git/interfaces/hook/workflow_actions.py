@@ -41,7 +41,7 @@ from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, b
 from baton_git.verbs.verification.consent import WaitingChecks
 
 if TYPE_CHECKING:
-    from baton_git.agents.extraction import Extraction
+    from baton_git.agents.extraction.extracting import Extraction
 
 MAX_COMMITS = 500
 """Maximum number of newest commits that are searched for the one that the session was last told about."""

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
-from baton_git.agents.extraction import Extraction, Options
-from baton_git.agents.extraction.options import MOST
+from baton_git.agents.extraction import MOST, Options
+from baton_git.agents.extraction.extracting import Extraction
 from baton_git.agents.mining.mined_sessions import find_session_doubt
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.handoff_index import resolve_handoff

@@ -12,16 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.launcher import (
-    MAX_SECONDS,
-    SPAWNED,
-    LaunchRequest,
-    SessionReport,
-    check_prompt,
-    find_executable,
-    make_session_environment,
-)
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.launcher import MAX_SECONDS, LaunchRequest, SessionReport, check_prompt, find_executable
+from baton_git.agents.registry import AGENTS, SPAWNED, make_session_environment
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.starting import Spawner, find_stop_file, run_recorded
 from baton_git.core.errors import BatonError, InvalidArgument, StoreError

@@ -10,7 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from baton_git.agents.launcher import SPAWNED, LaunchRequest, make_session_environment
+from baton_git.agents.launcher import LaunchRequest
+from baton_git.agents.registry import SPAWNED, make_session_environment
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.redaction import redact_text

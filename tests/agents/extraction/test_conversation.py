@@ -9,8 +9,7 @@ import pytest
 from transcript_sessions import HERE, Claude, lines
 
 from baton_git.agents.events import BEGINNING, ToolResult
-from baton_git.agents.extraction import Extraction, extract
-from baton_git.agents.extraction.extracting import add_final_answer
+from baton_git.agents.extraction.extracting import Extraction, add_final_answer, extract
 from baton_git.agents.extraction.findings import find_file_names, find_names, name_command
 from baton_git.agents.extraction.shell import find_removals
 from baton_git.agents.registry import AGENTS

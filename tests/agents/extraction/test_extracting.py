@@ -14,7 +14,8 @@ from looped_cases import for_each
 from transcript_sessions import COMMIT, GOAL, GREET, HERE, ITEMS, README, SESSIONS, Claude, damaged, lines
 
 from baton_git.agents.events import EndReached, ModelReply, Position, Restart, ResumePoint, ToolCall
-from baton_git.agents.extraction import Extraction, Options, extract, parse_options
+from baton_git.agents.extraction import Options, parse_options
+from baton_git.agents.extraction.extracting import Extraction, extract
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotFound
 from baton_git.core.records.base import parse

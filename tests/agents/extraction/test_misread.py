@@ -10,8 +10,7 @@ import pytest
 from transcript_sessions import SESSIONS
 
 from baton_git.agents.events import Tally
-from baton_git.agents.extraction import Extraction, extract
-from baton_git.agents.extraction.extracting import describe_misread
+from baton_git.agents.extraction.extracting import Extraction, describe_misread, extract
 from baton_git.agents.extraction.findings import Findings
 
 KEYS = ("type", "message", "content", "role", "payload", "text", "item", "messages", "toolCalls", "sessionId")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from transcript_sessions import Claude, lines
 
-from baton_git.agents.extraction import Extraction, Options, extract
+from baton_git.agents.extraction import Options
+from baton_git.agents.extraction.extracting import Extraction, extract
 from baton_git.agents.extraction.repository import add_git_facts, keep_whole_lines
 from baton_git.git.session_repository import GitUnavailable, SessionRepository
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from transcript_sessions import HERE, Claude, lines
 
-from baton_git.agents.extraction import Extraction, extract
+from baton_git.agents.extraction.extracting import Extraction, extract
 from baton_git.agents.registry import AGENTS
 from baton_git.systems.gobby.workflow.looping import LoopLimits, LoopTurn, write_context
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from turn_truths import truths_of
 from waiting import until
 
-from baton_git.agents.extraction import extract
+from baton_git.agents.extraction.extracting import extract
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.interfaces.background.detached import is_held
 

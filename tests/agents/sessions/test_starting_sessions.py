@@ -15,7 +15,8 @@ import pytest
 from fake_agents import FAMILY, living
 from waiting import until
 
-from baton_git.agents.launcher import LaunchRequest, make_session_environment
+from baton_git.agents.launcher import LaunchRequest
+from baton_git.agents.registry import make_session_environment
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions, stop
 from baton_git.agents.sessions.starting import MAX_RUNNING, Job, Spawner, receive_job, send_job
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound

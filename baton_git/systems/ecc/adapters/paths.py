@@ -6,8 +6,8 @@ import errno
 import stat
 from pathlib import Path
 
+from baton_git.agents.extraction.extracting import detect_agent
 from baton_git.agents.json_lines import parse_object
-from baton_git.agents.transcripts import detect_agent
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, NotFound, StoreError
 from baton_git.git.files.atomic_files import show_path
 from baton_git.systems.ecc.adapters.adapter import Surroundings

@@ -26,8 +26,9 @@ from baton_git.agents.events import (
     ToolCall,
     ToolResult,
 )
+from baton_git.agents.extraction.extracting import detect_agent
 from baton_git.agents.registry import AGENTS, AgentCLI
-from baton_git.agents.transcripts import Transcript, detect_agent
+from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
 from baton_git.core.output import one_line
 from baton_git.core.state import complete_id
