@@ -278,7 +278,7 @@ def test_an_agent_cli_is_added_by_a_folder_of_three_modules_and_a_line(command: 
     assert (facts["initial_goal"], facts["last_answer"]["text"]) == ("Write down the port", "It is 8081.")
     assert facts["files_modified"] == ["port.txt"]
     write_toy_log(top, "s2")
-    print(command("mine", "--json"))
+    command("mine")
     assert "toy/s2" in command("list", "handoffs", "--json")
 
 
