@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from measuring import missed
 
-from baton_git.agents.extraction import extract
+from baton_git.agents.extraction.extracting import extract
 from baton_git.agents.sessions.handoff_store import limit_facts
 from baton_git.core.brief import compose
 from baton_git.core.records.handoff import Handoff

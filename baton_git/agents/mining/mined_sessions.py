@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.agents.extraction import Extraction, parse_options
-from baton_git.agents.mining.belonging import is_folder
-from baton_git.agents.mining.candidates import Candidate
+from baton_git.agents.extraction import parse_options
+from baton_git.agents.extraction.extracting import Extraction
+from baton_git.agents.mining.candidates import Candidate, is_folder
 from baton_git.agents.mining.evidence import Evidence, find_evidence
-from baton_git.agents.mining.git_use import read_git_use
-from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence, Weighed, find_doubt
+from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence, Weighed, find_doubt, read_git_use
 from baton_git.agents.sessions.handoff_index import read_handoff
 from baton_git.agents.sessions.handoff_store import (
     archive_oldest,

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.events import ANSWERED, ENDED, RUNNING
-from baton_git.agents.extraction import Extraction, Options, add_final_answer, extract
+from baton_git.agents.extraction import Options
+from baton_git.agents.extraction.extracting import Extraction, add_final_answer, extract
 from baton_git.agents.extraction.repository import add_git_facts
 from baton_git.agents.sessions.handoff_index import extraction_time, read_handoff
 from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, bound_turns, turns_folder

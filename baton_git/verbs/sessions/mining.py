@@ -15,8 +15,17 @@ from pydantic import Field, model_validator
 
 from baton_git.agents.extraction.extracting import check_agent_name
 from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.mining.belonging import Belonging, ProjectFolders, is_folder, is_moved
-from baton_git.agents.mining.candidates import Candidate, MiningProgress, find_expiring, list_candidates
+from baton_git.agents.mining.candidates import (
+    Belonging,
+    Candidate,
+    MiningProgress,
+    ProjectFolders,
+    find_expiring,
+    is_folder,
+    is_moved,
+    list_candidates,
+    make_running_check,
+)
 from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidence, store_addresses
 from baton_git.agents.mining.mined_sessions import (
     MinedSession,
@@ -28,7 +37,6 @@ from baton_git.agents.mining.mined_sessions import (
     store_sessions,
     weigh_transcript,
 )
-from baton_git.agents.mining.running import make_running_check
 from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, NotFound

@@ -10,7 +10,8 @@ import pytest
 from transcript_sessions import GOAL, SESSIONS, Claude, lines
 from world import NOW, later, stored
 
-from baton_git.agents.extraction import Extraction, Options, extract
+from baton_git.agents.extraction import Options
+from baton_git.agents.extraction.extracting import Extraction, extract
 from baton_git.agents.sessions.handoff_index import find_last_handoff, list_continued, read_handoff, resolve_handoff
 from baton_git.agents.sessions.handoff_store import cut_text, gather_facts, store_handoff
 from baton_git.core.errors import Ambiguous, NotFound
