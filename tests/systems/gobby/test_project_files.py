@@ -111,7 +111,7 @@ def test_injections_do_not_import_the_transcript_readers():
     code = (
         "import sys, baton_git.systems.gobby.injections;"
         "print([name for name in sys.modules if name.startswith(('baton_git.agents.extraction',"
-        " 'baton_git.agents.registry', 'baton_git.agents.claude', 'baton_git.git.hooks.'))])"
+        " 'baton_git.agents.claude', 'baton_git.git.hooks.'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['baton_git.git.hooks.shipped']"
