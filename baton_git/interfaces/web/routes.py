@@ -43,11 +43,32 @@ FOREVER = "public, max-age=31536000, immutable"
 """Browsers may cache a file forever, because its address contains its version."""
 
 PAGES = {
-    **inbox.PAGES, **board.PAGES, **timeline.PAGES, **lineage.PAGES, **sessions.PAGES, **quarantine.PAGES,
-    **records.PAGES, **recall.PAGES,
-    **review.PAGES, **conflicts.PAGES, **graduation.PAGES, **rollback.PAGES,
-    **trust.PAGES, **trust_remote.PAGES, **todos.PAGES, **doctor.PAGES, **editing.PAGES, **verb_forms.PAGES,
-}  # fmt: skip
+    "/": PageRoute(inbox.show_inbox),
+    "/n/{component}": PageRoute(inbox.to_board),
+    "/n/{component}/": PageRoute(inbox.to_board),
+    "/n/{component}/board": PageRoute(board.show_board),
+    "/n/{component}/timeline": PageRoute(timeline.show_timeline),
+    "/n/{component}/commit/{revision}": PageRoute(timeline.show_commit),
+    "/n/{component}/compare": PageRoute(timeline.show_differences),
+    "/n/{component}/lineage": PageRoute(lineage.show_lineage),
+    "/n/{component}/session": PageRoute(sessions.show_session),
+    "/n/{component}/quarantine": PageRoute(quarantine.show_quarantine),
+    "/n/{component}/handed": PageRoute(records.show_handed_over),
+    "/n/{component}/records": PageRoute(records.show_records),
+    "/n/{component}/record": PageRoute(records.show_record),
+    "/n/{component}/recall": PageRoute(recall.show_answer),
+    "/search": PageRoute(recall.show_everywhere),
+    "/n/{component}/review": PageRoute(review.show, review.settle),
+    "/n/{component}/conflicts": PageRoute(conflicts.show, conflicts.settle),
+    "/n/{component}/graduate": PageRoute(graduation.show_pattern, graduation.settle_pattern),
+    "/n/{component}/back": PageRoute(rollback.show, rollback.settle),
+    "/n/{component}/trust": PageRoute(trust.show_check, trust.approve_shown_check),
+    "/n/{component}/trust-remote": PageRoute(trust_remote.show_remote, trust_remote.settle_remote),
+    "/n/{component}/todos": PageRoute(todos.show, todos.change),
+    "/doctor": PageRoute(doctor.show_doctor),
+    "/n/{component}/edit": PageRoute(editing.show_edit, editing.settle_edit),
+    "/n/{component}/do/{action}": PageRoute(verb_forms.show_form, verb_forms.run_verb, ask_again=verb_forms.ask_again),
+}
 
 
 class LoginGate:

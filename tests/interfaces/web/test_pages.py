@@ -133,7 +133,7 @@ def test_pages_load_only_the_servers_own_files_which_browsers_may_cache(serve: A
 
 
 def test_the_timeline_has_pages_and_filters(baton: Any, serve: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(timeline, "SHOWN", 25)
+    monkeypatch.setattr(timeline, "COMMITS_SHOWN", 25)
     some_work(baton)
     served = serve()
     with served.site.work("shop", session="s3", agent="codex") as ws:
@@ -152,7 +152,7 @@ def test_the_timeline_has_pages_and_filters(baton: Any, serve: Any, monkeypatch:
 def test_a_list_of_records_continues_on_the_next_page_and_finds_the_same_as_the_verb(
     baton: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "SHOWN", 2)
+    monkeypatch.setattr(records, "RECORDS_SHOWN", 2)
     baton("init", "--namespace", "shop")
     served = serve()
     with served.site.work("shop") as ws:
@@ -174,7 +174,7 @@ def test_a_list_of_records_continues_on_the_next_page_and_finds_the_same_as_the_
 def test_a_page_beyond_the_end_of_the_quarantine_shows_its_last_rows(
     baton: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quarantine, "SHOWN", 2)
+    monkeypatch.setattr(quarantine, "ROWS_SHOWN", 2)
     baton("init", "--namespace", "shop")
     served = serve()
     assert "Imports left out no rows" in served.get("quarantine?page=99").text

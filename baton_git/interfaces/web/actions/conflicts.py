@@ -18,7 +18,7 @@ from baton_git.core.state import State
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.form_digest import digest
 from baton_git.interfaces.web.actions.outcomes import vouch
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE
 from baton_git.namespace.revision import WriteResult
@@ -162,6 +162,3 @@ def _parse_value(text: str, is_text: bool) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-PAGES = {"/n/{component}/conflicts": PageRoute(show, settle)}

@@ -17,7 +17,7 @@ from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.form_digest import digest
 from baton_git.interfaces.web.actions.form_fields import FormField, build_fields, read_entered
 from baton_git.interfaces.web.actions.outcomes import describe_refusal, go_back, vouch
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import address
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.editing import EDITABLE, edit_record
@@ -31,10 +31,10 @@ EDITED = {
 """By kind, the fields that can be edited on the page. The other fields are changed by separate verbs."""
 
 
-def show(request: PageRequest) -> Response:
+def show_edit(request: PageRequest) -> Response:
     with request.work() as ws:
         record = _find_record(request, ws)
-        return _render(request, ws, record, _list_values(record))
+        return _render_edit(request, ws, record, _list_values(record))
 
 
 def _find_record(request: PageRequest, ws: Workspace) -> Record:
@@ -45,20 +45,20 @@ def _find_record(request: PageRequest, ws: Workspace) -> Record:
     return record
 
 
-def _build_fields(ws: Workspace, record: Record, entered: Mapping[str, str]) -> list[FormField]:
+def _build_edit_fields(ws: Workspace, record: Record, entered: Mapping[str, str]) -> list[FormField]:
     without = set(type(record).model_fields) - set(EDITED[record.kind])
     return build_fields(type(record), without, entered, ws.branch.read().state, Key(record.kind, record.id))
 
 
-def _render(
+def _render_edit(
     request: PageRequest, ws: Workspace, record: Record, entered: Mapping[str, str], status: int = 200,
     problem: str = "",
 ) -> Response:  # fmt: skip
     return request.render(
         "edit.html", ws, status=status, problem=problem, record=record, title=title_of(record.kind, record.as_data()),
-        fields=_build_fields(ws, record, entered), entered=entered, shown=digest(record.as_data()),
+        fields=_build_edit_fields(ws, record, entered), entered=entered, shown=digest(record.as_data()),
         target=address(request.namespace.component, "edit", kind=record.kind, id=record.id),
-        next=_find_next(request, record),
+        next=_address_of(request, record),
     )  # fmt: skip
 
 
@@ -81,34 +81,34 @@ def _show_target(check: Mapping[str, Any]) -> str:
     return f"{host}{value}" if value is not None else ""
 
 
-def settle(request: PageRequest) -> Response:
+def settle_edit(request: PageRequest) -> Response:
     """Write the changed fields, if the record is still the one that the page showed."""
     with request.work() as ws:
         record = _find_record(request, ws)
         if request.form.get("shown") != digest(record.as_data()):
             problem = "The record has changed since it was shown. Nothing was written; this is the current record."
-            return _render(request, ws, record, _list_values(record), 409, problem)
+            return _render_edit(request, ws, record, _list_values(record), 409, problem)
         try:
             fields = _read_changed(ws, record, request.form)
             seen = {name: record.as_data().get(name) for name in fields}
             if not fields:
-                return go_back(request, _find_next(request, record), "unchanged")
+                return go_back(request, _address_of(request, record), "unchanged")
             result = edit_record(
                 vouch(request, ws), request.site.now(), id=record.id, kind=record.kind, fields=fields, seen=seen
             )
         except BatonError as error:
-            return _render(request, ws, record, request.form, status_of(error), describe_refusal(error))
-        return go_back(request, _find_next(request, record), "edited", record.id, result)
+            return _render_edit(request, ws, record, request.form, status_of(error), describe_refusal(error))
+        return go_back(request, _address_of(request, record), "edited", record.id, result)
 
 
-def _find_next(request: PageRequest, record: Record) -> str:
+def _address_of(request: PageRequest, record: Record) -> str:
     return address(request.namespace.component, "record", kind=record.kind, id=record.id)
 
 
 def _read_changed(ws: Workspace, record: Record, form: Mapping[str, str]) -> dict[str, Any]:
     """Return the new values of the changed fields; None removes a value."""
     before = _list_values(record)
-    fields = _build_fields(ws, record, form)
+    fields = _build_edit_fields(ws, record, form)
     changed = [field for field in fields if _texts(field, before) != _texts(field, form)]
     entered = read_entered(changed, form)
     return {field.name: _as_stored(field, entered.get(field.name)) for field in changed}
@@ -121,6 +121,3 @@ def _texts(field: FormField, values: Mapping[str, str]) -> list[str]:
 
 def _as_stored(field: FormField, value: Any) -> Any:
     return int(value) if field.kind == "number" and isinstance(value, str) and value.isdecimal() else value
-
-
-PAGES = {"/n/{component}/edit": PageRoute(show, settle)}

@@ -11,13 +11,13 @@ from baton_git.core.errors import InvalidArgument, NeedsHuman
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.records.work_items import Pattern
 from baton_git.interfaces.web.actions.form_digest import digest
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import command
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.work_items.patterns import graduate_pattern
 
 
-def show(request: PageRequest) -> Response:
+def show_pattern(request: PageRequest) -> Response:
     """Show the pattern and the exact text of the rule: the proposed one, or one from the query."""
     with request.work() as ws:
         pattern = _read_pattern(request, ws)
@@ -38,7 +38,7 @@ def _render_pattern(
     )  # fmt: skip
 
 
-def settle(request: PageRequest) -> Response:
+def settle_pattern(request: PageRequest) -> Response:
     """Turn the pattern into a rule, if the id was typed and the pattern is still the one that the page showed.
 
     Raises:
@@ -72,6 +72,3 @@ def settle(request: PageRequest) -> Response:
         confirmation = Confirmed(request.site.person, "page", pattern=pattern.id, rule=text, what=pattern.what)
         graduated = graduate_pattern(replace(ws, confirmed=confirmation), request.site.now(), pattern.id, rule=text)
         return request.redirect_to("board", "graduated", graduated.commit)
-
-
-PAGES = {"/n/{component}/graduate": PageRoute(show, settle)}

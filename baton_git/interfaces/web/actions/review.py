@@ -11,7 +11,7 @@ from baton_git.core.diff import describe_change
 from baton_git.core.errors import InvalidArgument, NotFound, Unsettled
 from baton_git.core.names import parse_oid
 from baton_git.interfaces.web.actions.outcomes import vouch
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import quote_value, sentence
 from baton_git.namespace.remote_selection import WaitingCount, count_waiting_commits
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, WaitingRecord
@@ -129,6 +129,3 @@ def _read_confirmed(request: PageRequest, queue: ReviewQueue) -> set[str]:
     return {
         item.id for item in queue.items if request.form.get(f"confirm.{quote_value(item.id)}", "").strip() == item.id
     }
-
-
-PAGES = {"/n/{component}/review": PageRoute(show, settle)}

@@ -12,7 +12,7 @@ from baton_git.core.state import SHAPE
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.form_digest import digest
 from baton_git.interfaces.web.actions.outcomes import vouch
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.revisions import resolve_revision
 from baton_git.interfaces.web.texts import command, quote_value, sentence
 from baton_git.namespace.workspace import Workspace
@@ -141,6 +141,3 @@ def settle(request: PageRequest) -> Response:
                 request, ws, 409, "The state has changed in the meantime. This is what would change now."
             )
         return request.redirect_to("timeline", "back", made.revision.commit)
-
-
-PAGES = {"/n/{component}/back": PageRoute(show, settle)}

@@ -8,7 +8,7 @@ from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.records.lineage import OPEN, Session
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.outcomes import describe_refusal, go_back
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import address, next_page
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.work_items.todos import ChangedTodos, add_todo, cancel_todo, finish_todo, start_todo
@@ -65,6 +65,3 @@ def _change_list(request: PageRequest, ws: Workspace) -> ChangedTodos:
     if not text:
         raise InvalidArgument("the new item is empty")
     return add_todo(ws, now, text=text)
-
-
-PAGES = {"/n/{component}/todos": PageRoute(show, change)}

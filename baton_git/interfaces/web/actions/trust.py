@@ -6,13 +6,13 @@ from starlette.responses import Response
 
 from baton_git.core.errors import InvalidArgument, NeedsHuman
 from baton_git.interfaces.web.actions.form_digest import digest
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import command, sentence
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks
 
 
-def show(request: PageRequest) -> Response:
+def show_check(request: PageRequest) -> Response:
     with request.work() as ws:
         return _render_check(request, ws)
 
@@ -26,7 +26,7 @@ def _render_check(request: PageRequest, ws: Workspace, status: int = 200, proble
     )  # fmt: skip
 
 
-def settle(request: PageRequest) -> Response:
+def approve_shown_check(request: PageRequest) -> Response:
     """Approve the check, if it is still the one that the page showed."""
     id_ = request.query.get("id", "")
     if request.no_person:
@@ -41,6 +41,3 @@ def settle(request: PageRequest) -> Response:
         except InvalidArgument as error:
             return _render_check(request, ws, 422, sentence(error))
         return request.redirect_to("record", "trusted", kind=loop.kind, id=loop.id, about=loop.id)
-
-
-PAGES = {"/n/{component}/trust": PageRoute(show, settle)}

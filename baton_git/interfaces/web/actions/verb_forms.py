@@ -18,7 +18,7 @@ from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.form_fields import SAME_KIND, FormField, build_fields, read_entered
 from baton_git.interfaces.web.actions.outcomes import describe_refusal, go_back, vouch
 from baton_git.interfaces.web.actions.table import ACTIONS, ANY_KIND, PageAction
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import address, next_page
 from baton_git.namespace.remote_selection import list_remote_names
 from baton_git.namespace.workspace import Workspace
@@ -46,7 +46,7 @@ class VerbForm(NamedTuple):
     obstacle: str
 
 
-def show(request: PageRequest) -> Response:
+def show_form(request: PageRequest) -> Response:
     with request.work() as ws:
         return _render_form(request, ws, _build_form(request, ws))
 
@@ -57,7 +57,7 @@ def ask_again(request: PageRequest) -> Response:
         return _render_form(request, ws, _build_form(request, ws), 403, "Enter the token again to confirm.")
 
 
-def act(request: PageRequest) -> Response:
+def run_verb(request: PageRequest) -> Response:
     """Run the verb with the entered values. If it is refused, show the form again with the reason."""
     with request.work() as ws:
         form = _build_form(request, ws)
@@ -166,6 +166,3 @@ def _describe(result: CheckResults | SyncResult) -> list[str]:
         return [*result.summary, *result.errors] or ["Everything was up to date already."]
     lines = [f"{id_}: {check.result}{f', {check.why}' if check.why else ''}" for id_, check in result.evidence.items()]
     return lines or ["No open loop has a check to run."]
-
-
-PAGES = {"/n/{component}/do/{action}": PageRoute(show, act, ask_again=ask_again)}

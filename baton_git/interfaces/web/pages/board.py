@@ -15,13 +15,13 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import State
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.needs import list_notes, list_signs
 from baton_git.interfaces.web.pages.records import RecordRow, list_rows
 from baton_git.namespace.workspace import RecordAging, Workspace
 from baton_git.verbs.upkeep.namespace_status import status
 
-SHOWN = 25
+BOARD_SHOWN = 25
 """Maximum number of records of a kind on the board, which links to the page with all of them."""
 SHOWN_KINDS = (OpenLoop.kind, FollowUp.kind, Pattern.kind, ActiveDecision.kind, Rule.kind, Conflict.kind)
 
@@ -40,7 +40,7 @@ class Due(NamedTuple):
     is_over: bool
 
 
-def show(request: PageRequest) -> Response:
+def show_board(request: PageRequest) -> Response:
     now = request.site.now()
     with request.work() as ws:
         summary, state, proposals = status(ws, now), ws.branch.read().state, RecordAging(ws).proposals
@@ -56,7 +56,7 @@ def show(request: PageRequest) -> Response:
 
 def _list_kind(ws: Workspace, now: datetime, state: State, kind: str, proposed: Container[str]) -> RecordList:
     """Return the most urgent records of a kind, without those that the row of another one tells."""
-    rows, more = list_rows(ws, now, kind=kind, sort="urgent", limit=SHOWN)
+    rows, more = list_rows(ws, now, kind=kind, sort="urgent", limit=BOARD_SHOWN)
     shown = [row for row in rows if row.record is not None and row.id not in proposed]
     return RecordList(shown, len(shown) if more is None else sum(id_ not in proposed for id_ in state.ids(kind)))
 
@@ -72,6 +72,3 @@ def _count_archived(state: State) -> dict[str, int]:
     """Return the number of archived records by kind, without reading them."""
     counts = {kind: len(state.ids(kind, archived=True)) for kind in KINDS}
     return {kind: count for kind, count in counts.items() if count}
-
-
-PAGES = {"/n/{component}/board": PageRoute(show)}

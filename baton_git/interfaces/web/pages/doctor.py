@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.doctor import ORDER, DoctorFinding, doctor
 from baton_git.verbs.doctor.registry import CHECKS
@@ -27,7 +27,7 @@ class FindingGroup(NamedTuple):
     findings: Sequence[DoctorFinding]
 
 
-def show(request: PageRequest) -> Response:
+def show_doctor(request: PageRequest) -> Response:
     site, names = request.site, [str(name) for name in request.site.namespaces()]
     with site.work() as ws:
         machine = replace(ws, find_machine=site.app.find_machine)  # unlike a client of the API, who may be elsewhere
@@ -49,6 +49,3 @@ def show(request: PageRequest) -> Response:
 def _run_checks(request: PageRequest, ws: Workspace, checks: list[str]) -> list[DoctorFinding]:
     findings = doctor(ws, request.site.now(), checks=checks).findings
     return sorted(findings, key=lambda finding: ORDER.index(finding.severity))
-
-
-PAGES = {"/doctor": PageRoute(show)}

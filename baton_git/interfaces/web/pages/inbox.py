@@ -14,14 +14,14 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.base import Record
 from baton_git.core.state import Key, State
 from baton_git.interfaces.web.actions.table import PageAction, list_actions
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.needs import NEEDS, Sign, list_signs
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.texts import address
 from baton_git.verbs.records.ready import ReadyItem, list_ready
 from baton_git.verbs.upkeep.namespace_status import StatusResult, status
 
-SHOWN = 40
+NAMESPACES_SHOWN = 40
 """Maximum number of namespaces on a page."""
 MOST_ITEMS = 100
 MOST_UNVERIFIED = 20
@@ -84,12 +84,12 @@ class Glance(NamedTuple):
         return self.status is None or bool(self.status.damaged or self.problems)
 
 
-def show(request: PageRequest) -> Response:
+def show_inbox(request: PageRequest) -> Response:
     tips = request.site.digest_tips()  # read first, so that a later change counts as an update
     wanted = request.query.get("q", "").strip().casefold()
     matching = [namespace for namespace in request.site.namespaces() if wanted in str(namespace).casefold()]
-    paging = Paging.of(request, SHOWN, len(matching))
-    glances = [_read_glance(request, name) for name in matching[paging.first : paging.first + SHOWN]]
+    paging = Paging.of(request, NAMESPACES_SHOWN, len(matching))
+    glances = [_read_glance(request, name) for name in matching[paging.first : paging.first + NAMESPACES_SHOWN]]
     rows = sorted((row for glance in glances for row in glance.rows), key=lambda row: list(NEEDS).index(row.item.need))
     counts = sum((Counter(glance.status.needs) for glance in glances if glance.status is not None), Counter[str]())
     urgent, unverified = (
@@ -153,6 +153,3 @@ def _find_link(name: Namespace, item: ReadyItem) -> str:
 
 def to_board(request: PageRequest) -> Response:
     return RedirectResponse(address(request.namespace.component, "board"), 303)
-
-
-PAGES = {"/": PageRoute(show), "/n/{component}": PageRoute(to_board), "/n/{component}/": PageRoute(to_board)}

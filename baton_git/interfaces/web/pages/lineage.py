@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from baton_git.core.records.lineage import Session
 from baton_git.core.times import parse_time_or_none
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.drawing import draw_commits
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.revisions import take_readable
@@ -33,7 +33,7 @@ class SessionRow(NamedTuple):
     concurrent: tuple[str, ...]
 
 
-def show(request: PageRequest) -> Response:
+def show_lineage(request: PageRequest) -> Response:
     with request.work() as ws:
         first = Paging.of(request, DRAWN).first
         newest_entries, gap = take_readable(ws.branch.history(), first + DRAWN + 1)
@@ -72,6 +72,3 @@ def _find_span(session: Session, now: datetime) -> tuple[datetime, datetime] | N
     """Return the start and end of a session (`now` while it works); None if they cannot be read."""
     began, ended = parse_time_or_none(session.started), parse_time_or_none(session.ended) if session.ended else now
     return (began, ended) if began is not None and ended is not None else None
-
-
-PAGES = {"/n/{component}/lineage": PageRoute(show)}

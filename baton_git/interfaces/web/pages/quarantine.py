@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.verbs.upkeep.quarantine import list_quarantine
 
-SHOWN = 50
+ROWS_SHOWN = 50
 
 
-def show(request: PageRequest) -> Response:
+def show_quarantine(request: PageRequest) -> Response:
     with request.work() as ws:
         rows = list_quarantine(ws, request.site.now()).rows
-        paging = Paging.of(request, SHOWN, len(rows))
+        paging = Paging.of(request, ROWS_SHOWN, len(rows))
         return request.render(
-            "quarantine.html", ws, rows=rows[paging.first : paging.first + SHOWN], total=len(rows), paging=paging
+            "quarantine.html", ws, rows=rows[paging.first : paging.first + ROWS_SHOWN], total=len(rows), paging=paging
         )
-
-
-PAGES = {"/n/{component}/quarantine": PageRoute(show)}

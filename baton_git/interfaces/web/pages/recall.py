@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from baton_git.core.errors import BatonError
 from baton_git.interfaces.http.problems import status_of
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import sentence
 from baton_git.recall.terms import MAX_QUESTION
 from baton_git.verbs.records.listing import list_records
@@ -49,6 +49,3 @@ def show_everywhere(request: PageRequest) -> Response:
         )
     components = {str(name): name.component for name in names}
     return request.render("search.html", question=question, result=result, components=components, problem="")
-
-
-PAGES = {"/n/{component}/recall": PageRoute(show_answer), "/search": PageRoute(show_everywhere)}

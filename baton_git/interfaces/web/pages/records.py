@@ -18,7 +18,7 @@ from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Entry, Key
 from baton_git.interfaces.web.actions.editing import EDITED
 from baton_git.interfaces.web.actions.table import ACTIONS, PageAction, list_actions
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.revisions import take_readable
 from baton_git.interfaces.web.pages.timeline import drop_bookkeeping
@@ -27,7 +27,7 @@ from baton_git.verbs.records.listing import list_records
 from baton_git.verbs.records.stored import RecordContext, StoredRecord, describe_stored
 from baton_git.verbs.revisions.history import Filter, read_log
 
-SHOWN = 50
+RECORDS_SHOWN = 50
 GLANCED = 12
 """Maximum number of records of a kind on the page `/handed`."""
 HISTORY = 10
@@ -82,7 +82,13 @@ def show_records(request: PageRequest) -> Response:
     with request.work() as ws:
         proposals = RecordAging(ws).proposals if kind == ActiveDecision.kind and not archived else NO_PROPOSALS
         rows, more = list_rows(
-            ws, request.site.now(), kind=kind, archived=archived, about=wanted or None, limit=SHOWN, after=after or None
+            ws,
+            request.site.now(),
+            kind=kind,
+            archived=archived,
+            about=wanted or None,
+            limit=RECORDS_SHOWN,
+            after=after or None,
         )
         listed = {row.id for row in rows}
         rows = [row for row in rows if proposals.targets.get(row.id) not in listed]  # the row of that one tells both
@@ -133,7 +139,3 @@ def _read_kind(request: PageRequest) -> str:
     if kind not in KINDS:
         raise NotFound("kind of record", kind)
     return kind
-
-
-PAGES = {"/n/{component}/handed": PageRoute(show_handed_over), "/n/{component}/records": PageRoute(show_records),
-         "/n/{component}/record": PageRoute(show_record)}  # fmt: skip

@@ -13,7 +13,7 @@ from baton_git.core.records.handoff import Handoff
 from baton_git.core.session_names import complete_session
 from baton_git.core.sessions import find_session
 from baton_git.core.state import State
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.revisions import take_readable
 from baton_git.interfaces.web.pages.timeline import drop_bookkeeping
 from baton_git.namespace.workspace import Workspace
@@ -26,7 +26,7 @@ MOST_COMMITS = 500
 not be among them, and the brief is not rebuilt."""
 
 
-def show(request: PageRequest) -> Response:
+def show_session(request: PageRequest) -> Response:
     id_ = request.query.get("id", "")
     with request.work() as ws:
         state = ws.branch.read().state
@@ -56,6 +56,3 @@ def _rebuild_brief(ws: Workspace, commits: Sequence[Shown]) -> str:
         return ""
     start = commits[-1].entry
     return compose_brief(ws, start.time, at=start.commit).text
-
-
-PAGES = {"/n/{component}/session": PageRoute(show)}

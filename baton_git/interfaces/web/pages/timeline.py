@@ -13,14 +13,14 @@ from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
 from baton_git.core.state import SHAPE
 from baton_git.core.times import to_utc
 from baton_git.interfaces.http.problems import status_of
-from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.revisions import resolve_revision, take_readable
 from baton_git.interfaces.web.texts import sentence
 from baton_git.systems.gobby.handoff_context import list_goals
 from baton_git.verbs.revisions.history import Filter, Shown, compare, full_id, read_commit, read_log
 
-SHOWN = 50
+COMMITS_SHOWN = 50
 """Number of commits on one page."""
 MOST_CHANGES = 300
 """Maximum number of changed records that a page shows in full."""
@@ -30,12 +30,12 @@ def show_timeline(request: PageRequest) -> Response:
     record, session, agent = (request.query.get(name, "").strip() or None for name in ("record", "session", "agent"))
     with request.work() as ws:
         wanted = Filter(full_id(ws, record) if record else None, session, agent)
-        first = Paging.of(request, SHOWN).first
-        commits, gap = take_readable(read_log(ws, wanted, SHOWN + 1, skip=first), SHOWN + 1)
-        paging = Paging.of(request, SHOWN, more=len(commits) > SHOWN)
+        first = Paging.of(request, COMMITS_SHOWN).first
+        commits, gap = take_readable(read_log(ws, wanted, COMMITS_SHOWN + 1, skip=first), COMMITS_SHOWN + 1)
+        paging = Paging.of(request, COMMITS_SHOWN, more=len(commits) > COMMITS_SHOWN)
         return request.render(
-            "timeline.html", ws, days=group_by_day([drop_bookkeeping(commit) for commit in commits[:SHOWN]]),
-            goals=list_goals(ws.branch.read().state, {commit.entry.session for commit in commits[:SHOWN]}),
+            "timeline.html", ws, days=group_by_day([drop_bookkeeping(commit) for commit in commits[:COMMITS_SHOWN]]),
+            goals=list_goals(ws.branch.read().state, {commit.entry.session for commit in commits[:COMMITS_SHOWN]}),
             several=len(commits) > 1, paging=paging,
             gap=gap, record=record or "", session=session or "", agent=agent or "",
         )  # fmt: skip
@@ -102,10 +102,3 @@ def show_differences(request: PageRequest) -> Response:
             b=b,
             problem="",
         )
-
-
-PAGES = {
-    "/n/{component}/timeline": PageRoute(show_timeline),
-    "/n/{component}/commit/{revision}": PageRoute(show_commit),
-    "/n/{component}/compare": PageRoute(show_differences),
-}
