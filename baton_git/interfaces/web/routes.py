@@ -12,29 +12,9 @@ from baton_git.interfaces.http.problems import of_error, refusal
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.web import events, login
-from baton_git.interfaces.web.actions import (
-    conflicts,
-    editing,
-    graduation,
-    review,
-    rollback,
-    todos,
-    trust,
-    trust_remote,
-    verb_forms,
-)
+from baton_git.interfaces.web.actions import conflicts, consent, review, rollback, todos, verb_forms
 from baton_git.interfaces.web.page_controller import PageController, PageRequest, PageRoute, address_of
-from baton_git.interfaces.web.pages import (
-    board,
-    doctor,
-    inbox,
-    lineage,
-    quarantine,
-    recall,
-    records,
-    sessions,
-    timeline,
-)
+from baton_git.interfaces.web.pages import inbox, lineage, records, timeline
 from baton_git.interfaces.web.session_cookie import PageAccess
 from baton_git.interfaces.web.templating import static_files
 from baton_git.interfaces.web.texts import REPOSITORY_PAGES, quote_value
@@ -46,27 +26,27 @@ PAGES = {
     "/": PageRoute(inbox.show_inbox),
     "/n/{component}": PageRoute(inbox.to_board),
     "/n/{component}/": PageRoute(inbox.to_board),
-    "/n/{component}/board": PageRoute(board.show_board),
+    "/n/{component}/board": PageRoute(records.show_board),
     "/n/{component}/timeline": PageRoute(timeline.show_timeline),
     "/n/{component}/commit/{revision}": PageRoute(timeline.show_commit),
     "/n/{component}/compare": PageRoute(timeline.show_differences),
     "/n/{component}/lineage": PageRoute(lineage.show_lineage),
-    "/n/{component}/session": PageRoute(sessions.show_session),
-    "/n/{component}/quarantine": PageRoute(quarantine.show_quarantine),
+    "/n/{component}/session": PageRoute(timeline.show_session),
+    "/n/{component}/quarantine": PageRoute(inbox.show_quarantine),
     "/n/{component}/handed": PageRoute(records.show_handed_over),
     "/n/{component}/records": PageRoute(records.show_records),
     "/n/{component}/record": PageRoute(records.show_record),
-    "/n/{component}/recall": PageRoute(recall.show_answer),
-    "/search": PageRoute(recall.show_everywhere),
+    "/n/{component}/recall": PageRoute(records.show_answer),
+    "/search": PageRoute(records.show_everywhere),
     "/n/{component}/review": PageRoute(review.show, review.settle),
     "/n/{component}/conflicts": PageRoute(conflicts.show, conflicts.settle),
-    "/n/{component}/graduate": PageRoute(graduation.show_pattern, graduation.settle_pattern),
+    "/n/{component}/graduate": PageRoute(consent.show_pattern, consent.settle_pattern),
     "/n/{component}/back": PageRoute(rollback.show, rollback.settle),
-    "/n/{component}/trust": PageRoute(trust.show_check, trust.approve_shown_check),
-    "/n/{component}/trust-remote": PageRoute(trust_remote.show_remote, trust_remote.settle_remote),
+    "/n/{component}/trust": PageRoute(consent.show_check, consent.approve_shown_check),
+    "/n/{component}/trust-remote": PageRoute(consent.show_remote, consent.settle_remote),
     "/n/{component}/todos": PageRoute(todos.show, todos.change),
-    "/doctor": PageRoute(doctor.show_doctor),
-    "/n/{component}/edit": PageRoute(editing.show_edit, editing.settle_edit),
+    "/doctor": PageRoute(inbox.show_doctor),
+    "/n/{component}/edit": PageRoute(verb_forms.show_edit, verb_forms.settle_edit),
     "/n/{component}/do/{action}": PageRoute(verb_forms.show_form, verb_forms.run_verb, ask_again=verb_forms.ask_again),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from baton_git.core.names import Oid
-from baton_git.interfaces.web.pages.drawing import LANES, draw_commits
+from baton_git.interfaces.web.pages.lineage import LANES, draw_commits
 from baton_git.namespace.commit_log import LogEntry
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.interfaces.web.pages import quarantine, records, timeline
+from baton_git.interfaces.web.pages import inbox, records, timeline
 from baton_git.namespace.import_quarantine import ImportQuarantine, RefusedRow
 from baton_git.verbs.work_items.followups import add_follow_up
 
@@ -174,7 +174,7 @@ def test_a_list_of_records_continues_on_the_next_page_and_finds_the_same_as_the_
 def test_a_page_beyond_the_end_of_the_quarantine_shows_its_last_rows(
     baton: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quarantine, "ROWS_SHOWN", 2)
+    monkeypatch.setattr(inbox, "ROWS_SHOWN", 2)
     baton("init", "--namespace", "shop")
     served = serve()
     assert "Imports left out no rows" in served.get("quarantine?page=99").text

@@ -16,8 +16,7 @@ from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import State
 from baton_git.interfaces.http.problems import status_of
-from baton_git.interfaces.web.actions.form_digest import digest
-from baton_git.interfaces.web.actions.outcomes import vouch
+from baton_git.interfaces.web.actions.outcomes import digest, vouch
 from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE

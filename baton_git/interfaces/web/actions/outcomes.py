@@ -1,8 +1,11 @@
-"""The outcome of an action: whether a click counts as a confirmation, why it was refused, and the next page."""
+"""The outcome of an action: whether a click counts as a confirmation, what the form had shown, and the next page."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from hashlib import sha256
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
@@ -14,6 +17,8 @@ from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.caller import Vouched
 from baton_git.namespace.workspace import Workspace
+
+# --- the outcome of an action: whether a click counts as a confirmation, why it was refused, and the next page
 
 
 def vouch(request: PageRequest, ws: Workspace) -> Workspace:
@@ -41,3 +46,12 @@ def go_back(request: PageRequest, page: str, done: str, about: str = "", result:
     kept = [part for part in query.split("&") if part and part.partition("=")[0] not in NOTICE_FIELDS]
     sent = urlencode({name: value for name, value in notice.items() if value}, errors="surrogatepass")
     return RedirectResponse(f"{path}?{'&'.join([*kept, sent])}", 303)
+
+
+# --- a digest of what a page showed. A form sends it back, so that a click applies only to what the person saw
+
+
+def digest(*values: Any) -> str:
+    """Return a digest of plain data; different data has different digests."""
+    text = json.dumps(values, ensure_ascii=True, sort_keys=True, default=str)
+    return sha256(text.encode()).hexdigest()[:32]

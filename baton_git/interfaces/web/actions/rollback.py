@@ -10,10 +10,9 @@ from baton_git.core.errors import Ambiguous, BatonError, InvalidArgument, NeedsH
 from baton_git.core.names import parse_oid
 from baton_git.core.state import SHAPE
 from baton_git.interfaces.http.problems import status_of
-from baton_git.interfaces.web.actions.form_digest import digest
-from baton_git.interfaces.web.actions.outcomes import vouch
+from baton_git.interfaces.web.actions.outcomes import digest, vouch
 from baton_git.interfaces.web.page_controller import PageRequest
-from baton_git.interfaces.web.pages.revisions import resolve_revision
+from baton_git.interfaces.web.pages.paging import resolve_revision
 from baton_git.interfaces.web.texts import command, quote_value, sentence
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.operations import describe_owner

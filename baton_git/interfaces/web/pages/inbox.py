@@ -1,9 +1,10 @@
-"""`/`: what needs a person in all namespaces, most urgent first, and the namespaces with their health."""
+"""The pages of what needs a person: the inbox of all namespaces, the findings of doctor, rejected rows of imports."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from starlette.responses import RedirectResponse, Response
@@ -15,11 +16,18 @@ from baton_git.core.records.base import Record
 from baton_git.core.state import Key, State
 from baton_git.interfaces.web.actions.table import PageAction, list_actions
 from baton_git.interfaces.web.page_controller import PageRequest
-from baton_git.interfaces.web.pages.needs import NEEDS, Sign, list_signs
 from baton_git.interfaces.web.pages.paging import Paging
+from baton_git.interfaces.web.pages.records import NEEDS, Sign, list_signs
 from baton_git.interfaces.web.texts import address
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.doctor import ORDER, DoctorFinding, doctor
+from baton_git.verbs.doctor.registry import CHECKS
 from baton_git.verbs.records.ready import ReadyItem, list_ready
 from baton_git.verbs.upkeep.namespace_status import StatusResult, status
+from baton_git.verbs.upkeep.quarantine import list_quarantine
+
+# --- `/`: what needs a person in all namespaces, most urgent first, and the namespaces with their health
+
 
 NAMESPACES_SHOWN = 40
 """Maximum number of namespaces on a page."""
@@ -153,3 +161,59 @@ def _find_link(name: Namespace, item: ReadyItem) -> str:
 
 def to_board(request: PageRequest) -> Response:
     return RedirectResponse(address(request.namespace.component, "board"), 303)
+
+
+# --- `/doctor`: the findings about the repository, each namespace, and the server's machine
+
+
+MOST_NAMESPACES = 40
+SKIPPED = frozenset({"agents", "cost", "mcp", "remotes", "privacy"})
+"""Checks of the agents' CLIs and of the network, which only the command `baton doctor` runs."""
+OF_NAMESPACES = [check.name for check in CHECKS if check.needs == "namespace"]
+OF_REPOSITORY = [check.name for check in CHECKS if check.needs != "namespace" and check.name not in SKIPPED]
+
+
+class FindingGroup(NamedTuple):
+    """The findings about the repository (no namespace), or about one namespace; the most urgent first."""
+
+    namespace: str
+    findings: Sequence[DoctorFinding]
+
+
+def show_doctor(request: PageRequest) -> Response:
+    site, names = request.site, [str(name) for name in request.site.namespaces()]
+    with site.work() as ws:
+        machine = replace(ws, find_machine=site.app.find_machine)  # unlike a client of the API, who may be elsewhere
+        groups = [FindingGroup("", _run_checks(request, machine, OF_REPOSITORY))]
+    for name in names[:MOST_NAMESPACES]:
+        with site.work(name) as ws:
+            groups.append(FindingGroup(name, _run_checks(request, ws, OF_NAMESPACES)))
+    shows_all = bool(request.query.get("all"))
+    shown = [
+        group._replace(findings=[f for f in group.findings if shows_all or f.severity != "ok"]) for group in groups
+    ]
+    return request.render(
+        "doctor.html", groups=[group for group in shown if group.findings], shows_all=shows_all,
+        fine=sum(finding.severity == "ok" for group in groups for finding in group.findings),
+        left_out=max(0, len(names) - MOST_NAMESPACES),
+    )  # fmt: skip
+
+
+def _run_checks(request: PageRequest, ws: Workspace, checks: list[str]) -> list[DoctorFinding]:
+    findings = doctor(ws, request.site.now(), checks=checks).findings
+    return sorted(findings, key=lambda finding: ORDER.index(finding.severity))
+
+
+# --- `/n/…/quarantine`: the rows that imports could not convert, each with the reason
+
+
+ROWS_SHOWN = 50
+
+
+def show_quarantine(request: PageRequest) -> Response:
+    with request.work() as ws:
+        rows = list_quarantine(ws, request.site.now()).rows
+        paging = Paging.of(request, ROWS_SHOWN, len(rows))
+        return request.render(
+            "quarantine.html", ws, rows=rows[paging.first : paging.first + ROWS_SHOWN], total=len(rows), paging=paging
+        )

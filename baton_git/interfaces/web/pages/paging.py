@@ -1,12 +1,19 @@
-"""Lists that continue on another page."""
+"""Lists that continue on another page, and histories that are read as far as they are intact."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
+from baton_git.core.errors import InvalidArgument, NotFound, StoreError
+from baton_git.core.names import Oid
 from baton_git.interfaces.web.notices import NOTICE_FIELDS
 from baton_git.interfaces.web.page_controller import PageRequest
+from baton_git.namespace.workspace import Workspace
+
+# --- lists that continue on another page
 
 
 class Paging(NamedTuple):
@@ -52,3 +59,38 @@ def _make_address(request: PageRequest, name: str, value: str) -> str:
     parameters = {key: text for key, text in request.query.items() if key not in (name, *NOTICE_FIELDS)} | {name: value}
     filled = {key: text for key, text in parameters.items() if text}
     return "?" + urlencode(filled, quote_via=quote, safe="", errors="surrogatepass")
+
+
+# --- resolve revisions typed on a page, and read a history as far as it is intact
+
+
+T = TypeVar("T")
+
+
+def resolve_revision(ws: Workspace, text: str) -> Oid:
+    """Return the commit of a revision number, `~N`, a commit id, or a date.
+
+    Raises:
+        Ambiguous: two machines used the same number before their histories were merged.
+        InvalidArgument: the text is none of these, or names a point before the first revision.
+        NotFound: there is no such revision.
+    """
+    try:
+        return ws.branch.resolve(text)
+    except NotFound as error:
+        if error.data.get("what") == "revision" and (text.startswith("~") or "-" in text):
+            raise InvalidArgument(f"{text} is before the first revision of this namespace") from None
+        raise
+
+
+def take_readable(entries: Iterable[T], number: int) -> tuple[list[T], str]:
+    """Return the first `number` entries that can be read, and the error that stopped the reading, or an empty text."""
+    readable: list[T] = []
+    reading: Iterator[T] = islice(iter(entries), number)
+    while True:
+        try:
+            readable.append(next(reading))
+        except StopIteration:
+            return readable, ""
+        except StoreError as error:
+            return readable, str(error)
