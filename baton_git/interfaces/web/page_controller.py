@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from baton_git.core.diff import RecordChange
-from baton_git.core.errors import BatonError, BranchMoved, InvalidArgument, InvalidName, NotFound, shorten
+from baton_git.core.errors import BatonError, BranchMoved, InvalidArgument, InvalidName, NeedsHuman, NotFound, shorten
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
@@ -29,7 +29,7 @@ from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.web.notices import NOTICE_FIELDS, read_notice
 from baton_git.interfaces.web.session_cookie import LOGIN_SECONDS, PERSON, PageAccess, Visitor
 from baton_git.interfaces.web.templating import render_template
-from baton_git.interfaces.web.texts import address, quote_value, sentence
+from baton_git.interfaces.web.texts import address, command, quote_value, sentence
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.revision import Revision
@@ -137,6 +137,19 @@ class PageRequest:
         else:
             return ""
         return f"a click on this page does not count as a person's confirmation, because {reason}"
+
+    def require_person(self, *words: str) -> None:
+        """Refuse what only a person can confirm, unless a click on this page counts as a person's confirmation.
+
+        Args:
+            words: the command that a person can run instead.
+
+        Raises:
+            NeedsHuman: a click on this page does not count.
+        """
+        if self.no_person:
+            line = command(*words, namespace=str(self.namespace))
+            raise NeedsHuman(self.no_person, hint=f"in a terminal: {line}")
 
     def read_number(self, name: str, default: int = 1, most: int = 100_000) -> int:
         """Return a whole number of the query, limited to 1 to `most`; `default` if it is not a number."""

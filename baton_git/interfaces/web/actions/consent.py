@@ -7,13 +7,13 @@ from urllib.parse import unquote
 
 from starlette.responses import Response
 
-from baton_git.core.errors import InvalidArgument, NeedsHuman, NotFound
+from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.records.work_items import Pattern
 from baton_git.git.remotes import mask_logins
 from baton_git.interfaces.web.actions.outcomes import digest
 from baton_git.interfaces.web.page_controller import PageRequest
-from baton_git.interfaces.web.texts import command, sentence
+from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.remote_selection import check_configured, find_remote_url
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks
@@ -40,9 +40,7 @@ def _render_check(request: PageRequest, ws: Workspace, status: int = 200, proble
 def approve_shown_check(request: PageRequest) -> Response:
     """Approve the check, if it is still the one that the page showed."""
     id_ = request.query.get("id", "")
-    if request.no_person:
-        line = command("baton", "trust", id_, namespace=str(request.namespace))
-        raise NeedsHuman(request.no_person, hint=f"in a terminal: {line}")
+    request.require_person("baton", "trust", id_)
     with request.work() as ws:
         loop, verify = find_loop_with_check(ws, id_)
         if request.form.get("shown") != digest(verify.as_data()):
@@ -73,9 +71,7 @@ def settle_remote(request: PageRequest) -> Response:
         if trusts_remote(ws, name):
             distrust_remote(ws, name)
             return request.redirect_to("review", "remote-distrusted")
-        if request.no_person:
-            line = command("baton", "trust", "--from", name, namespace=str(request.namespace))
-            raise NeedsHuman(request.no_person, hint=f"in a terminal: {line}")
+        request.require_person("baton", "trust", "--from", name)
         if request.form.get("shown") != digest({"address": find_remote_url(ws, name)}):
             return _render_remote(
                 request, ws, name, 409, "The address has changed since it was shown. The remote is not trusted."
@@ -130,12 +126,7 @@ def settle_pattern(request: PageRequest) -> Response:
         NeedsHuman: a click on this page does not count as a person's confirmation.
         InvalidArgument: neither the form nor the pattern has a text for the rule.
     """
-    if request.no_person:
-        raise NeedsHuman(
-            request.no_person,
-            hint="in a terminal: "
-            + command("baton", "pattern", "graduate", request.query.get("id", "ID"), namespace=str(request.namespace)),
-        )
+    request.require_person("baton", "pattern", "graduate", request.query.get("id", "ID"))
     with request.work() as ws:
         pattern = _read_pattern(request, ws)
         wording = unquote(request.form.get("rule", ""))

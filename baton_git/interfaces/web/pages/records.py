@@ -12,7 +12,7 @@ from baton_git.core.brief_sections import describe_writer, list_told_contexts
 from baton_git.core.diff import title_of
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.kinds import KINDS, LABELLED
-from baton_git.core.lifecycle import deadline, is_due
+from baton_git.core.lifecycle import deadline
 from baton_git.core.proposals import NO_PROPOSALS
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record, parse
@@ -32,7 +32,7 @@ from baton_git.recall.terms import MAX_QUESTION
 from baton_git.verbs.records.listing import list_records
 from baton_git.verbs.records.stored import RecordContext, StoredRecord, describe_stored
 from baton_git.verbs.revisions.history import Filter, read_log
-from baton_git.verbs.revisions.recall import RecallResult, recall
+from baton_git.verbs.revisions.recall import recall
 from baton_git.verbs.upkeep.namespace_status import StatusResult, status
 
 # --- how pages show what needs attention, which the verb `ready` answers
@@ -140,25 +140,29 @@ def _read_live(stored: StoredRecord) -> Record | None:
     return parse(model, stored.record) if stored.record is not None and not stored.archived else None
 
 
-class Group(NamedTuple):
-    """The newest records of one kind, and the number of all."""
+class RecordList(NamedTuple):
+    """The shown records of one kind, and the number of all."""
 
     kind: str
     rows: Sequence[RecordRow]
     total: int
 
 
+def _list_kind(
+    ws: Workspace, now: datetime, kind: str, sort: str, limit: int, proposed: Container[str] = ()
+) -> RecordList:
+    """Return the first records of a kind that can be read, without those that the row of another one tells."""
+    rows, _ = list_rows(ws, now, kind=kind, sort=sort, limit=limit)
+    shown = [row for row in rows if row.record is not None and row.id not in proposed]
+    return RecordList(kind, shown, sum(id_ not in proposed for id_ in ws.branch.read().state.ids(kind)))
+
+
 def show_handed_over(request: PageRequest) -> Response:
     """Show the newest records that sessions left for later ones, by kind."""
     with request.work() as ws:
-        state = ws.branch.read().state
-        kinds = [kind for kind, info in KINDS.items() if info.left_behind and state.ids(kind)]
-        listed = {kind: list_rows(ws, request.site.now(), kind=kind, sort="newest", limit=GLANCED)[0] for kind in kinds}
-        groups = [
-            Group(kind, [row for row in rows if row.record is not None], len(state.ids(kind)))
-            for kind, rows in listed.items()
-        ]
-        return request.render("handovers.html", ws, groups=groups)
+        kinds = [kind for kind, info in KINDS.items() if info.left_behind]
+        groups = [_list_kind(ws, request.site.now(), kind, "newest", GLANCED) for kind in kinds]
+        return request.render("handovers.html", ws, groups=[group for group in groups if group.total])
 
 
 def show_records(request: PageRequest) -> Response:
@@ -166,15 +170,8 @@ def show_records(request: PageRequest) -> Response:
     archived = bool(request.query.get("archived"))
     with request.work() as ws:
         proposals = RecordAging(ws).proposals if kind == ActiveDecision.kind and not archived else NO_PROPOSALS
-        rows, more = list_rows(
-            ws,
-            request.site.now(),
-            kind=kind,
-            archived=archived,
-            about=wanted or None,
-            limit=RECORDS_SHOWN,
-            after=after or None,
-        )
+        filters = {"kind": kind, "archived": archived, "about": wanted or None, "after": after or None}
+        rows, more = list_rows(ws, request.site.now(), limit=RECORDS_SHOWN, **filters)
         listed = {row.id for row in rows}
         rows = [row for row in rows if proposals.targets.get(row.id) not in listed]  # the row of that one tells both
         number = len(ws.branch.read().state.ids(kind, archived=archived)) - len(proposals.targets)
@@ -239,16 +236,9 @@ def show_answer(request: PageRequest) -> Response:
     with request.work() as ws:
         if not question:
             return request.render("recall.html", ws, question="", records=(), result=None, problem="")
-        result: RecallResult | None = None
-        status, problem = 200, ""
-        try:
-            result = recall(ws, request.site.now(), question=question, budget=BUDGET)
-        except BatonError as error:
-            status, problem = status_of(error), sentence(error)
+        answer = _ask(request, ws, question)
         records = list_records(ws, request.site.now(), about=question, limit=MOST_RECORDS).records
-        return request.render(
-            "recall.html", ws, status=status, question=question, records=records, result=result, problem=problem
-        )
+        return request.render("recall.html", ws, question=question, records=records, **answer)
 
 
 def show_everywhere(request: PageRequest) -> Response:
@@ -257,15 +247,19 @@ def show_everywhere(request: PageRequest) -> Response:
     names = request.site.namespaces()
     if not question or not names:
         return request.render("search.html", question=question, result=None, problem="")
-    try:
-        with request.site.work(names[0].text) as ws:
-            result = recall(ws, request.site.now(), question=question, budget=BUDGET, all_projects=True)
-    except BatonError as error:
-        return request.render(
-            "search.html", status=status_of(error), question=question, result=None, problem=sentence(error)
-        )
     components = {str(name): name.component for name in names}
-    return request.render("search.html", question=question, result=result, components=components, problem="")
+    with request.site.work(names[0].text) as ws:
+        answer = _ask(request, ws, question, all_projects=True)
+    return request.render("search.html", question=question, components=components, **answer)
+
+
+def _ask(request: PageRequest, ws: Workspace, question: str, *, all_projects: bool = False) -> dict[str, Any]:
+    """Return the answer of recall, or why there is none, for a template."""
+    try:
+        found = recall(ws, request.site.now(), question=question, budget=BUDGET, all_projects=all_projects)
+    except BatonError as error:
+        return {"result": None, "problem": sentence(error), "status": status_of(error)}
+    return {"result": found, "problem": ""}
 
 
 # --- `/n/…/board`: the records of a namespace, most urgent first
@@ -276,26 +270,12 @@ BOARD_SHOWN = 25
 SHOWN_KINDS = (OpenLoop.kind, FollowUp.kind, Pattern.kind, ActiveDecision.kind, Rule.kind, Conflict.kind)
 
 
-class RecordList(NamedTuple):
-    """The records of a kind that are shown, and the number of all."""
-
-    rows: Sequence[RecordRow]
-    total: int
-
-
-class Due(NamedTuple):
-    """When a loop must be verified, in days from now, rounded up; zero or negative if it is overdue."""
-
-    days: int
-    is_over: bool
-
-
 def show_board(request: PageRequest) -> Response:
     now = request.site.now()
     with request.work() as ws:
         summary, state, proposals = status(ws, now), ws.branch.read().state, RecordAging(ws).proposals
         contexts = list_told_contexts(state)
-        lists = {kind: _list_kind(ws, now, state, kind, proposals.targets) for kind in SHOWN_KINDS}
+        lists = {kind: _list_kind(ws, now, kind, "urgent", BOARD_SHOWN, proposals.targets) for kind in SHOWN_KINDS}
         due = {row.id: _find_due(row.record, now) for row in lists[OpenLoop.kind].rows}
         return request.render(
             "board.html", ws, summary=summary, signs=[*list_signs(summary), *list_notes(summary)], lists=lists, due=due,
@@ -304,18 +284,10 @@ def show_board(request: PageRequest) -> Response:
         )  # fmt: skip
 
 
-def _list_kind(ws: Workspace, now: datetime, state: State, kind: str, proposed: Container[str]) -> RecordList:
-    """Return the most urgent records of a kind, without those that the row of another one tells."""
-    rows, more = list_rows(ws, now, kind=kind, sort="urgent", limit=BOARD_SHOWN)
-    shown = [row for row in rows if row.record is not None and row.id not in proposed]
-    return RecordList(shown, len(shown) if more is None else sum(id_ not in proposed for id_ in state.ids(kind)))
-
-
-def _find_due(loop: OpenLoop, now: datetime) -> Due | None:
-    end = deadline(loop)
-    if end is None or loop.status != "open":
-        return None
-    return Due(-((now - end) // timedelta(days=1)), is_due(loop, now))
+def _find_due(loop: OpenLoop, now: datetime) -> int | None:
+    """Return in how many days a loop must be verified, rounded up: zero or less if it is overdue; None at no time."""
+    end = deadline(loop) if loop.status == "open" else None
+    return -((now - end) // timedelta(days=1)) if end is not None else None
 
 
 def _count_archived(state: State) -> dict[str, int]:
