@@ -18,7 +18,7 @@ from baton_git.core.brief import (
 )
 from baton_git.core.isolation import show_each
 from baton_git.core.kinds import KINDS, KindInfo, name_kind
-from baton_git.core.lifecycle import PRIORITIES, deadline, is_due, is_overdue
+from baton_git.core.lifecycle import PRIORITIES, WAITS, deadline, is_due, is_overdue
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line, quote_id
 from baton_git.core.policy import Policy
@@ -42,7 +42,6 @@ OUTSIDE_CONTEXTS = "What was said about the work outside of a session"
 _OTHER_CONTEXT = 1000
 """Maximum length in characters of the text of such a session; `baton show` shows all of it."""
 _WRITER = 160
-WAITS = "its check waits for a person's approval"
 MARKS = "What the marks of unconfirmed records mean"
 _MOST_MARKS = 4
 CLAIMED = "Claimed rules, not in force: no person on this machine confirmed them"

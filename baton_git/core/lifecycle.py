@@ -66,6 +66,8 @@ class Confirmed(NamedTuple):
 
 # --- open loops
 
+WAITS = "its check waits for a person's approval"
+
 
 def deadline(loop: OpenLoop | LoopOutline) -> datetime | None:
     """Return when the loop expires; None if `created_at` is not a date. A date without a time means its end."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from world import NOW, by_hand, later
 
-from baton_git.core.brief_sections import WAITS
+from baton_git.core.lifecycle import WAITS
 from baton_git.core.records.conflict import Conflict
 from baton_git.namespace.import_quarantine import ImportQuarantine, RefusedRow
 from baton_git.verbs.records.ready import NEEDS, list_ready

@@ -10,13 +10,12 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import Field
 
-from baton_git.core.brief_sections import WAITS
 from baton_git.core.diff import title_of
 from baton_git.core.errors import BatonError
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at, path_of
-from baton_git.core.lifecycle import PRIORITIES, deadline, is_overdue
+from baton_git.core.lifecycle import PRIORITIES, WAITS, deadline, is_overdue
 from baton_git.core.outlines import LoopOutline
 from baton_git.core.output import count_noun, count_times, one_line, shell_line
 from baton_git.core.records.base import Record

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from baton_git.core.brief_sections import WAITS
 from baton_git.core.kinds import KINDS, find_kind
+from baton_git.core.lifecycle import WAITS
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled
 from baton_git.core.records.base import parse
