@@ -156,6 +156,11 @@ def one_line(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
+def flat(text: str) -> str:
+    """Return a text on one line, with control characters replaced by spaces."""
+    return one_line(text, len(text))
+
+
 _PLAIN = re.compile(r"[\w.:@/+-]{1,100}")
 
 

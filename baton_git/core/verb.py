@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.natural_times import TIME_TEXT, expand_time
 from baton_git.core.records.base import faults_of_input
+from baton_git.core.view import Reader, ResultView
 
 Effect = Literal["reads", "adds", "settles", "replaces"]
 READS: Final = "reads"
@@ -73,6 +74,10 @@ class Result(BaseModel):
             short: leave out the `verbose` fields.
         """
         return self.model_dump(exclude_unset=True, exclude=set(self.verbose) if short else None)
+
+    def show(self, reader: Reader) -> ResultView | None:
+        """Return what people read of the result; None for its JSON."""
+        return None
 
 
 I = TypeVar("I", bound=Input)  # noqa: E741

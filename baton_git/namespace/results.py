@@ -12,8 +12,10 @@ from baton_git.core import diff
 from baton_git.core.errors import FieldHint, NotFound
 from baton_git.core.names import Namespace
 from baton_git.core.natural_times import TIME_TEXT
+from baton_git.core.output import Styled, one_line
 from baton_git.core.redaction.changes import Redactions
 from baton_git.core.verb import Input, Result
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.files.atomic_files import show_path
 from baton_git.namespace.revision import Revision, WriteResult
 
@@ -142,6 +144,14 @@ class WrittenResult(AtRevision):
         """Sentences that a person should read besides the change."""
         return ()
 
+    @property
+    def told(self) -> tuple[WriteResult | str, ...]:
+        """The commit and the notes, as notes of what is shown."""
+        return self.written, *self.notes
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView(notes=self.told)
+
     @classmethod
     def of(cls, written: WriteResult, **fields: Any) -> Self:
         """Return the result of a write; `fields` are the additional fields of a subclass."""
@@ -168,11 +178,26 @@ class Preview(WrittenResult):
         """Return the result of a preview made with `Workspace.preview`."""
         return cls.of(planned, dry_run=True, **({"files": list(planned.files)} if planned.files else {}), **fields)
 
+    def show(self, reader: Reader) -> ResultView:
+        """Return the change, or with `dry_run` what it would be: each record, and how many."""
+        if not self.dry_run:
+            return super().show(reader)
+        from baton_git.core.change_lines import LINES, format_changes  # here and below: few changes are previewed
+        from baton_git.namespace.extent import describe_extent
+
+        files = [Styled(f"      {one_line(path, 120)}") for path in self.files]
+        extent = describe_extent(self.written.changes, self.files)
+        notes = [f"{extent}; nothing was written (--dry-run)", *self.notes]
+        return ResultView(LINES.join([*format_changes(reader, self.written.changes), *files]), notes)
+
 
 class Changed(WrittenResult):
     """The result of creating or changing one record."""
 
     id: str = Field(description="The id of the record.", examples=["OL-7k3f9q"])
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView(self.id, self.told)
 
 
 def summarise(changes: Sequence[diff.RecordChange]) -> str:

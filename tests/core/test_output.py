@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import given
@@ -14,8 +15,10 @@ from planting import PLANTED, UNSAFE
 from strategies import laws
 
 from baton_git.core import output
+from baton_git.core.change_lines import format_changes
 from baton_git.core.diff import FieldChange, RecordChange
-from baton_git.interfaces.cli.revisions.change_lines import format_changes
+from baton_git.core.session_names import SessionNames
+from baton_git.core.view import Reader
 from baton_git.interfaces.cli.sharing.review import format_waiting_record
 from baton_git.interfaces.http.logs import SafeFormatter
 from baton_git.namespace.review.queue import WaitingRecord
@@ -69,6 +72,9 @@ def test_control_characters_are_escaped_for_a_terminal(text: str, shown: str) ->
     assert output.terminal(text) == shown
 
 
+READER = Reader(datetime(2026, 6, 17, tzinfo=UTC), SessionNames())
+
+
 def test_only_styles_added_by_baton_are_kept() -> None:
     line = "see " + output.style(f"x{PLANTED}", output.RED) + " \x1b[8m" + output.style("y", output.BOLD)
     assert isinstance(line, output.Styled)
@@ -93,8 +99,8 @@ def test_records_cannot_style_the_output_of_changes_and_reviews() -> None:
     gone = change._replace(action="archived")
     text = output.Styled("\n").join(
         [
-            *format_changes([change, gone]),
-            *format_waiting_record(WaitingRecord("follow_up", PLANTED, (change, gone), frozenset())),
+            *format_changes(READER, [change, gone]),
+            *format_waiting_record(READER, WaitingRecord("follow_up", PLANTED, (change, gone), frozenset())),
         ]
     )
     assert "\x1b[1m" in text

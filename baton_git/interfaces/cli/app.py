@@ -17,13 +17,14 @@ import click
 
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NeedsHuman, Protected
 from baton_git.core.names import Namespace
-from baton_git.core.output import count_noun, one_line
+from baton_git.core.output import Styled, count_noun, flat
 from baton_git.core.session_names import SessionNames, list_session_ids
 from baton_git.core.state import State
 from baton_git.core.suggestions import find_near_names
+from baton_git.core.view import Reader
 from baton_git.git.files.atomic_files import reading
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
-from baton_git.interfaces.cli.printing import ask, tell, write, write_json
+from baton_git.interfaces.cli.printing import ask, tell, terminal_width, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.namespace.caller import Vouched
@@ -84,6 +85,11 @@ class App(Call):
         return SessionNames(lambda: list_session_ids(self.state))
 
     @functools.cached_property
+    def reader(self) -> Reader:
+        """For whom results are shown: whoever sits at this terminal."""
+        return Reader(self.now, self.sessions, terminal_width(), self.goals, lambda name: name == self.settings.machine)
+
+    @functools.cached_property
     def state(self) -> State:
         """The state of the namespace; an empty one if it cannot be read, which the command itself reports."""
         try:
@@ -108,7 +114,8 @@ class App(Call):
 
     def say(self, *lines: str) -> None:
         """Print messages to stderr, one per line, with the short names of sessions."""
-        tell(*map(self.sessions.shorten_in, lines))
+        shorten = self.sessions.shorten_in
+        tell(*(Styled(shorten(line)) if isinstance(line, Styled) else shorten(line) for line in lines))
 
     def can_ask_person(self, hint: str = "") -> bool:
         """Return whether a prompt at this terminal reaches a person.
@@ -326,11 +333,6 @@ def require_terminal() -> None:
 def baton_command() -> str:
     """Return how a shell starts this program: `baton` if it is on PATH, else the running Python with `-m`."""
     return "baton" if shutil.which("baton") else f"{shlex.quote(sys.executable)} -m baton_git"
-
-
-def flat(text: str) -> str:
-    """Return a text on one line, with control characters replaced by spaces."""
-    return one_line(text, len(text))
 
 
 class Family(click.Group):

@@ -12,8 +12,9 @@ import click
 
 from baton_git import __version__
 from baton_git.core.errors import NotFound
+from baton_git.core.output import flat
 from baton_git.core.verb import Verb
-from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.error_handler import run
 from baton_git.interfaces.cli.sessions.checkpoint import ADDITIONS
 from baton_git.interfaces.cli.sessions.identity import CHECK, exit_unknown_on_errors

@@ -16,15 +16,12 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, one_line
 from baton_git.core.records.lineage import Session
+from baton_git.core.session_line import describe_session
+from baton_git.core.view import Column, Role, join, paint
 from baton_git.interfaces.cli.app import App, command
-from baton_git.interfaces.cli.records.ready import NEED_ROLES
-from baton_git.interfaces.cli.records.showing import make_event_columns
-from baton_git.interfaces.cli.rendering.session_line import describe_session
-from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
-from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import fit_terminal
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.records.ready import ReadyItem, ReadyResult, list_ready
+from baton_git.verbs.records.details import make_event_columns
+from baton_git.verbs.records.ready import ReadyResult, list_ready
 from baton_git.verbs.revisions.history import read_log
 from baton_git.verbs.revisions.log import CommitResult
 from baton_git.verbs.upkeep.namespace_status import StatusResult, status
@@ -71,7 +68,7 @@ def _tell_how_to_begin(app: App, missing: NotFound) -> None:
 def _lines(
     app: App, ws: Workspace, state: StatusResult, ready: ReadyResult, changes: Sequence[CommitResult]
 ) -> Iterator[str]:
-    heading = paint(state.namespace, Role.HEADING, styled=shows_styles())
+    heading = paint(state.namespace, Role.HEADING)
     yield join(
         [
             heading,
@@ -83,22 +80,22 @@ def _lines(
     yield from _session_lines(app, state.status.sessions)
     yield from _context_lines(app, ws)
     yield ""
-    yield from _need_lines(ready)
+    yield from _need_lines(app, ready)
     yield ""
     later = [change for change in changes if change.parents]  # the first commit of a namespace changes no record
     if later:
         yield _head("Newest changes")
-        yield render_table(later, make_event_columns(app, lambda change: change.subject), headings=False)
+        yield app.reader.table(later, make_event_columns(app.reader, lambda change: change.subject), headings=False)
         yield ""
     yield _describe_counts(ws)
-    yield fit_terminal("baton list · show ID · ready · log · recall QUESTION · --help", 0)
+    yield app.reader.fit("baton list · show ID · ready · log · recall QUESTION · --help", 0)
 
 
 def _session_lines(app: App, sessions: Sequence[Session]) -> Iterator[str]:
     newest = sorted(sessions, key=lambda session: session.started, reverse=True)
     goals = app.goals({session.id for session in newest[:SESSIONS]})
     for session in newest[:SESSIONS]:
-        describe = partial(describe_session, app, session, goals, taken=len(AT_WORK))
+        describe = partial(describe_session, app.reader, session, goals, taken=len(AT_WORK))
         yield f"{AT_WORK}{show_line(session.id, describe)}"
     if len(newest) > SESSIONS:
         yield f"         and {len(newest) - SESSIONS} more"
@@ -113,25 +110,21 @@ def _context_lines(app: App, ws: Workspace) -> Iterator[str]:
     if len(others) > SESSIONS:
         texts.append(f"and the contexts of {len(others) - SESSIONS} more sessions (baton boot tells them)")
     for text in texts:
-        yield paint(fit_terminal(f"| {one_line(text, 400)}", 0), Role.DIM, styled=shows_styles())
+        yield paint(app.reader.fit(f"| {one_line(text, 400)}", 0), Role.DIM)
 
 
-def _need_lines(ready: ReadyResult) -> Iterator[Styled]:
+def _need_lines(app: App, ready: ReadyResult) -> Iterator[Styled]:
     if not ready.items:
         yield _head("Nothing needs attention now")
         return
     yield _head(f"Needs attention ({ready.total})")
-    yield render_table(ready.items, NEED_COLUMNS, headings=False)
+    yield app.reader.table(ready.items, NEED_COLUMNS, headings=False)
     if ready.total > len(ready.items):
         yield join([f"and {ready.total - len(ready.items)} more: baton ready"])
 
 
-def _role_of_need(item: ReadyItem) -> Role:
-    return NEED_ROLES.get(item.need, Role.HEADING)
-
-
 NEED_COLUMNS = (
-    Column("need", lambda item: item.need.replace("_", "-"), _role_of_need),
+    Column("need", lambda item: item.need.replace("_", "-"), lambda item: item.role),
     Column("about", lambda item: item.title),
     Column("command", lambda item: item.command, Role.ID),
 )
@@ -144,7 +137,7 @@ def _describe_counts(ws: Workspace) -> str:
 
 
 def _head(text: str) -> Styled:
-    return join([paint(text, Role.HEADING, styled=shows_styles())])
+    return join([paint(text, Role.HEADING)])
 
 
 COMMANDS = {"dashboard": dashboard_command}

@@ -9,14 +9,11 @@ import click
 
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import NotAllowed
-from baton_git.core.output import Styled, one_line
 from baton_git.core.state import State
 from baton_git.core.verb import VerbFunction
 from baton_git.interfaces.cli.app import App, require_terminal
 from baton_git.interfaces.cli.printing import agrees
-from baton_git.interfaces.cli.revisions.change_lines import LINES, format_changes
 from baton_git.namespace.extent import WIDE, describe_extent, is_wide
-from baton_git.namespace.results import Preview
 from baton_git.namespace.workspace import Workspace
 
 YES = click.option(
@@ -27,14 +24,6 @@ YES = click.option(
     help=f"Do not ask before a change of more than {WIDE} records or of all of them; needed if there is no terminal.",
 )
 """The option of commands that ask before a change of many records."""
-
-
-def render_preview(app: App, preview: Preview) -> None:
-    """Print what a change would do: the changed records to stdout, a summary to stderr."""
-    files = [Styled(f"      {one_line(path, 120)}") for path in preview.files]
-    app.answer(preview.as_data(), LINES.join([*format_changes(preview.written.changes, app.sessions), *files]))
-    extent = describe_extent(preview.written.changes, preview.files)
-    app.say(f"{extent}; nothing was written (--dry-run)", *preview.notes)
 
 
 def confirm_wide_change(app: App, ws: Workspace, verb: VerbFunction[Any, Any], verb_input: Any) -> None:

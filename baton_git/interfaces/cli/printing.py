@@ -15,8 +15,24 @@ from typing import Any
 
 import click
 
-from baton_git.core.output import json_text, terminal, terminal_line
-from baton_git.interfaces.cli.rendering.styles import shows_styles
+from baton_git.core.output import Styled, json_text, terminal, terminal_line
+
+DEFAULT_WIDTH = 80
+"""The width of a terminal that does not tell its width, in columns."""
+
+
+def shows_styles() -> bool:
+    """Return whether stdout is a terminal that shows styles; NO_COLOR (https://no-color.org) disables them."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal in columns; None if stdout is not a terminal."""
+    if not sys.stdout.isatty():
+        return None
+    import shutil  # slow to import, and needed only at a terminal
+
+    return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
 
 
 def write(text: str) -> None:
@@ -33,7 +49,8 @@ def write_json(data: Any, *, indent: int | None = 2) -> None:
 def tell(*lines: str) -> None:
     """Print messages to stderr, one per line."""
     for line in lines:
-        click.echo(terminal(line), err=True)
+        is_plain = isinstance(line, Styled) and not shows_styles()
+        click.echo(click.unstyle(line) if is_plain else terminal(line), err=True)
 
 
 def tell_usage(error: click.ClickException) -> None:

@@ -17,7 +17,9 @@ from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, NotFound, Protected
 from baton_git.core.names import is_minted_session
+from baton_git.core.output import flat
 from baton_git.core.verb import READS, Input, Option, Result, Verb
+from baton_git.core.view import ResultView
 from baton_git.interfaces.cli.app import (
     AGENT_HELP,
     SESSION_HELP,
@@ -26,14 +28,13 @@ from baton_git.interfaces.cli.app import (
     WholeNumber,
     command,
     command_alone,
-    flat,
     group,
 )
 from baton_git.interfaces.cli.common_command import CommonCommand, Completer, find_completer
-from baton_git.interfaces.cli.printing import progress_line
+from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED, UNKNOWN
+from baton_git.interfaces.cli.printing import progress_line, write
 from baton_git.namespace.caller import Vouched
 from baton_git.namespace.machine import Machine
-from baton_git.namespace.results import Changed, Preview, WrittenResult
 from baton_git.namespace.workspace import Workspace
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -71,6 +72,8 @@ class Addition(NamedTuple):
 
 
 NOTHING = Addition()
+STATUSES = {"ok": None, "failed": FAILED, "unknown": UNKNOWN, "conflict": CONFLICT}
+"""The exit status of each way in which a call can end."""
 
 
 def verb_group(
@@ -110,9 +113,6 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
                 ws = replace(ws, progress=line.advance) if addition.progress else ws
                 result = _run(app, ws, verb, addition, verb_input, fields)
             _remember_session(app, verb, result)
-            if isinstance(result, Preview) and result.dry_run:
-                _render_preview(app, result)
-                return None
             return (addition.render or render)(app, result) if result is not None else None
 
     decorators = [*_parameters(verb), *addition.options]
@@ -258,20 +258,29 @@ def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
 
 
 def render(app: App, result: Result) -> int | None:
-    """Print the id of a changed record, a message after any other write, and the result of any other verb as JSON."""
-    if isinstance(result, Changed):
-        app.answer(result.as_data(), result.id)
-    elif not isinstance(result, WrittenResult) or app.json:
-        app.answer_json(result.as_data())
-    if isinstance(result, WrittenResult):
-        app.tell_change(result)
+    """Print what people read of a result, or with --json its data, and return the exit status."""
+    shown = result.show(app.reader)
+    if shown is not None:
+        return render_view(app, shown, result.as_data())
+    app.answer_json(result.as_data())
     return None
 
 
-def _render_preview(app: App, result: Preview) -> None:
-    from baton_git.interfaces.cli.previewing import render_preview  # few commands preview
+def render_view(app: App, shown: ResultView, data: Any) -> int | None:
+    """Print a view, or with --json `data` and the notes; return the exit status."""
+    if app.json:
+        app.answer_json(data)
+    elif shown.text:
+        _write_paged(shown.text) if shown.paged else write(shown.text)
+    for note in shown.notes:
+        app.say(note) if isinstance(note, str) else app.tell_write(note)
+    return STATUSES[shown.status]
 
-    render_preview(app, result)
+
+def _write_paged(text: str) -> None:
+    from baton_git.interfaces.cli.pager import write_paged  # few commands need a pager
+
+    write_paged(text)
 
 
 def _parse(verb: Verb[Any, Any], values: Values, now: datetime) -> Input:

@@ -11,13 +11,15 @@ from pydantic import Field
 
 from baton_git.core import diff, layout
 from baton_git.core.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shorten
+from baton_git.core.output import flat
 from baton_git.core.progress import track
 from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction.changes import Redactions, redact_edits, refuse_secret
 from baton_git.core.state import Key
 from baton_git.core.verb import READS, SETTLES, Input, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.files.atomic_files import show_path, write_all
-from baton_git.namespace.results import FilesResult, RedactedValue, ResultPart, list_redactions
+from baton_git.namespace.results import CHECKED_OUT, FilesResult, RedactedValue, ResultPart, list_redactions
 from baton_git.namespace.revision import CommitStamp, Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.record import Snapshot
@@ -64,11 +66,29 @@ class ImportedRecording(ResultPart):
     why: str = Field("", description="Why it could not be imported.")
     checked_out_at: str | None = Field(None, description="A work tree that has the branch checked out.")
 
+    def describe(self) -> list[str]:
+        """Return sentences about the import: what is new, and what was redacted."""
+        if self.why:
+            told = f"baton: {self.why}" if self.why.startswith(self.id) else f"baton: {self.id}: {self.why}"
+        elif self.revision is None:
+            told = f"{self.id}: nothing new"
+        else:
+            again = "nothing new, but the file's latest snapshot is the session's current one again"
+            told = f"{self.id}: {f'{self.added} new' if self.added else again} (revision {self.revision})"
+        redacted = (f"redacted: {value.kind} in {value.record}, {value.path}" for value in self.redactions)
+        return [flat(told), *map(flat, redacted)]
+
 
 class ImportedRecordings(Result):
     """The outcome of an import."""
 
     recordings: list[ImportedRecording] = Field(description="The outcome for each recording.")
+
+    def show(self, reader: Reader) -> ResultView:
+        notes = [note for recording in self.recordings for note in recording.describe()]
+        places = dict.fromkeys(recording.checked_out_at for recording in self.recordings)
+        notes += [flat(CHECKED_OUT.format(place)) for place in places if place is not None]
+        return ResultView(notes=notes, status="ok" if all(recording.ok for recording in self.recordings) else "failed")
 
 
 @verb(
@@ -239,6 +259,12 @@ class ExportedRecordings(FilesResult):
     """The recordings that were exported."""
 
     refused: list[RefusedExport] = Field(description="The sessions that were not exported.")
+
+    def show(self, reader: Reader) -> ResultView:
+        notes = [f"wrote {flat(show_path(path))}" for path in self.files]
+        notes += [flat(f"baton: {refusal.id} was not written: {refusal.why}") for refusal in self.refused]
+        notes += dict.fromkeys(f"       {flat(refusal.hint)}" for refusal in self.refused if refusal.hint)
+        return ResultView(notes=notes, status="failed" if self.refused else "ok")
 
 
 _IMPORT_FIRST = "import it first (baton import ecc FILE), or overwrite it with --force"

@@ -7,7 +7,11 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from baton_git.core.natural_times import describe_age
+from baton_git.core.output import flat
+from baton_git.core.records.base import parse
 from baton_git.core.verb import READS, SETTLES, Input, Option, Result, verb
+from baton_git.core.view import Column, Reader, ResultView, Role
 from baton_git.namespace.results import (
     COMMIT,
     AtNamespace,
@@ -20,7 +24,7 @@ from baton_git.namespace.results import (
 )
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
-from baton_git.systems.ecc.record import Snapshot
+from baton_git.systems.ecc.record import CanonicalSession, Snapshot
 from baton_git.systems.ecc.snapshots import find_recorded, list_history, list_recorded, record_latest
 
 RECORDED = "recorded:"
@@ -53,6 +57,9 @@ class RecordedSnapshot(WrittenResult):
     def http_status(self) -> int | None:
         return None if self.changed else 200
 
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView(flat(self.id), self.told)
+
 
 class SnapshotSummary(BaseModel):
     """A session with a recorded snapshot."""
@@ -69,6 +76,16 @@ class SnapshotList(PageResult):
     """The sessions with a recorded snapshot."""
 
     snapshots: list[SnapshotSummary] = Field(description="Sessions, newest first.")
+
+    def show(self, reader: Reader) -> ResultView:
+        columns = [
+            Column("recorded", lambda summary: describe_age(summary.recorded_at, reader.now), Role.DIM),
+            Column("state", lambda summary: summary.state),
+            Column("workers", lambda summary: summary.workers, right=True),
+            Column("id", lambda summary: reader.sessions.shorten(summary.id), Role.ID),
+        ]
+        none = "there is no recorded snapshot; to record one: baton session record TARGET"
+        return ResultView(reader.table(self.snapshots, columns), () if self.snapshots else [none])
 
 
 class SnapshotHistoryInput(Input):
@@ -93,6 +110,21 @@ class SnapshotHistory(Result):
     """The recorded snapshots of a session."""
 
     snapshots: list[FormerSnapshot] = Field(description="Snapshots, newest first; each differs from the one before it.")
+
+    def show(self, reader: Reader) -> ResultView:
+        columns = [
+            Column("revision", lambda former: former.revision or (former.commit or "?")[:10], Role.WARNING, right=True),
+            Column("recorded", lambda former: describe_age(former.recorded_at, reader.now), Role.DIM),
+            Column("about", lambda former: describe_snapshot(parse(CanonicalSession, former.snapshot))),
+        ]
+        return ResultView(reader.table(self.snapshots, columns))
+
+
+def describe_snapshot(snapshot: CanonicalSession) -> str:
+    """Return a snapshot in a few words: its state, and what was to be done or how many workers did it."""
+    number = len(snapshot.workers)
+    about = snapshot.workers[0].intent.objective if number == 1 else f"{number} workers"
+    return f"{snapshot.session.state}: {about}"
 
 
 class ShowSnapshot(Input):

@@ -14,8 +14,11 @@ from baton_git.agents.sessions.handoff_index import (
     resolve_handoff,
 )
 from baton_git.core.errors import NotFound
+from baton_git.core.natural_times import describe_age
+from baton_git.core.output import flat
 from baton_git.core.records.handoff import Handoff
 from baton_git.core.verb import READS, Input, Option, Tool, verb
+from baton_git.core.view import Column, Reader, ResultView, Role
 from baton_git.namespace.results import AtNamespace, PageInput, PageResult, PastRevision, full_position, take_page
 from baton_git.namespace.workspace import Workspace
 
@@ -59,6 +62,16 @@ class HandoffList(PageResult):
     """The handoffs of a namespace."""
 
     handoffs: list[HandoffSummary] = Field(description="The handoffs, newest first.")
+
+    def show(self, reader: Reader) -> ResultView:
+        columns = [
+            Column("extracted", lambda handoff: describe_age(handoff.extracted_at, reader.now), Role.DIM),
+            Column("person", lambda handoff: flat(handoff.person or "")),
+            Column("goal", lambda handoff: flat(handoff.goal or "")),
+            Column("id", lambda handoff: reader.sessions.shorten(handoff.id), Role.ID),
+        ]
+        none = "there is no handoff yet; to store one: baton handoff extract --keep"
+        return ResultView(reader.table(self.handoffs, columns), () if self.handoffs else [none])
 
 
 @verb("handoff list", "GET /v1/handoffs", effect=READS, tag="sessions", examples=("baton handoff list",))

@@ -10,6 +10,7 @@ from pydantic import Field
 from baton_git.agents.sessions.records import stop
 from baton_git.core.times import iso
 from baton_git.core.verb import REPLACES, Input, Option, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.workflows import open_spawned_sessions
 
@@ -27,6 +28,10 @@ class StoppedSession(Result):
     status: str = Field(description="The status of the session.", examples=["stopped"])
     was_running: bool = Field(description="Whether this call stopped it; false if it had already ended.")
     session: dict[str, Any] = Field(description="The stored record of the started session.")
+
+    def show(self, reader: Reader) -> ResultView:
+        notes = () if self.was_running else [f"{self.id} had already ended: {self.status}"]
+        return ResultView(f"{self.id} {self.status}", notes)
 
 
 @verb(

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from pydantic import Field
 
+from baton_git.core.output import flat
 from baton_git.core.verb import READS, SETTLES, Input, Option, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import PastRevision, WrittenResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos.handover_files import export_kairos, import_kairos
@@ -28,6 +30,12 @@ class ImportedHandover(WrittenResult):
     changed: bool = Field(description="Whether the import changed the run.")
     contested: list[str] = Field(description="The fields in conflict, which both sides changed.")
 
+    def show(self, reader: Reader) -> ResultView:
+        id_ = flat(self.SESSION_ID)
+        return ResultView(
+            id_, [*self.told, *(f"conflict: {flat(field)} of {id_}; see baton conflicts" for field in self.contested)]
+        )
+
 
 class ExportHandover(Input):
     """The run to export."""
@@ -44,6 +52,9 @@ class ExportedHandover(Result):
     SESSION_ID: str = Field(description="The run.", examples=["run-1"])
     path: str = Field(description="The file.")
     text: str = Field("", description="The text of the file, if it was written to standard output.")
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView(notes=[f"wrote handover {flat(self.SESSION_ID)} to {flat(self.path)}"])
 
 
 @verb(

@@ -9,7 +9,10 @@ from pydantic import Field
 
 from baton_git.core.brief import BUDGET, MIN_BUDGET
 from baton_git.core.errors import Corrupt
+from baton_git.core.natural_times import describe_age
+from baton_git.core.output import flat
 from baton_git.core.verb import ADDS, READS, Input, Option, Tool, verb
+from baton_git.core.view import Column, Reader, ResultView, Role
 from baton_git.namespace.results import (
     AtRevision,
     PageInput,
@@ -84,6 +87,11 @@ class SavedCheckpoint(WrittenResult):
         0, description="The minimum age in minutes that the newest checkpoint has not reached; 0 otherwise."
     )
 
+    def show(self, reader: Reader) -> ResultView:
+        due = f"no checkpoint is due: {flat(self.younger or '')} is younger than {self.interval_minutes} min"
+        known = "this checkpoint already exists; nothing was written"
+        return ResultView(flat(self.id or ""), self.told if self.saved else [known if self.id is not None else due])
+
 
 class RestoreAgent(Input):
     """The agent to restore."""
@@ -135,6 +143,14 @@ class RestoredAgent(AtRevision):
             **position(restored.revision),
         )
 
+    def show(self, reader: Reader) -> ResultView:
+        notes = [flat(f"cannot be read: {file.path}: {file.why}") for file in self.damaged]
+        if self.unrecorded:
+            return ResultView(
+                self.brief, [*notes, f"baton: this restore was not recorded: {flat(self.unrecorded)}"], "failed"
+            )
+        return ResultView(self.brief, notes)
+
 
 class ListAgentSessions(PageInput):
     """The agent whose sessions to list."""
@@ -151,6 +167,26 @@ class AgentSessions(PageResult):
         "checkpoint, and the ids of all its checkpoints. A session without a checkpoint has an empty list.",
         examples=[[{"session_id": "s1", "conversation_summary": "…", "checkpoints": ["zero/2026…"]}]],
     )
+
+    def show(self, reader: Reader) -> ResultView:
+        now = reader.now
+        columns = [
+            Column("ended", lambda session: describe_age(session["ended_at"] or session["started_at"], now), Role.DIM),
+            Column("checkpoints", lambda session: len(session["checkpoints"]), right=True),
+            Column("pending", lambda session: len(session["pending_items"]) or "", right=True),
+            Column("about", _describe_session),
+            Column("session", lambda session: reader.sessions.shorten_in(session["session_id"]), Role.ID),
+        ]
+        notes = [] if self.sessions else [f"{flat(self.agent)} has no session yet"]
+        notes += [f"there are more sessions: --after {flat(self.next)}"] if self.next is not None else []
+        return ResultView(reader.table(self.sessions, columns), notes)
+
+
+def _describe_session(session: dict[str, Any]) -> str:
+    if not session["checkpoints"]:
+        return "restored, never saved"
+    periodic = "periodic: " if session["checkpoint_type"] == "periodic" else ""
+    return f"{periodic}{flat(session['conversation_summary'] or session['current_focus'] or '')}"
 
 
 @verb(

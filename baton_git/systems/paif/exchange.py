@@ -11,11 +11,13 @@ from pydantic import Field
 
 from baton_git.core import layout
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound, shorten
+from baton_git.core.output import count_noun, flat
 from baton_git.core.progress import track
 from baton_git.core.redaction import Redaction, redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
 from baton_git.core.verb import READS, SETTLES, Input, Option, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.files.atomic_files import show_path
 from baton_git.namespace.results import FilesResult, ResultPart, WrittenResult
 from baton_git.namespace.revision import ProposedState, Revision
@@ -66,11 +68,20 @@ class ImportedPaif(WrittenResult):
     known: int = Field(description="Number of checkpoints that existed already.")
     refused: list[RefusedCheckpoint] = Field(description="The files that are not usable checkpoints.")
 
+    def show(self, reader: Reader) -> ResultView:
+        counts = f"{self.new} new, {self.known} already imported, {len(self.refused)} refused"
+        refused = (f"baton: {flat(refusal.where)}: {flat(refusal.why)}" for refusal in self.refused)
+        notes = [*(self.told if self.new else ()), counts, *refused]
+        return ResultView(notes=notes, status="failed" if self.refused else "ok")
+
 
 class ExportedPaif(FilesResult):
     """The checkpoints that were exported."""
 
     path: str = Field(description="The folder they were written to.")
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView(notes=[f"{count_noun(len(self.files), 'checkpoint')} in {flat(self.path)}"])
 
 
 AGENT = {"agent": Option(hidden=True)}

@@ -8,10 +8,14 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
+from baton_git.core.output import count_times, flat
+from baton_git.core.records.base import parse
 from baton_git.core.verb import ADDS, READS, SETTLES, Input, Option, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.identities import DriftResult, check_text, init_identity, show_identity
+from baton_git.systems.paif.records.identity import Identity
 from baton_git.systems.paif.settings_file import require_agent
 
 HIDDEN = Option(hidden=True)
@@ -79,6 +83,26 @@ class ShownIdentity(Result):
     immutable: dict[str, Any] | None = Field(description="The immutable part; null if it was never set.")
     mutable: dict[str, Any] = Field(description="The mutable part.")
 
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView("\n".join(_describe_identity(self.as_data())))
+
+
+def _describe_identity(data: dict[str, Any]) -> list[str]:
+    from baton_git.systems.paif import restore_text  # the other verbs of identities do not need it
+
+    identity = parse(Identity, {"id": data["agent"], **{name: data[name] for name in data if name != "agent"}})
+    state = identity.mutable.state
+    lines = [identity.id]
+    for part in restore_text.list_sections(identity, None):
+        lines += [f"{part.title}:", *(f"  {line}" for line in part.lines)] if part.lines else []
+    if identity.immutable is None:
+        lines.append("the agent has no identity yet; to set it: baton identity init")
+    last = f", last {flat(state.last_session_at)}" if state.last_session_at else ""
+    lines.append(f"restored {count_times(state.accumulated_experience)}{last}")
+    counts = state.drift_checks
+    lines.append(f"drift checks since the last checkpoint: {counts.passed} passed, {counts.failed} failed")
+    return lines
+
 
 class CheckIdentity(Input):
     """The text to check against an identity."""
@@ -119,6 +143,15 @@ class CheckedIdentity(Result):
         )
         result._check = check
         return result
+
+    def show(self, reader: Reader) -> ResultView:
+        check = self.check
+        phrases = [f"  {flat(phrase)}" for phrase in self.phrases]
+        lines = [f"⚠️ {check.drift.alert}", *phrases, "", check.prompt] if self.drift else ["no drift"]
+        if check.uncounted is not None:
+            note = f"baton: the result was not counted: {flat(str(check.uncounted))}"
+            return ResultView("\n".join(lines), [note], "unknown")
+        return ResultView("\n".join(lines), status="failed" if self.drift else "ok")
 
 
 @verb(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,12 +14,15 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.names import Namespace
+from baton_git.core.output import count_noun, flat
 from baton_git.core.progress import track
 from baton_git.core.times import iso, parse_time_or_none, to_utc
 from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.import_quarantine import ImportQuarantine, QuarantinedRow, RefusedRow
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.results import PastRevision
+from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import DocumentResult, write_document
 from baton_git.systems.session_baton.documents import DocumentRead, read_document
@@ -55,6 +59,20 @@ class BatonImport(NamedTuple):
         ]
         graduated = [id_ for id_, field, claimed in claims if (field, claimed) == ("status", "graduated")]
         return [id_ for id_ in graduated if (id_, "source_tier", "human_confirmed") in claims]
+
+    def describe(self) -> list[WriteResult | str]:
+        """Return what is told about the import: each sentence, and the commit."""
+        if self.result is None:
+            return [f"baton: {self.why}" if self.why.startswith(self.where) else f"baton: {self.where}: {self.why}"]
+        told: list[WriteResult | str] = [f"{self.namespace}:"]
+        filled = Counter(field.path.rpartition(".")[2] for field in self.result.filled)
+        counts = [f"{name} in {count_noun(number, 'record')}" for name, number in filled.items()]
+        told += [f"filled in: {', '.join(counts)}"] if counts else []
+        told += [flat(f"invalid: {row.path}: {row.why}") for row in self.quarantined]
+        if self.quarantined:
+            told.append(f"quarantined: {len(self.quarantined)}; see: baton import quarantine -n {flat(self.namespace)}")
+        held = (f"not accepted: {held.id} {held.field} {held.claimed!r} ({held.why})" for held in self.result.held)
+        return [*told, self.result.written, *held]
 
 
 class ImportBatons(Input):
@@ -93,6 +111,12 @@ class ImportedBatons(Result):
         result._batons = batons
         return result
 
+    def show(self, reader: Reader) -> ResultView:
+        notes = [note for baton in self.batons for note in baton.describe()]
+        return ResultView(
+            notes=notes, status="ok" if all(baton.result is not None for baton in self.batons) else "failed"
+        )
+
 
 class ExportBatons(Input):
     """The batons to export, and their destination."""
@@ -109,6 +133,9 @@ class ExportedBatons(Result):
     path: str = Field(description="The path of the export.")
     to: Storage = Field(description="The type of the path.")
     namespaces: list[str] = Field(description="The exported namespaces.")
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView(notes=[f"wrote {', '.join(self.namespaces)} to {self.path}"])
 
 
 @verb(

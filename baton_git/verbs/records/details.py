@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from textwrap import indent
 from typing import Any
 
 from pydantic import Field
 
 from baton_git.core import diff
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound
+from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, find_kind
 from baton_git.core.layout import path_of
+from baton_git.core.natural_times import describe_age
+from baton_git.core.output import Styled, terminal_line
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key, State, list_beginning
-from baton_git.core.times import iso
+from baton_git.core.times import iso, parse_time_or_none
 from baton_git.core.verb import READS, Input, Option, verb
+from baton_git.core.view import Column, Reader, ResultView, Role, join, paint
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.ready import ReadyItem, list_needs
-from baton_git.verbs.records.stored import TIME, RecordContext, StoredRecord, check_kind, describe_stored
+from baton_git.verbs.records.stored import PROPOSED, TIME, RecordContext, StoredRecord, check_kind, describe_stored
+from baton_git.verbs.revisions.commit_lines import describe_author
 from baton_git.verbs.revisions.history import files_at, read_changes
 
 SHOWN = 10
@@ -73,6 +79,10 @@ class ShownRecord(AtNamespace, StoredRecord):
     unread: str = Field("", description="Why older commits could not be read, and so are not shown; empty if all were.")
     ready: ReadyItem | None = Field(None, description="What the record needs now, as `ready` lists it.")
     conflicts: list[str] = Field([], description="Ids of unresolved conflicts of this record.", examples=[["C-1"]])
+
+    def show(self, reader: Reader) -> ResultView:
+        """Return the record: its fields, its origin, and its newest changes."""
+        return ResultView(join(list(_record_lines(reader, self)), "\n"), paged=True)
 
 
 @verb(
@@ -212,3 +222,141 @@ def _describe_event(ws: Workspace, entry: LogEntry, key: Key) -> RecordEvent:
     }
     text = "; ".join(filter(None, map(diff.describe_change, changes))) or entry.subject
     return RecordEvent(**fields, time=iso(entry.time), text=text)
+
+
+# --- what people read
+
+LABEL = 20
+"""Width of the column of field names, in characters."""
+EMPTY: tuple[Any, ...] = (None, "", [], {}, ())
+"""Values that are not shown."""
+
+
+def _record_lines(reader: Reader, result: ShownRecord) -> Iterator[str]:
+    yield _heading(reader, result)
+    if result.title:
+        yield reader.wrap("", result.title)
+    yield ""
+    yield from _field_lines(reader, result)
+    yield from _source_lines(reader, result)
+    if result.history:
+        *columns, what = make_event_columns(reader)
+        yield ""
+        yield reader.table(result.history, [*columns, what._replace(wraps=True)], headings=False)
+    if result.earlier:
+        yield f"and {result.earlier} earlier: baton log --record {terminal_line(result.id)}"
+    if result.unread:
+        yield f"older changes cannot be read: {terminal_line(result.unread)}"
+    if result.ready is not None:
+        yield ""
+        yield join([f"{result.ready.why}; next: ", paint(result.ready.command, Role.ID)])
+
+
+def _heading(reader: Reader, result: ShownRecord) -> Styled:
+    parts = [paint(reader.sessions.shorten(result.id), Role.HEADING), KINDS[result.kind].title]
+    if result.status_in_words:
+        parts.append(paint(result.status_in_words, result.status_role))
+    if result.closed is not None:
+        parts.append(f"archived {describe_age(result.closed.at, reader.now)}: {result.closed.reason}")
+    return join(parts, "  ")
+
+
+def _field_lines(reader: Reader, result: ShownRecord) -> Iterator[str]:
+    if result.unreadable is not None:
+        yield _field(reader, "cannot be read", f"{result.unreadable.path}: {result.unreadable.why}")
+        return
+    if reader.sessions.shorten(result.id) != result.id:
+        yield _field(reader, "id", result.id)
+    hidden = {"id", KINDS[result.kind].about, "status", "priority", "anchors", "replaces"}
+    for name, value in (result.record or {}).items():
+        if name not in hidden and value not in EMPTY:
+            text = isolate(lambda value=value: _show_value(reader, value))  # type: ignore[misc]
+            yield _field(reader, name.replace("_", " "), str(value) if isinstance(text, Failure) else text)
+
+
+def _show_value(reader: Reader, value: Any) -> str:
+    """Return a value as text: the filled fields of a table, a line for each item of a list, a time with its age.
+
+    A table is on one line, unless one of its fields is itself a table or a list.
+    """
+    if isinstance(value, Mapping):
+        fields = {name.replace("_", " "): item for name, item in value.items() if item not in EMPTY}
+        if _is_nested(value):
+            return "\n".join(_show_field(reader, name, item) for name, item in fields.items())
+        return ", ".join(f"{name} {_show_value(reader, item)}" for name, item in fields.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(indent(f"- {_show_value(reader, item)}", "  ").strip() for item in value)
+    text = str(value)
+    return f"{text} ({describe_age(text, reader.now)})" if parse_time_or_none(text) is not None else text
+
+
+def _show_field(reader: Reader, name: str, value: Any) -> str:
+    """Return `name: text`; if the text has several lines, return the name on a line above the text."""
+    text = _show_value(reader, value)
+    return f"{name}:\n{indent(text, '  ')}" if _is_nested(value) or "\n" in text else f"{name}: {text}"
+
+
+def _is_nested(value: Any) -> bool:
+    """Return whether a value needs a line for each of its parts: a list, or a table with a table or list in it."""
+    if isinstance(value, Mapping):
+        return any(isinstance(item, Mapping | list | tuple) for item in value.values() if item not in EMPTY)
+    return isinstance(value, list | tuple)
+
+
+def _source_lines(reader: Reader, result: ShownRecord) -> Iterator[str]:
+    for anchor in result.anchors or ():
+        state = f", {anchor.text}" if anchor.text else ""
+        yield _field(reader, "about", f"{anchor.path}{f':{anchor.symbol}' if anchor.symbol else ''}{state}")
+    if result.proposal is not None:
+        yield _field(
+            reader,
+            "proposal",
+            f"{result.describe_proposal()}; to settle it: baton decision confirm {_proposed_in(result)}",
+        )
+    if result.provenance is not None:
+        yield _field(reader, "vouched for", result.provenance.text)
+    if result.began is not None:
+        yield _field(reader, "made by", _describe_maker(reader, result.began))
+    for id_ in result.conflicts:
+        yield _field(reader, "conflict", f"{id_} (baton resolve {id_} --ours or --theirs)")
+
+
+def _proposed_in(result: ShownRecord) -> str:
+    """Return the id of the proposed decision: the shown one, or the first that is proposed to replace it."""
+    return result.id if result.status == PROPOSED else (result.proposal or "").partition(",")[0].split(" and ")[0]
+
+
+def _describe_maker(reader: Reader, event: RecordEvent) -> str:
+    age = describe_age(event.time, reader.now)
+    if event.session is None:
+        return f"{event.author}, {age}"
+    by = " ".join(filter(None, (event.agent, f"on {event.machine}" if event.machine else "")))
+    who = event.author.partition(" <")[0] + (f" ({by})" if by else "")
+    return f"{who}, {age}, session {reader.sessions.shorten(event.session)}"
+
+
+def make_event_columns(reader: Reader, text: Callable[[Any], str] = lambda event: event.text) -> list[Column]:
+    """Return the columns of a table of commits: revision, time, person and agent, and the text that `text` returns."""
+
+    def number(event: Any) -> object:
+        return event.revision if event.revision is not None else event.commit[:10]
+
+    def what(event: Any) -> str:
+        changes = [change.id for change in getattr(event, "changes", ())]
+        return reader.sessions.shorten_in(text(event), filter(None, (event.session, *changes)))
+
+    return [
+        Column("revision", number, Role.WARNING, right=True),
+        Column("when", lambda event: describe_age(event.time, reader.now), Role.DIM),
+        Column(
+            "who",
+            lambda event: describe_author(reader, event.author, event.agent) if event.op != "merge" else "",
+            Role.ID,
+        ),
+        Column("what", what),
+    ]
+
+
+def _field(reader: Reader, name: str, text: str) -> Styled:
+    label = terminal_line(name)
+    return reader.wrap(join([paint(label, Role.DIM), " " * max(LABEL - len(label), 1)]), text)

@@ -5,22 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Literal, get_args
 
 from pydantic import Field
 
+from baton_git.core.lifecycle import WAITS
 from baton_git.core.errors import FieldHint, InvalidArgument, NotFound, shorten
 from baton_git.core.isolation import isolate
 from baton_git.core.kinds import KINDS
-from baton_git.core.natural_times import TimeField
-from baton_git.core.records.base import Record, value_at
+from baton_git.core.natural_times import TimeField, describe_age
+from baton_git.core.output import Styled
+from baton_git.core.records.base import Record, parse, value_at
+from baton_git.core.records.lineage import Session
+from baton_git.core.session_line import describe_whose, describe_work
 from baton_git.core.state import Key, State
 from baton_git.core.verb import READS, Input, Option, verb
+from baton_git.core.view import Column, Reader, ResultView, Role, join, paint
+from baton_git.namespace.provenance.judgement import word_of_kind
 from baton_git.namespace.results import PageInput, PageResult, full_position, take_page
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import RecordAging, Workspace
 from baton_git.verbs.records.stored import (
+    PROPOSED,
     WITH_STATUS,
     RecordContext,
     StoredRecord,
@@ -72,6 +79,13 @@ class ListedRecords(PageResult):
     """A page of a namespace's records."""
 
     records: list[StoredRecord] = Field(description="The records, in the order of `sort`.")
+
+    def show(self, reader: Reader) -> ResultView:
+        notes = [] if self.records else ["no record matches"]
+        if self.next is not None:
+            notes.append(f"there are more records; to list them, add --after {self.next}, or a higher --limit")
+        text = _make_tables(reader, _join_proposals(self.records)) if self.records else ""
+        return ResultView(text, notes, paged=True)
 
 
 @verb(
@@ -259,3 +273,67 @@ def _texts(value: Any) -> Iterator[str]:
         yield from (text for item in value.values() for text in _texts(item))
     elif isinstance(value, list | tuple):
         yield from (text for item in value for text in _texts(item))
+
+
+# --- what people read
+
+
+def _describe_source(record: StoredRecord) -> str:
+    """Return who vouches for a record, in one or two words; empty for an agent on this machine or if it is unknown."""
+    source = record.provenance
+    if source is None or source.kind == "agent":
+        return ""
+    return word_of_kind(source.kind, source.remote or "")
+
+
+def _describe_about(record: StoredRecord, goals: Mapping[str, str]) -> str:
+    if record.unreadable is not None:
+        return record.unreadable.why
+    closed = f" ({record.closed.reason})" if record.closed is not None else ""
+    changed = f" · {record.aging}" if record.aging else ""
+    waits = f" · {WAITS}" if record.waits else ""
+    return f"{_describe_work(record, goals)}{closed}{waits}{changed}{record.describe_proposal(' · ')}"
+
+
+def _describe_work(record: StoredRecord, goals: Mapping[str, str]) -> str:
+    """Return the title of a record; of a session also who ran it."""
+    if record.kind != Session.kind or record.record is None:
+        return record.title
+    session = parse(Session, record.record)
+    return " · ".join(filter(None, (describe_work(session, goals), describe_whose(session, with_machine=False))))
+
+
+def _columns(reader: Reader, goals: Mapping[str, str], *, with_kind: bool) -> list[Column]:
+    kind = [Column("kind", lambda record: KINDS[record.kind].title)] if with_kind else []
+    return [
+        *kind,
+        Column("status", lambda record: record.status_in_words, lambda record: record.status_role),
+        Column("changed", lambda record: describe_age(record.updated, reader.now), Role.DIM),
+        Column("source", _describe_source),
+        Column("about", lambda record: _describe_about(record, goals)),
+        Column("id", lambda record: reader.sessions.shorten(record.id), Role.ID),
+    ]
+
+
+def _join_proposals(records: list[StoredRecord]) -> list[StoredRecord]:
+    """Return the records without those that are proposed to replace a listed one: the row of that one tells both."""
+    told = {record.proposal for record in records if record.status != PROPOSED}
+    return [record for record in records if record.status != PROPOSED or record.proposal not in told]
+
+
+def _make_tables(reader: Reader, records: list[StoredRecord]) -> Styled:
+    """Return a table for each kind; a single table if the records are not sorted by kind."""
+    goals = reader.find_goals({record.id for record in records if record.kind == Session.kind})
+    groups = [(kind, list(items)) for kind, items in groupby(records, key=lambda record: record.kind)]
+    if len({kind for kind, _ in groups}) < len(groups):
+        return reader.table(records, _columns(reader, goals, with_kind=True))
+    if len(groups) == 1:
+        return reader.table(records, _columns(reader, goals, with_kind=False))
+    parts: list[str] = []
+    for kind, items in groups:
+        title = f"{KINDS[kind].name(2).capitalize()} ({len(items)})"
+        heading = paint(title, Role.HEADING)
+        parts.append(
+            join([heading, reader.table(items, _columns(reader, goals, with_kind=False), headings=False)], "\n")
+        )
+    return join(parts, "\n\n")

@@ -16,14 +16,16 @@ from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at, path_of
 from baton_git.core.lifecycle import PRIORITIES, WAITS, deadline, is_overdue
+from baton_git.core.natural_times import describe_age
 from baton_git.core.outlines import LoopOutline
-from baton_git.core.output import count_noun, count_times, one_line, shell_line
+from baton_git.core.output import Styled, count_noun, count_times, one_line, shell_line, terminal_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Selection, Unreadable, key_of
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Tool, verb
+from baton_git.core.view import Reader, ResultView, Role, join, paint
 from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision
@@ -73,6 +75,11 @@ class ReadyItem(ResultPart):
     since: str | None = Field(None, description="Since when, if known.", examples=["2026-06-17T12:30:00Z"])
     command: str = Field(description="The command that resolves it.", examples=["baton verify OL-7k3f9q"])
 
+    @property
+    def role(self) -> Role:
+        """The style of the reason."""
+        return _ROLES.get(self.need, Role.HEADING)
+
 
 class ReadyResult(AtNamespace):
     """The items that need attention now."""
@@ -80,6 +87,34 @@ class ReadyResult(AtNamespace):
     items: list[ReadyItem] = Field(description="The items, most urgent first.")
     total: int = Field(description="Number of items, including those beyond the limit.", examples=[3])
     counts: dict[str, int] = Field(description="Number of items for each `need`.", examples=[{"failed": 1}])
+
+    def show(self, reader: Reader) -> ResultView:
+        notes = [] if self.items else ["nothing needs attention now"]
+        if self.total > len(self.items) > 0:
+            notes.append(f"and {self.total - len(self.items)} more: baton ready --limit {self.total}")
+        text = join([line for item in self.items for line in _show_item(reader, item)], "\n")
+        return ResultView(text, notes, paged=True)
+
+
+_ROLES = {
+    **dict.fromkeys(("failed", "overdue", "unreadable", "reverted"), Role.BAD),
+    **dict.fromkeys(("follow_up", "conflict", "review", "rule"), Role.WARNING),
+}
+_INDENT = " " * 12
+
+
+def _show_item(reader: Reader, item: ReadyItem) -> list[Styled]:
+    lines = isolate(lambda: list(_item_lines(reader, item)))
+    return [join([f"{item.need}  {item.id}  {lines.describe()}"])] if isinstance(lines, Failure) else lines
+
+
+def _item_lines(reader: Reader, item: ReadyItem) -> Iterator[Styled]:
+    need, id_ = item.need.replace("_", "-"), terminal_line(item.id)
+    title = reader.fit(item.title, len(_INDENT) + len(id_) + 2)
+    yield join([paint(need, item.role), _INDENT[len(need) :], title, "  ", id_])
+    since = f" · {describe_age(item.since, reader.now)}" if item.since is not None else ""
+    yield join([_INDENT, reader.fit(f"{item.why}{since}", len(_INDENT))])
+    yield join([_INDENT, paint(terminal_line(item.command), Role.ID)])
 
 
 @verb(

@@ -21,6 +21,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, OpenLoop
 from baton_git.core.state import Entry, Key, Unreadable
 from baton_git.core.times import iso, parse_time_or_none
+from baton_git.core.view import Role
 from baton_git.namespace.provenance.judgement import as_data
 from baton_git.namespace.provenance.labels import Kind
 from baton_git.namespace.results import ResultPart, UnreadableFile
@@ -37,6 +38,14 @@ DATES = ("created_at", "first_seen", "last_seen", "last_deferred", "last_check.a
 TITLE = 200
 PROPOSED = "proposed"
 """The status shown of a decision that is proposed to replace another one. It is derived, not stored."""
+
+
+STATUS_ROLES = {
+    **dict.fromkeys(("failed", "escalated", "unreadable"), Role.BAD),
+    **dict.fromkeys(("elevated", "rule_candidate"), Role.WARNING),
+    **dict.fromkeys(("verified", "graduated"), Role.GOOD),
+}
+"""The style of each status; others are plain."""
 
 
 class ClosedRecord(ResultPart):
@@ -121,6 +130,23 @@ class StoredRecord(ResultPart):
         None, description="When, why and by whom it was archived; absent for a live record."
     )
     unreadable: UnreadableFile | None = Field(None, description="Why it is unreadable; the file is left as it is.")
+
+    @property
+    def status_in_words(self) -> str:
+        """The status in words; `unreadable` if the record cannot be read."""
+        return "unreadable" if self.unreadable is not None else (self.status or "").replace("_", " ")
+
+    @property
+    def status_role(self) -> Role:
+        """The style of the status."""
+        return STATUS_ROLES.get(self.status_in_words.replace(" ", "_"), Role.PLAIN)
+
+    def describe_proposal(self, before: str = "") -> str:
+        """Return the proposal that a decision is part of and the text on its other side; empty if there is none."""
+        if self.proposal is None:
+            return ""
+        held = ", which is in force" if self.status == PROPOSED else ""
+        return f"{before}{self.proposal}{held}: {self.counterpart}"
 
 
 def check_kind(name: str) -> str:

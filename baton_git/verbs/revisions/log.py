@@ -8,17 +8,21 @@ from typing import Annotated, Self
 
 from pydantic import Field, PrivateAttr
 
+from baton_git.core.change_lines import INDENT, LINES, format_changes
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import TIME_TEXT, TimeField
 from baton_git.core.output import one_line
 from baton_git.core.state import Key
 from baton_git.core.suggestions import find_near_names
-from baton_git.core.times import iso
+from baton_git.core.text_layout import wrap_styled
+from baton_git.core.times import iso, to_local
 from baton_git.core.verb import READS, Input, Option, Result, Tool, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import AtRevision, ChangedRecord, PageInput, position, take_page
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.revisions.commit_lines import format_content, format_heading
 from baton_git.verbs.revisions.history import (
     Compared,
     Filter,
@@ -109,6 +113,19 @@ class CommitResult(AtRevision):
         )
         result._shown = shown
         return result
+
+    def show(self, reader: Reader) -> ResultView:
+        shown, entry = self.shown, self.shown.entry
+        who = (("op", entry.op), ("session", entry.session), ("agent", entry.agent), ("machine", entry.machine))
+        facts = [
+            f"commit   {entry.commit}",
+            *(f"parent   {parent}" for parent in entry.parents),
+            f"author   {entry.author}",
+            f"time     {to_local(entry.time).isoformat()}",
+            *(f"{name:<9}{value}" for name, value in who if value),
+        ]
+        first = wrap_styled(format_heading(reader, shown), reader.width, INDENT)
+        return ResultView(LINES.join([first, *facts, "", *format_content(reader, shown, entry.rejected_ids())]))
 
 
 class LogResult(Result):
@@ -259,6 +276,14 @@ class DiffResult(Result):
         )
         result._compared = compared._replace(changes=changes)
         return result
+
+    def show(self, reader: Reader) -> ResultView:
+        compared = self.compared
+        same = f"revisions {compared.before.number} and {compared.after.number} have the same records"
+        notes = [] if compared.changes else [same]
+        if self.next is not None:
+            notes.append(f"there are more changes; to list them, add --after {self.next}")
+        return ResultView(LINES.join(format_changes(reader, compared.changes)), notes, paged=True)
 
 
 @verb(

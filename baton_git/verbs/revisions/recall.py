@@ -11,8 +11,10 @@ from pydantic import Field
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.kinds import ALL_KINDS, find_kind
 from baton_git.core.natural_times import TimeField
+from baton_git.core.output import flat
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Option, Tool, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.answer import DEFAULT_BUDGET, MAX_BUDGET, MIN_BUDGET, PARAMETERS, Excerpt, Wording
@@ -97,6 +99,22 @@ class RecallResult(AtNamespace):
     )  # fmt: skip
 
     verbose = frozenset({"excerpts", "more"})
+
+    def show(self, reader: Reader) -> ResultView:
+        notes = [flat(self.unread_sessions)] if self.unread_sessions else []
+        if self.pending:
+            found = "" if self.text else "nothing matches the question so far: "
+            notes.append(f"{found}{flat(self.pending)} (each further question indexes more)")
+        elif not self.text:
+            named = f"; no text has: {flat(', '.join(self.missing))}" if self.missing else ""
+            named += f"; no text is of {flat(self.empty_days)}" if self.empty_days else ""
+            notes.append(f"nothing matches the question{named}")
+        if self.unread:
+            notes.append(f"older revisions were not searched: {flat(self.unread)} (baton doctor --fix)")
+        if self.unstored:
+            again = "(the next question reads everything again)"
+            notes.append(f"the index of recall is not stored: {flat(self.unstored)} {again}")
+        return ResultView(self.text.rstrip("\n"), notes, "unknown" if self.pending and not self.text else "ok")
 
 
 @verb(

@@ -8,7 +8,9 @@ from typing import Any, Self, TypeVar
 from pydantic import Field, model_validator
 
 from baton_git.core.natural_times import TimeField
+from baton_git.core.output import flat
 from baton_git.core.verb import REPLACES, Input, Option, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.caller import Vouched
 from baton_git.namespace.extent import YES, YES_OPTION
 from baton_git.namespace.results import DRY_RUN, Preview
@@ -87,6 +89,11 @@ class RollbackResult(ReturnResult):
 
     target: str = Field(description="A description of the target.", examples=["everything as at 12"])
 
+    def show(self, reader: Reader) -> ResultView:
+        if self.dry_run:
+            return super().show(reader)
+        return ResultView(notes=[*([f"restored: {flat(self.target)}"] if self.changes else ()), *self.told])
+
 
 @verb(
     "rollback",
@@ -127,6 +134,13 @@ class UndoResult(ReturnResult):
 
     undone: str = Field(description="The subject of the undone revision.", examples=["OL-7k3f9q verified"])
 
+    def show(self, reader: Reader) -> ResultView:
+        if self.dry_run:
+            return super().show(reader)
+        done = f"undone: {self.undone} (to reapply it: baton redo)"
+        nothing = f"nothing to undo in: {self.undone} (to undo another revision: baton log, then baton undo REV)"
+        return ResultView(notes=[*self.told, done if self.changes else nothing])
+
 
 @verb(
     "undo",
@@ -165,6 +179,9 @@ class RedoResult(ReturnResult):
     """The result of a redo."""
 
     reapplied: str = Field(description="The subject of the reapplied revision.", examples=["OL-7k3f9q verified"])
+
+    def show(self, reader: Reader) -> ResultView:
+        return super().show(reader) if self.dry_run else ResultView(notes=[*self.told, f"redone: {self.reapplied}"])
 
 
 @verb(

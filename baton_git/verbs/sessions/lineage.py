@@ -7,10 +7,13 @@ from typing import Any
 
 from pydantic import Field
 
-from baton_git.core.records.base import Part
+from baton_git.core.output import flat
+from baton_git.core.records.base import Part, parse
 from baton_git.core.records.lineage import Session
+from baton_git.core.session_line import describe_when, describe_whose, describe_work
 from baton_git.core.state import Key, State
 from baton_git.core.verb import READS, verb
+from baton_git.core.view import Column, Reader, ResultView, Role
 from baton_git.namespace.results import PageInput, PageResult, full_position, take_page
 from baton_git.namespace.workspace import Workspace
 
@@ -22,6 +25,20 @@ class Lineage(PageResult):
         description="Newest first, with the fields of `/v1/schema/session`.",
         examples=[[{"id": "2026-06-17-003", "started": "2026-06-17T12:30:00Z", "status": "active", "agent": "claude"}]],
     )
+
+    def show(self, reader: Reader) -> ResultView:
+        sessions = [parse(Session, session) for session in self.sessions]
+        goals = reader.find_goals({session.id for session in sessions})
+        columns = [
+            Column("when", lambda session: describe_when(session, reader.now), Role.DIM),
+            Column("who", lambda session: describe_whose(session, with_machine=False)),
+            Column("about", lambda session: describe_work(session, goals)),
+            Column("session", lambda session: reader.sessions.shorten(session.id), Role.ID),
+        ]
+        notes = [] if sessions else ["there is no session yet; to start one: baton boot"]
+        if sessions and self.next is not None:
+            notes = [f"there are more sessions: baton session lineage --after {flat(self.next)}"]
+        return ResultView(reader.table(sessions, columns), notes)
 
 
 @verb(

@@ -41,13 +41,14 @@ from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, NotFound
 from baton_git.core.isolation import describe_bug
-from baton_git.core.natural_times import TimeField, parse_moment
-from baton_git.core.output import count_noun
+from baton_git.core.natural_times import TimeField, describe_age, parse_moment
+from baton_git.core.output import count_noun, flat
 from baton_git.core.progress import Progress
 from baton_git.core.records.handoff import Handoff
 from baton_git.core.state import State
 from baton_git.core.times import from_seconds, iso, parse_time_or_none, shift
 from baton_git.core.verb import SETTLES, Input, Option, verb
+from baton_git.core.view import Column, Reader, ResultView, Role
 from baton_git.git.files.atomic_files import read_head, show_path, write_all
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
@@ -143,6 +144,14 @@ class MineResult(AtNamespace):
     secrets: int = Field(description="The number of redacted secrets.")
     read_bytes: int = Field(description="The number of bytes read from transcripts.")
     verbose: ClassVar[frozenset[str]] = frozenset({"imported"})
+
+    def show(self, reader: Reader) -> ResultView:
+        columns = [
+            Column("ended", lambda session: describe_age(session.ended, reader.now), Role.DIM),
+            Column("goal", lambda session: flat(session.goal or "")),
+            Column("id", lambda session: session.id, Role.ID),
+        ]
+        return ResultView(reader.table(self.imported, columns) if self.dry_run else "", [*describe_mined(self)])
 
 
 @verb(
@@ -563,3 +572,51 @@ def _drop_older_copies(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
 def _describe(candidate: Candidate, session: MinedSession) -> MinedTranscript:
     goal = " ".join(str(session.body["facts"].get("initial_goal") or "").split())[:200]
     return MinedTranscript(id=session.id, ended=iso(session.ended), goal=goal, path=str(candidate.path))
+
+
+# --- what people read
+
+PROBLEMS_SHOWN = 10
+FOLDERS_SHOWN = 5
+DOUBTFUL_SHOWN = 10
+
+
+def describe_mined(result: MineResult) -> Iterator[str]:
+    """Yield sentences about what was imported, and what was not and why."""
+    number = len(result.imported)
+    would = "would be " if result.dry_run else ""
+    sessions = count_noun(number, "session")
+    yield f"{sessions} {would}imported" + (f" (revision {result.revision})" if number and not would else "")
+    counts = {
+        "already imported": result.known, "still active": result.active, "without prompts or actions": result.empty,
+        "of other projects": result.elsewhere,
+        "of deleted or unknown folders (to import those of one folder: baton mine --project PATH)": result.unclear,
+    }  # fmt: skip
+    yield from (f"  {count} {description}" for description, count in counts.items() if count)
+    folders = result.unclear_folders
+    yield from (f"    {flat(folder)}" for folder in folders[:FOLDERS_SHOWN])
+    if len(folders) > FOLDERS_SHOWN:
+        yield f"    and {count_noun(len(folders) - FOLDERS_SHOWN, 'more folder')} (--json has all)"
+    yield from describe_doubtful(result)
+    if result.secrets:
+        yield f"  {count_noun(result.secrets, 'secret was', 'secrets were')} removed"
+    yield from (f"  {flat(problem)}" for problem in result.problems[:PROBLEMS_SHOWN])
+    if len(result.problems) > PROBLEMS_SHOWN:
+        yield f"  and {count_noun(len(result.problems) - PROBLEMS_SHOWN, 'more problem')} (--json has all)"
+    for item in result.expiring:
+        count = count_noun(item.number, "transcript")
+        title, days = AGENTS[item.agent].title, f"{item.kept_days:g} days"
+        yield flat(f"{count} will be deleted within 7 days: {title} keeps them for {days} ({item.settings})")
+
+
+def describe_doubtful(result: MineResult) -> Iterator[str]:
+    """Yield sentences about the sessions that probably worked in another project; none if there are none."""
+    if not result.doubtful:
+        return
+    sessions = count_noun(len(result.doubtful), "session")
+    yield f"  {sessions} started in a folder of this repository, but probably worked in another project:"
+    for item in result.doubtful[:DOUBTFUL_SHOWN]:
+        yield f"    {flat(item.id)}: {flat('; '.join(item.reasons))}"
+    if len(result.doubtful) > DOUBTFUL_SHOWN:
+        yield f"    and {count_noun(len(result.doubtful) - DOUBTFUL_SHOWN, 'more session')} (--json has all)"
+    yield "    to import one: baton mine --take SESSION; all: baton mine --take all"

@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr
 
 from baton_git.core.brief import short_session
 from baton_git.core.errors import BatonError, InvalidArgument
-from baton_git.core.output import count_noun, shell_line
+from baton_git.core.output import count_noun, flat, shell_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.sessions import (
     WorkContext,
@@ -24,6 +24,7 @@ from baton_git.core.sessions import (
 from baton_git.core.state import HEAD, State
 from baton_git.core.times import EARLIEST, iso, parse_time_or_none
 from baton_git.core.verb import REPLACES, Input, Option, Tool, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.last_seen import find_last_seen
 from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
@@ -33,7 +34,7 @@ from baton_git.verbs.sessions.archive_folding import fold_in_background
 from baton_git.verbs.sessions.auto_sync import SyncNews, sync_at_end
 from baton_git.verbs.sessions.gone_sessions import mark_gone
 from baton_git.verbs.sessions.session_start import add_session, find_parent
-from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
+from baton_git.verbs.sharing.open_conflicts import describe_unnamed, list_open_conflicts
 
 
 def end_session(
@@ -220,6 +221,13 @@ class WrapResult(WrittenResult):
         """Keep the ids of the conflicts that `news` names, and return this result."""
         self._named_conflicts = conflicts
         return self
+
+    def show(self, reader: Reader) -> ResultView:
+        notes = [*self.told, *(flat(line) for text in self.news for line in text.splitlines())]
+        if self.session is None:
+            notes.append("no session was ended, because none is active here (baton boot, --session or BATON_SESSION)")
+        notes += describe_unnamed(self.conflicts, self.named_conflicts)
+        return ResultView(notes=notes, status="conflict" if self.conflicts else "ok")
 
 
 @verb(

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from pydantic import Field, model_validator
 
+from baton_git.core.isolation import Failure, isolate
+from baton_git.core.kinds import ALL_KINDS
+from baton_git.core.natural_times import describe_age
+from baton_git.core.output import Styled, flat
+from baton_git.core.text_layout import fit
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, REPLACES, Input, Option, Tool, verb
+from baton_git.core.view import Column, Reader, ResultView, Role, join, paint
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.results import PageInput, PageResult, WrittenResult, full_position, take_page
 from baton_git.namespace.workspace import Workspace
@@ -33,6 +40,13 @@ class ConflictList(PageResult):
         examples=[[{"id": "C-1f2e3d4c", "record_kind": "open_loop", "record_id": "OL-1", "field": "expected_outcome",
                     "ours": "200", "theirs": "204", "winner": "ours", "writers": {}}]],
     )  # fmt: skip
+
+    def show(self, reader: Reader) -> ResultView:
+        how = "to resolve one: baton resolve ID --ours | --theirs | --value VALUE"
+        notes = [how if self.conflicts else "there is no open conflict"]
+        if self.next is not None:
+            notes.append(f"there are more conflicts: baton conflicts --after {flat(self.next)}")
+        return ResultView(join([_describe_safely(reader, conflict) for conflict in self.conflicts], "\n"), notes)
 
 
 class ResolveConflict(Input):
@@ -118,3 +132,51 @@ def resolve_conflict(ws: Workspace, now: datetime, verb_input: ResolveConflict) 
     """
     conflict, written = resolve(ws, now, verb_input.id, verb_input.side, verb_input.value)
     return ResolvedConflict.of(written, id=conflict.id, record=conflict.record_id, field=conflict.field)
+
+
+# --- what people read
+
+LONGEST = 1000
+"""Maximum width of a value, in terminal columns; --json prints the whole value."""
+SIDE_COLUMNS = (
+    Column("side", lambda row: row[0], Role.ID),
+    Column("", lambda row: row[1], Role.GOOD),
+    Column("value", lambda row: row[2], lambda row: row[3], wraps=True),
+)
+
+
+def _describe_safely(reader: Reader, conflict: dict[str, Any]) -> Styled:
+    lines = isolate(lambda: _describe(reader, conflict))
+    return join([f"{flat(conflict['id'])}: {lines.describe()}"]) if isinstance(lines, Failure) else lines
+
+
+def _describe(reader: Reader, conflict: dict[str, Any]) -> Styled:
+    """Return a conflict as lines: the record and the field, and each side's value with its author and age."""
+    info = ALL_KINDS.get(conflict["record_kind"])
+    about = f"{info.title if info else conflict['record_kind']} {conflict['record_id']}".strip()
+    heading = [
+        f"{flat(about)}, {flat(conflict['field'] or 'the whole record')}  ",
+        paint(flat(conflict["id"]), Role.ID),
+    ]
+    rows = [row for side in get_args(Side) for row in _side_rows(reader, conflict, side)]
+    return join([join(heading), reader.table(rows, SIDE_COLUMNS, headings=False)], "\n")
+
+
+def _side_rows(reader: Reader, conflict: dict[str, Any], side: str) -> Iterator[tuple[str, str, str, Role]]:
+    """Yield the rows of a side: the option that chooses it, whether its value is in use, its text, and the style."""
+    yield f"  --{side}", "(in use)" if conflict["winner"] == side else "", _value_of(conflict, side), Role.PLAIN
+    writer = conflict["writers"].get(side)
+    if writer is not None:
+        who = writer["author"].partition(" <")[0]
+        is_here = writer["machine"] is not None and reader.is_own_machine(writer["machine"])
+        where = f" on {writer['machine']}{' (this machine)' if is_here else ''}" if writer["machine"] else ""
+        session = f", session {reader.sessions.shorten(writer['session'])}" if writer["session"] else ""
+        yield "", "", f"{who}{where}, {describe_age(writer['time'], reader.now)}{session}", Role.DIM
+
+
+def _value_of(conflict: dict[str, Any], side: str) -> str:
+    if side not in conflict:
+        return "nothing"
+    value = conflict[side]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return fit(flat(text), LONGEST)

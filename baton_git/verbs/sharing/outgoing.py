@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,8 +10,9 @@ from pydantic import Field
 
 from baton_git.core.errors import BatonError, NotAllowed
 from baton_git.core.kinds import ALL_KINDS
-from baton_git.core.output import count_noun, one_line
+from baton_git.core.output import count_noun, flat, one_line
 from baton_git.core.verb import READS, Input, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.remotes import mask_logins
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import list_namespaces
@@ -78,6 +79,14 @@ class OutgoingResult(Result):
         "history is not rewritten."
     )
     held: list[HeldPlace] = Field(description="The first 100 of them for each namespace.")
+
+    def show(self, reader: Reader) -> ResultView:
+        lines = [line for part in self.outgoing for line in (*_format_namespace(part), "")]
+        is_sent = any(part.commits for part in self.outgoing)
+        note = "nothing was sent; baton sync sends it, and baton outgoing --full shows every text"
+        return ResultView(
+            "\n".join([*lines, *_format_held(self)]).rstrip("\n"), [note if is_sent else "there is nothing to send"]
+        )
 
 
 class OutgoingInput(Input):
@@ -205,3 +214,48 @@ def _count(count: int, noun: str) -> str:
 def name_kind_count(kind: str, count: int) -> str:
     """Return a number of versions of records in words: `2 follow-ups`; of other files: `1 other file`."""
     return f"{count} {ALL_KINDS[kind].name(count)}" if kind in ALL_KINDS else count_noun(count, "other file")
+
+
+# --- what people read
+
+_INDENT = 14
+_SHOWN_HELD = 10
+
+
+def _format_namespace(part: OutgoingNamespace) -> Iterator[str]:
+    remote = f"{part.remote} ({part.address})" if part.remote else "no remote yet (git remote add origin URL)"
+    yield flat(f"{part.namespace} to {remote}")
+    if not part.commits:
+        yield "  nothing: there are no commits yet" if part.is_first else "  nothing: it has all commits"
+        return
+    notes = ["never sent there before"] if part.is_first else []
+    notes += ["boot and wrap sync with it automatically"] if part.is_automatic else []
+    size = f"{count_noun(part.commits, 'commit')}, {count_noun(part.files, 'file')}, {count_noun(part.bytes, 'byte')}"
+    yield f"  {size} ({'; '.join(notes)})" if notes else f"  {size}"
+    kinds = ", ".join(name_kind_count(kind, count) for kind, count in sorted(part.kinds.items(), reverse=True))
+    yield f"  {'records':<{_INDENT}}{kinds}"
+    for content in part.contents:
+        if content.count:
+            yield from _format_content(content)
+
+
+def _format_content(content: OutgoingContent) -> Iterator[str]:
+    texts = f"{content.count}, {count_noun(content.bytes, 'byte')}"
+    samples = "" if content.texts else f": {' | '.join(flat(sample) for sample in content.samples)}"
+    yield f"  {content.content:<{_INDENT}}{texts}{samples}"
+    for text in content.texts:
+        place = f"{text.file}: {text.field}" if text.file else f"commit {text.commit[:10]}"
+        yield f"    [{flat(place)}]"
+        yield from (f"      {flat(line)}" for line in text.text.splitlines())
+
+
+def _format_held(result: OutgoingResult) -> Iterator[str]:
+    if not result.held_count:
+        return
+    places = count_noun(result.held_count, "place")
+    yield f"{places} in the history with a path or the host name of this machine (to purge them: docs/purging.md)"
+    for place in result.held[:_SHOWN_HELD]:
+        where = place.file or "author or trailer"
+        yield f"  {place.commit[:10]}  {flat(f'{where}: {place.text}')}"
+    if result.held_count > _SHOWN_HELD:
+        yield "  …"

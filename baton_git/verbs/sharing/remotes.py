@@ -9,7 +9,9 @@ from datetime import datetime
 from pydantic import Field
 
 from baton_git.core.errors import InvalidArgument, NeedsHuman, Unreachable
+from baton_git.core.output import flat
 from baton_git.core.verb import READS, SETTLES, Input, NoInput, Result, verb
+from baton_git.core.view import Column, Reader, ResultView, Role
 from baton_git.git.local_git import LocalGit
 from baton_git.git.remotes import mask_logins
 from baton_git.git.remotes.git_environment import for_git
@@ -49,6 +51,18 @@ class RemoteList(Result):
 
     remotes: list[RemoteSummary] = Field(description="The remotes in the order of git's configuration.")
 
+    def show(self, reader: Reader) -> ResultView:
+        columns = (
+            Column("remote", lambda row: row.remote, Role.HEADING),
+            Column("policy", lambda row: row.policy),
+            Column("trusted", lambda row: "yes" if row.trusted else "no"),
+            Column("to review", lambda row: row.waiting or "", Role.WARNING, right=True),
+            Column("to send", lambda row: row.pending or "", right=True),
+            Column("address", lambda row: row.address),
+        )
+        none = "no remote is configured; to add one: git remote add origin URL"
+        return ResultView(reader.table(self.remotes, columns), () if self.remotes else [none])
+
 
 class WhichRemote(Input):
     """A configured remote."""
@@ -71,6 +85,11 @@ class RemotePolicyResult(Result):
     remote: str = Field(description="The name of the remote.")
     policy: str = Field(description="How its commits are accepted.")
     previous: str = Field(description="How its commits were accepted before.")
+
+    def show(self, reader: Reader) -> ResultView:
+        is_new = self.policy != self.previous
+        state = f"is now {self.policy} (it was {self.previous})" if is_new else f"is already {self.policy}"
+        return ResultView(notes=[flat(f"the policy of {self.remote} {state}")])
 
 
 @verb("remote list", "GET /v1/remotes", effect=READS, anywhere=True, tag="sharing", examples=("baton remote list",))
@@ -160,7 +179,7 @@ def begin_review(ws: Workspace, now: datetime, verb_input: WhichRemote) -> SyncR
         raise Unreachable(
             f"{policy.remote} cannot be reached: {synced.offline}", hint="its policy is review now; sync later"
         )
-    return SyncResult.of(synced)
+    return SyncResult.of(synced).begin_review()
 
 
 def _read_policy(ws: Workspace, remote: str) -> str:

@@ -14,8 +14,9 @@ from pydantic import Field, PrivateAttr
 from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import BatonError, Unreachable
 from baton_git.core.names import Namespace
-from baton_git.core.output import count_noun
+from baton_git.core.output import count_noun, flat
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.remotes import mask_logins, open_remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.moving import delete_ref
@@ -110,6 +111,7 @@ class SyncResult(Result):
     errors: list[str] = Field(description="The errors.")
 
     _failure: BatonError | None = PrivateAttr(None)
+    _begins_review: bool = PrivateAttr(False)
 
     @property
     def failure(self) -> BatonError | None:
@@ -122,6 +124,22 @@ class SyncResult(Result):
         result = cls(**synced.as_data(), summary=[*notes, *describe_sync(synced)], errors=errors)
         result._failure = synced.errors[0] if synced.errors else None
         return result
+
+    def begin_review(self) -> Self:
+        """Return the result of a sync that is the first with reviews."""
+        self._begins_review = True
+        return self
+
+    def show(self, reader: Reader) -> ResultView:
+        notes = [flat(line) for line in self.summary]
+        waiting = sum(namespace["waiting"] for namespace in self.namespaces)
+        if waiting:
+            notes.append(flat(f"to review {count_noun(waiting, 'commit')}: baton review --remote {self.remote}"))
+        elif self._begins_review:
+            notes.append(
+                flat(f"nothing from {self.remote} is waiting for a review; later changes will have to be reviewed")
+            )
+        return ResultView(notes=notes)
 
 
 @verb(

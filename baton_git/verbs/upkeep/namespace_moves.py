@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace, Oid
+from baton_git.core.output import count_noun, flat
 from baton_git.core.verb import REPLACES, Input, Option, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.remotes import open_remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.extent import make_unconfirmed
@@ -62,11 +64,29 @@ class NamespaceChange(Result):
     remote: str | None = Field(description="The remote that was changed too; null for none.")
     dry_run: bool = Field(description="Whether this is a preview and nothing was changed.")
 
+    @property
+    def size(self) -> str:
+        """How much it contains, in words."""
+        if self.records is None:
+            return "its commits are no longer here"
+        return f"{count_noun(self.records, 'record')}, revision {self.revision}"
+
+    @property
+    def where(self) -> str:
+        """Where else it was changed, in words."""
+        return f", here and on {self.remote}" if self.remote else ""
+
 
 class RenamedNamespace(NamespaceChange):
     """The result of a rename."""
 
     new_name: str = Field(description="The new name.", examples=["memory-hall"])
+
+    def show(self, reader: Reader) -> ResultView:
+        verb = "would be renamed" if self.dry_run else "was renamed"
+        done = flat(f"{self.namespace} {verb} to {self.new_name} ({self.size}){self.where}")
+        others = "on each other machine, run the same command; until then, its changes go to the old name"
+        return ResultView("", [done]) if self.dry_run else ResultView(self.new_name, [done, others])
 
 
 class DeletedNamespace(NamespaceChange):
@@ -76,6 +96,18 @@ class DeletedNamespace(NamespaceChange):
         description="The backup ref of its newest revision; null if there is none.",
         examples=["refs/baton-backup/memory-hall/20260617T123000Z-4f2a91c0"],
     )
+
+    _ref: str = PrivateAttr("")
+
+    def of(self, ref: str) -> Self:
+        """Keep the name of the deleted branch, and return this result."""
+        self._ref = ref
+        return self
+
+    def show(self, reader: Reader) -> ResultView:
+        verb = "would be deleted" if self.dry_run else "was deleted"
+        back = () if self.backup is None else [f"to restore it: git update-ref {self._ref} {self.backup}"]
+        return ResultView(notes=[flat(f"{self.namespace} {verb} ({self.size}){self.where}"), *back])
 
 
 @verb(
@@ -161,7 +193,8 @@ def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) 
         backup = delete_branch(branch, ws.stamp("delete", now), ws.environment)
         if remote is not None:
             delete_on_remote(remote, branch, branch.store.tip(backup) if backup is not None else None)
-    return DeletedNamespace(**about, remote=verb_input.remote, dry_run=verb_input.dry_run, backup=backup)
+    deleted = DeletedNamespace(**about, remote=verb_input.remote, dry_run=verb_input.dry_run, backup=backup)
+    return deleted.of(branch.ref)
 
 
 def branch_named(ws: Workspace, name: str) -> Branch:

@@ -7,7 +7,9 @@ from datetime import datetime
 from pydantic import Field
 
 from baton_git.core.errors import NotFound
+from baton_git.core.output import flat
 from baton_git.core.verb import REPLACES, SETTLES, Input, Option, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.extent import YES_OPTION, make_unconfirmed
 from baton_git.namespace.last_tip import describe_return, find_moved
@@ -39,6 +41,11 @@ class RecoveredNamespace(NamespaceChange):
         "the last known one when the move is accepted. Null if there is none.",
         examples=["refs/baton-backup/memory-hall/20260617T123000Z-4f2a91c0"],
     )
+
+    def show(self, reader: Reader) -> ResultView:
+        verb = "would be" if self.dry_run else "is"
+        other = () if self.backup is None else [f"a backup has the other revision: {self.backup}"]
+        return ResultView(notes=[flat(f"{self.namespace} {verb} at {self.commit[:10]} ({self.size})"), *other])
 
 
 @verb(

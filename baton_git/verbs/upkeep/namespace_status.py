@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, Self, cast
 
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from baton_git.core.errors import BatonError
-from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo
+from baton_git.core.isolation import show_line
+from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, name_kind
+from baton_git.core.natural_times import describe_age
+from baton_git.core.output import count_noun, flat
 from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
+from baton_git.core.session_line import describe_session
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import iso
 from baton_git.core.verb import NONE, READS, NoInput, Tool, verb
+from baton_git.core.view import Reader, ResultView, join
 from baton_git.namespace.remote_selection import UnsentCommits, WaitingCount, count_waiting_commits, find_unsent_commits
-from baton_git.namespace.results import AtNamespace, UnreadableFile, full_position
+from baton_git.namespace.results import CHECKED_OUT, AtNamespace, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.ready import count_needs
@@ -122,11 +128,17 @@ class StatusResult(AtNamespace):
     problems: list[str] = Field(description="The invalid settings of this machine.")
 
     _status: NamespaceStatus = PrivateAttr()
+    _ref: str = PrivateAttr("")
 
     @property
     def status(self) -> NamespaceStatus:
         """The records behind the plain data."""
         return self._status
+
+    @property
+    def ref(self) -> str:
+        """The name of the branch."""
+        return self._ref
 
     @classmethod
     def of(cls, ws: Workspace, status: NamespaceStatus) -> Self:
@@ -148,8 +160,11 @@ class StatusResult(AtNamespace):
             needs=dict(status.needs),
             problems=list(ws.problems),
         )
-        result._status = status
+        result._status, result._ref = status, ws.branch.ref
         return result
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView(join(_status_lines(reader, self), "\n"))
 
 
 @verb(
@@ -163,3 +178,63 @@ class StatusResult(AtNamespace):
 def status(ws: Workspace, now: datetime, verb_input: NoInput) -> StatusResult:
     """Show counts per kind, who is at work, and anything that needs attention."""
     return StatusResult.of(ws, read_status(ws, now))
+
+
+# --- what people read
+
+_ALWAYS_COUNTED = ("open_loops", "follow_ups", "patterns", "active_decisions")
+"""The kinds that the status shows even if there is no record; others only if there is one."""
+
+
+def _status_lines(reader: Reader, result: StatusResult) -> list[str]:
+    status = result.status
+    revision = status.revision
+    when = describe_age(iso(revision.time), reader.now) if revision.time and revision.number else "nothing recorded yet"
+    ref = result.ref
+    lines: list[str] = [reader.wrap("", f"{revision.namespace}  revision {revision.number}, {when}  ({ref})")]
+    lines += [reader.wrap(f"  {name:<18}", text) for name, text in _status_rows(reader, status)]
+    lines += [reader.wrap("  cannot be read: ", f"{file.path}: {file.why}") for file in status.damaged]
+    if status.checked_out_at:
+        lines.append(reader.wrap("  ", CHECKED_OUT.format(status.checked_out_at)))
+    return lines
+
+
+def _name_counted(info: KindInfo, value: str) -> str:
+    """Return what is counted: a folder's name as it is, the name of a kind, or a status in words."""
+    return value if info.counted == BY_FOLDER else name_kind(value)
+
+
+def _status_rows(reader: Reader, status: NamespaceStatus) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the status, each with its name."""
+    kinds = {f"{info.kind.removesuffix('s')}s": info for info in KINDS.values()}
+    for name, counts in status.counts.items():
+        info = kinds[name]
+        text = ", ".join(f"{count} {_name_counted(info, value)}" for value, count in sorted(counts.items()))
+        if text or name in _ALWAYS_COUNTED:
+            yield info.name(2), text or "none"
+    yield from (("at work", text) for text in _format_sessions(reader, status.sessions) or ["nobody"])
+    yield from (("gone", f"{text}; its process is gone") for text in _format_sessions(reader, status.gone))
+    for remote in status.waiting:
+        waits = f"{count_noun(remote.commits, 'commit')} from {remote.remote}"
+        yield "waiting", f"{waits} (reasons: baton sync; commits: baton review)"
+    for unsent in status.unsent:
+        yield "pending", f"{flat(unsent.describe(reader.now))} (baton sync)"
+    if status.quarantined:
+        rows = count_noun(status.quarantined, "invalid imported row")
+        yield "quarantined", f"{rows} (baton import quarantine)"
+    elif status.quarantined is None:
+        yield "quarantined", "unknown: the quarantine cannot be read (baton doctor)"
+    if status.needs:
+        needs = (f"{count} {need.replace('_', '-')}" for need, count in status.needs.items())
+        yield "needs attention", f"{', '.join(needs)} (baton ready)"
+
+
+def _format_sessions(reader: Reader, sessions: Sequence[Session]) -> list[str]:
+    """Return sessions, newest first."""
+    newest = sorted(sessions, key=lambda session: session.started, reverse=True)[:5]
+    goals = reader.find_goals({session.id for session in newest})
+    more = [f"and {len(sessions) - 5} more"] if len(sessions) > 5 else []
+    return [
+        *(show_line(session.id, partial(describe_session, reader, session, goals, taken=20)) for session in newest),
+        *more,
+    ]

@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from baton_git.core.verb import SETTLES, NoInput, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.folding import fold
 from baton_git.namespace.workspace import Workspace
 
@@ -20,6 +21,14 @@ class PackedStore(Result):
     bytes_before: int = Field(description="Size of the packs before, in bytes.", examples=[812_000])
     bytes_after: int = Field(description="Size of the packs after, in bytes.", examples=[240_000])
     folded: bool = Field(False, description="Whether archived records of the namespace were moved into bundles.")
+
+    def show(self, reader: Reader) -> ResultView:
+        folded = ["archived records were moved into bundles (baton log shows the fold)"] if self.folded else []
+        packed = (
+            f"{self.packs_before} packs → {self.packs_after}, {self.objects} objects, "
+            f"{self.bytes_before:,} → {self.bytes_after:,} bytes"
+        )
+        return ResultView(notes=[*folded, packed])
 
 
 @verb("gc", effect=SETTLES, anywhere=True, tag="state", examples=("baton gc",))

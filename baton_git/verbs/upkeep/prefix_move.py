@@ -7,7 +7,9 @@ from datetime import datetime
 
 from pydantic import Field
 
+from baton_git.core.output import flat
 from baton_git.core.verb import SETTLES, Input, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.extent import make_unconfirmed
 from baton_git.namespace.moving import move_to_prefix
@@ -43,6 +45,15 @@ class MovedNamespaces(Result):
     moved: list[MovedBranchOfNamespace] = Field(description="The moved branches, sorted by their old refs.")
     remote: str | None = Field(description="The remote that was changed too; null for none.")
     dry_run: bool = Field(description="Whether this is a preview and nothing was changed.")
+
+    def show(self, reader: Reader) -> ResultView:
+        verb = "would be moved" if self.dry_run else "was moved"
+        notes = [flat(f"{item.namespace} {verb} from {item.old_ref} to {item.ref}") for item in self.moved]
+        if not self.moved:
+            notes = [f"all branches are below {self.prefix}"]
+        elif not self.dry_run:
+            notes.append(f"on each other machine: git config baton.refPrefix {self.prefix}, then baton namespace move")
+        return ResultView(notes=notes)
 
 
 @verb(

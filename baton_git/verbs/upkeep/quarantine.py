@@ -8,6 +8,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
+from baton_git.core.view import Column, Reader, ResultView, Role
 from baton_git.namespace.import_quarantine import ImportQuarantine, QuarantinedRow, list_quarantines
 from baton_git.namespace.results import ResultPart
 from baton_git.namespace.workspace import Workspace
@@ -51,11 +52,23 @@ class QuarantineList(Result):
 
     rows: list[KeptRow] = Field(description="The rows, oldest first.")
 
+    def show(self, reader: Reader) -> ResultView:
+        columns = [
+            Column("id", lambda row: row.id, Role.ID),
+            Column("namespace", lambda row: row.namespace),
+            Column("source", lambda row: row.source),
+            Column("why", lambda row: f"{row.path or '(all of it)'}: {row.why}", wraps=True),
+        ]
+        return ResultView(reader.table(self.rows, columns), () if self.rows else ["the quarantine is empty"])
+
 
 class DiscardedRows(Result):
     """The discarded rows."""
 
     discarded: list[str] = Field(description="The ids of the rows.", examples=[["Q-1a2b3c4d"]])
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView("\n".join(self.discarded))
 
 
 def list_quarantined(ws: Workspace, *, everything: bool = False) -> list[QuarantinedRow]:

@@ -21,6 +21,7 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
 from baton_git.core.stored_form import FORMAT
 from baton_git.core.verb import READS, Input, Option, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.systems import list_documents
 
 DIALECT = GenerateJsonSchema.schema_dialect
@@ -63,6 +64,9 @@ class KindSchema(Result):
     model_config = ConfigDict(extra="allow")
 
     kinds: list[str] = Field([], description="The names of all kinds, if no kind was given.")
+
+    def show(self, reader: Reader) -> ResultView | None:
+        return ResultView("\n".join(self.kinds)) if self.kinds else None
 
 
 @verb(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any, NamedTuple, Self
@@ -14,9 +14,11 @@ from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.isolation import UnshownRecord
+from baton_git.core.output import count_noun, flat
 from baton_git.core.state import Key, Unreadable
 from baton_git.core.times import from_seconds
 from baton_git.core.verb import READS, Input, Option, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.store import Folder
 from baton_git.namespace.file_merge import text_at
 from baton_git.namespace.file_modes import EXPECTED, find_other_mode
@@ -95,6 +97,18 @@ class ValidatedBranch(AtNamespace):
         )
         result._files = files
         return result
+
+    def show(self, reader: Reader) -> ResultView:
+        shown = show_files(self.files)
+        return shown._replace(notes=[*(f"claim: {flat(c.record)}: {flat(c.text)}" for c in self.claims), *shown.notes])
+
+
+def show_files(files: Sequence[ValidatedFile]) -> ResultView:
+    """Return the faults of files, and how many have some."""
+    faulty = [file for file in files if file.faults]
+    lines = [flat(f"{file.path}: {fault}") for file in faulty for fault in file.faults]
+    note = f"{count_noun(len(files), 'file')} checked, {len(faulty)} with faults"
+    return ResultView("\n".join(lines), [note], "failed" if faulty else "ok")
 
 
 @verb(

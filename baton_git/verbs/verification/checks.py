@@ -18,6 +18,7 @@ from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
 from baton_git.core.state import Selection, State
 from baton_git.core.times import iso
 from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.source_commits import find_commit, head_commit
 from baton_git.git.store import Store
 from baton_git.namespace.results import WrittenResult
@@ -67,6 +68,20 @@ class CheckResults(WrittenResult):
         """Keep the evidence as records, in addition to the plain data, and return this result."""
         self._evidence = evidence
         return self
+
+    def show(self, reader: Reader) -> ResultView:
+        """Return the outcome of each check; of a result that a person or agent observed, the change."""
+        if self.id is not None:
+            return ResultView(self.id, self.told)
+        lines = [
+            f"{id_}  {check.result}{f': {check.why}' if check.why else ''}" for id_, check in self.evidence.items()
+        ]
+        verdicts = {check.result for check in self.evidence.values()}
+        none = () if self.evidence else ["no open loop has a check that can be run"]
+        text = "\n".join(lines)
+        if "failed" in verdicts:
+            return ResultView(text, none, "failed")
+        return ResultView(text, none, "unknown" if "unknown" in verdicts else "ok")
 
 
 @verb(

@@ -17,6 +17,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.verb import REPLACES, Input, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.commit_log import VOUCHES, confirmation_trailers
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.results import WrittenResult
@@ -56,6 +57,9 @@ class ConfirmedRecords(WrittenResult):
     def notes(self) -> tuple[str, ...]:
         lists = {"confirmed": self.confirmed, "replaced": self.replaced, "confirmed already": self.already}
         return ("; ".join(f"{name}: {', '.join(ids)}" for name, ids in lists.items() if ids),)
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView("\n".join(self.confirmed), self.told)
 
 
 @verb(

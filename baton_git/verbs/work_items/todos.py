@@ -9,11 +9,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from baton_git.core.errors import Ambiguous, Fault, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
+from baton_git.core.output import Styled, flat
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import OPEN, Session, Todo
 from baton_git.core.sessions import find_session
 from baton_git.core.state import Key, State
 from baton_git.core.verb import ADDS, READS, REPLACES, SETTLES, Input, Option, Tool, verb
+from baton_git.core.view import Reader, ResultView, join
 from baton_git.namespace.results import AtRevision, WrittenResult, position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty
@@ -36,11 +38,26 @@ class TodoList(AtRevision):
 
     todos: list[NumberedTodo] = Field(description="The items in order.")
 
+    def show(self, reader: Reader) -> ResultView:
+        text = join([_show_item(reader, f"{item.number:>3}. ", item) for item in self.todos], "\n")
+        return ResultView(text, () if self.todos else [_EMPTY])
+
+
+_SHOWN_MARKS = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
+_EMPTY = "the list of this session is empty; to add an item: baton todo add TEXT"
+
+
+def _show_item(reader: Reader, number: str, item: Todo | NumberedTodo) -> Styled:
+    return reader.wrap(f"{number}[{_SHOWN_MARKS[item.status]}] ", flat(item.content))
+
 
 class ChangedTodos(WrittenResult):
     """The to-do list after the change."""
 
     todos: list[NumberedTodo] = Field(description="The items in order.")
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView(join([_show_item(reader, "", item) for item in self.todos], "\n"), self.told)
 
 
 class ListTodos(Input):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import UTC, datetime
+from typing import Any
+
+import click
 from hypothesis import given
 from hypothesis import strategies as st
 
 from baton_git.core.diff import FieldChange, RecordChange
 from baton_git.core.output import RED, style
-from baton_git.interfaces.cli.rendering import widths
-from baton_git.interfaces.cli.rendering.styles import Role
-from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import count_columns, fit, fit_styled, wrap, wrap_after, wrap_styled
+from baton_git.core.session_names import SessionNames
+from baton_git.core.text_layout import count_columns, fit, fit_styled, render_table, wrap, wrap_after, wrap_styled
+from baton_git.core.view import Column, Reader, Role
 from baton_git.interfaces.cli.sharing.review import format_waiting_record
 from baton_git.namespace.review.queue import WaitingRecord
 
+READER = Reader(datetime(2026, 6, 17, tzinfo=UTC), SessionNames())
 COLUMNS = [
     Column("id", lambda row: row[0]),
     Column("n", lambda row: row[1], right=True),
@@ -23,8 +26,12 @@ COLUMNS = [
 ROWS = [("OL-1", 5, "Deployed"), ("FU-10", 12, "日本語 の 題"), ("X", "", "")]
 
 
+def plain_table(*args: Any, **options: Any) -> str:
+    return click.unstyle(render_table(*args, **options))
+
+
 def test_columns_are_aligned_and_lines_have_no_trailing_spaces() -> None:
-    assert render_table(ROWS, COLUMNS).splitlines() == [
+    assert plain_table(ROWS, COLUMNS).splitlines() == [
         "ID      N  TITLE",
         "OL-1    5  Deployed",
         "FU-10  12  日本語 の 題",
@@ -33,12 +40,12 @@ def test_columns_are_aligned_and_lines_have_no_trailing_spaces() -> None:
 
 
 def test_an_empty_column_is_left_out_and_a_table_without_rows_is_empty() -> None:
-    assert render_table([("a", "", "b")], COLUMNS).splitlines() == ["ID  TITLE", "a   b"]
-    assert render_table([], COLUMNS) == ""
+    assert plain_table([("a", "", "b")], COLUMNS).splitlines() == ["ID  TITLE", "a   b"]
+    assert plain_table([], COLUMNS) == ""
 
 
 def test_control_characters_are_printed_as_escapes() -> None:
-    assert render_table([("a", "", "\x1b[2J\nx")], COLUMNS, headings=False) == "a  \\x1b[2J\\x0ax"
+    assert plain_table([("a", "", "\x1b[2J\nx")], COLUMNS, headings=False) == "a  \\x1b[2J\\x0ax"
 
 
 def test_a_narrow_terminal_cuts_or_wraps_texts_but_not_ids_and_moves_the_last_column_below_if_needed() -> None:
@@ -48,12 +55,12 @@ def test_a_narrow_terminal_cuts_or_wraps_texts_but_not_ids_and_moves_the_last_co
         COLUMNS[2]._replace(wraps=True),
     ]
     row = ("7f3e9a52-1c44", "セッション of claude", "looked at the timeouts")
-    assert render_table([row], columns, width=48).splitlines() == [
+    assert plain_table([row], columns, width=48).splitlines() == [
         "ID             WHO             TITLE",
         "7f3e9a52-1c44  セッション of…  looked at the",
         "                               timeouts",
     ]
-    assert render_table([row], columns, width=36).splitlines() == [
+    assert plain_table([row], columns, width=36).splitlines() == [
         "ID             WHO",
         "7f3e9a52-1c44  セッション of claude",
         "    looked at the timeouts",
@@ -67,7 +74,7 @@ def test_a_narrow_terminal_cuts_or_wraps_texts_but_not_ids_and_moves_the_last_co
 )
 def test_no_line_is_wider_than_the_terminal(rows: list[tuple[str, int, str]], width: int, wraps: bool) -> None:
     columns = [*COLUMNS[:2], COLUMNS[2]._replace(wraps=wraps)]
-    lines = render_table(rows, columns, width=width).splitlines()
+    lines = plain_table(rows, columns, width=width).splitlines()
     assert all(count_columns(line) <= width for line in lines)
 
 
@@ -95,10 +102,9 @@ def test_styles_have_no_width_and_end_where_a_line_is_cut() -> None:
     assert fit_styled(line, 40) == wrap_styled(line, None, "") == line
 
 
-def test_a_text_after_a_prefix_continues_below_its_first_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert wrap_after("  1. [ ] ", "記憶庫を配備 and look at it") == "  1. [ ] 記憶庫を配備 and look at it"
-    monkeypatch.setattr(widths, "terminal_width", lambda: 30)
-    assert wrap_after("  1. [ ] ", "記憶庫を配備 and look at it").split("\n") == [
+def test_a_text_after_a_prefix_continues_below_its_first_line() -> None:
+    assert wrap_after("  1. [ ] ", "記憶庫を配備 and look at it", None) == "  1. [ ] 記憶庫を配備 and look at it"
+    assert wrap_after("  1. [ ] ", "記憶庫を配備 and look at it", 30).split("\n") == [
         "  1. [ ] 記憶庫を配備 and look",
         "         at it",
     ]
@@ -112,8 +118,8 @@ def test_a_waiting_record_shows_its_fields_in_columns_and_its_id_once() -> None:
     )
     change = RecordChange("active_decision", "DEC-1", "added", "Use git", fields=fields)
     rule = RecordChange("rule", "PAT-1", "added")
-    lines = format_waiting_record(WaitingRecord("active_decision", "DEC-1", (change, rule), frozenset()))
-    assert "\n".join(lines).split("\n") == [
+    lines = format_waiting_record(READER, WaitingRecord("active_decision", "DEC-1", (change, rule), frozenset()))
+    assert click.unstyle("\n".join(lines)).split("\n") == [
         "decision DEC-1",
         "  added",
         "    what  Use git",

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +20,8 @@ from pseudo_terminal import typing_here
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore, save_ended_turn
 from baton_git.agents.hook_events.payloads import STOP, Payload
 from baton_git.agents.hook_events.planner import identify_event
+from baton_git.core.session_names import SessionNames
+from baton_git.core.view import Reader
 from baton_git.interfaces.cli.machine.doctor import format_diagnosis
 from baton_git.verbs.doctor.doctor import Diagnosis, DoctorFinding
 
@@ -309,7 +311,9 @@ def test_the_summary_counts_the_checks_that_passed_and_every_error():
         DoctorFinding(check=check, severity=severity, summary="", cause="", advice="", repair=None)
         for check, severity in parts
     ]
-    text = format_diagnosis(Diagnosis(verdict="error", findings=findings), shows_all=False)
+    text = format_diagnosis(
+        Reader(datetime.now(UTC), SessionNames()), Diagnosis(verdict="error", findings=findings), shows_all=False
+    )
     assert text.endswith("1 of 2 checks passed; 2 errors")
 
 

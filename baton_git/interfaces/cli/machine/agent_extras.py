@@ -13,7 +13,8 @@ from baton_git.agents.settings.agent_tools import AgentTools, make_server
 from baton_git.agents.settings.mcp_server import SERVER
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError
-from baton_git.interfaces.cli.app import App, at_terminal, flat
+from baton_git.core.output import flat
+from baton_git.interfaces.cli.app import App, at_terminal
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.verbs.upkeep.extras import describe_install
 

@@ -17,9 +17,11 @@ from baton_git.agents.settings.report import AgentReport, FileReport, select_hoo
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.natural_times import describe_age
+from baton_git.core.output import flat
+from baton_git.core.view import join
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.shipped import find_shipped
-from baton_git.interfaces.cli.app import App, command, flat, group
+from baton_git.interfaces.cli.app import App, command, group
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.machine.agent_extras import (
     WITH,
@@ -29,8 +31,6 @@ from baton_git.interfaces.cli.machine.agent_extras import (
     select_servers,
     uninstall_tools,
 )
-from baton_git.interfaces.cli.rendering.styles import join
-from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.context.agent_settings import (
     build_inspection,
     build_wanted_hooks,
@@ -319,8 +319,8 @@ def _list_findings(report: AgentReport | FileReport) -> list[dict[str, str]]:
 def _format_report(app: App, report: AgentReport) -> Iterator[str]:
     program = f"{report.program} {report.version or ''}".strip() if report.program else "not on the PATH"
     status = {"ok": "installed" if report.is_installed else "not installed"}.get(report.verdict, report.verdict)
-    yield wrap_after(f"{report.agent:<8}{status}  ", f"({program})")
-    yield from (wrap_after(f"  {name:<9}", text) for name, text in _list_facts(app, report))
+    yield app.reader.wrap(f"{report.agent:<8}{status}  ", f"({program})")
+    yield from (app.reader.wrap(f"  {name:<9}", text) for name, text in _list_facts(app, report))
 
 
 def _list_facts(app: App, report: AgentReport) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,9 @@ from typing import Any, cast
 import click
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
-from baton_git.core.output import count_noun
+from baton_git.core.output import count_noun, flat
 from baton_git.core.redaction import Redaction
-from baton_git.interfaces.cli.app import INPUT_FILE, JSON, SECONDS, App, flat, group, make_app, read_bytes
+from baton_git.interfaces.cli.app import INPUT_FILE, JSON, SECONDS, App, group, make_app, read_bytes
 from baton_git.interfaces.cli.common_command import CommonCommand
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED
 from baton_git.interfaces.cli.machine.cache_words import describe_outcome, suggest_resolving, tell_details

@@ -8,7 +8,8 @@ from typing import Any
 from baton_git.core.codecs import json
 from baton_git.core.diff import RecordChange, describe_change
 from baton_git.core.errors import shorten
-from baton_git.interfaces.cli.app import App, flat
+from baton_git.core.output import flat
+from baton_git.interfaces.cli.app import App
 from baton_git.systems.session_baton.caching import CacheConflict, CacheOutcome
 
 

@@ -12,13 +12,11 @@ import click
 
 from baton_git.core.errors import BatonError
 from baton_git.core.output import count_noun
+from baton_git.core.view import Column, Reader, Role, join, paint
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, command, require_terminal
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import agrees, write
-from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
-from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.context.agent_settings import (
     find_repository,
 )
@@ -80,7 +78,7 @@ def doctor_command(
     chosen = select_checks(checks)
     if lists:
         app.answer(
-            [{"check": check.name, "about": check.about} for check in chosen], render_table(chosen, CHECK_COLUMNS)
+            [{"check": check.name, "about": check.about} for check in chosen], app.reader.table(chosen, CHECK_COLUMNS)
         )
         return None
     is_left = False
@@ -95,7 +93,7 @@ def doctor_command(
             is_left = not _fix_each(app, examination, chosen, yes=yes)
     with open_examination(app) as examination:  # reopened, to read the repaired state
         result = Diagnosis.of(examine(examination, chosen))
-    app.answer(result.as_data(), format_diagnosis(result, shows_all=shows_all or bool(checks)))
+    app.answer(result.as_data(), format_diagnosis(app.reader, result, shows_all=shows_all or bool(checks)))
     is_left = is_left or (fix and any(part.repair for part in result.findings))
     return FAILED if is_left else STATUS[result.verdict]
 
@@ -206,9 +204,9 @@ def _undo(app: App, examination: Examination, *, yes: bool) -> int | None:
 # --- output
 
 
-def format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
+def format_diagnosis(reader: Reader, result: Diagnosis, *, shows_all: bool) -> str:
     shown = [part for part in result.findings if shows_all or part.severity != "ok"]
-    lines = [line for part in _join_checks(shown) for line in _format_finding(part)]
+    lines = [line for part in _join_checks(shown) for line in _format_finding(reader, part)]
     summary = _count_checks(result)
     if any(part.repair for part in result.findings):
         summary += " (to repair problems: baton doctor --fix)"
@@ -241,14 +239,14 @@ def _join_checks(parts: list[DoctorFinding]) -> list[DoctorFinding]:
     return list(joined.values())
 
 
-def _format_finding(part: DoctorFinding) -> Iterator[str]:
+def _format_finding(reader: Reader, part: DoctorFinding) -> Iterator[str]:
     """Yield the lines of a finding, wrapped to the width of a terminal."""
-    severity = paint(f"{part.severity:<{INDENT}}", ROLES[part.severity], styled=shows_styles())
-    yield wrap_after(severity, f"{part.check}: {part.summary}")
+    severity = paint(f"{part.severity:<{INDENT}}", ROLES[part.severity])
+    yield reader.wrap(severity, f"{part.check}: {part.summary}")
     advice = "" if part.repair else part.advice
     for name, text in (("cause", part.cause), ("repair", part.repair or ""), ("do", advice)):
         if text:
-            yield wrap_after(f"{'':{INDENT}}{name}: ", text)
+            yield reader.wrap(f"{'':{INDENT}}{name}: ", text)
 
 
 def _list_private_texts(app: App, examination: Examination) -> Mapping[str, str]:

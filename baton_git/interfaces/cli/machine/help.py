@@ -10,8 +10,9 @@ from click.shell_completion import CompletionItem
 
 from baton_git.core.natural_times import EXAMPLES
 from baton_git.core.suggestions import find_near_names
-from baton_git.interfaces.cli.printing import write
-from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.core.text_layout import render_table
+from baton_git.core.view import Column
+from baton_git.interfaces.cli.printing import terminal_width, write
 from baton_git.interfaces.context.setting_registry import SETTINGS
 from baton_git.interfaces.context.variables import VARIABLES
 
@@ -130,7 +131,7 @@ def _describe_kinds() -> str:
         Column("folder", lambda info: info.folder),
     ]
     about = "A command accepts any of these names, with a hyphen instead of a space:\nbaton list open-loops\n"
-    return f"Kinds of records\n\n{about}\n{render_table(list(KINDS.values()), columns)}\n"
+    return f"Kinds of records\n\n{about}\n{render_table(list(KINDS.values()), columns, width=terminal_width())}\n"
 
 
 TOPICS: dict[str, str | Callable[[], str]] = {

@@ -18,11 +18,12 @@ from baton_git.core.diff import commit_subject
 from baton_git.core.errors import BatonError
 from baton_git.core.lifecycle import CODE_METHODS
 from baton_git.core.names import Namespace
+from baton_git.core.output import flat
 from baton_git.git.derived_rewrites import derive_rewritten
 from baton_git.git.hooks.location import EVENTS
 from baton_git.git.rewritten import add_rewritten, got_no_input
 from baton_git.git.store import Store
-from baton_git.interfaces.cli.app import App, command, flat
+from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.hook.push_check import find_push_refusals

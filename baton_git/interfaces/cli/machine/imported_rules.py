@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from baton_git.core.errors import NeedsHuman
 from baton_git.core.lifecycle import Confirmed, propose_when_due
+from baton_git.core.output import flat
 from baton_git.core.records.work_items import Pattern
-from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.printing import ask
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.work_items.patterns import graduate_pattern

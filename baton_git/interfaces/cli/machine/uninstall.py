@@ -15,14 +15,14 @@ from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import NeedsHuman, NotAllowed, NotARepository
-from baton_git.core.output import count_noun
+from baton_git.core.output import count_noun, flat
 from baton_git.git.files.atomic_files import show_path
 from baton_git.git.hooks.installing import plan_uninstall, uninstall
 from baton_git.git.hooks.location import EVENTS, HookLocation
 from baton_git.git.hooks.steps import Move, Remove, Say, Unconfigure
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.cli.app import App, at_terminal, command, flat
+from baton_git.interfaces.cli.app import App, at_terminal, command
 from baton_git.interfaces.cli.machine.agents import find_trusted, forget_trust
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.context.agent_settings import (

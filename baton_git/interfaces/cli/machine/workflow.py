@@ -11,12 +11,11 @@ import click
 from baton_git.agents.registry import AGENTS
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidDocument
-from baton_git.core.output import count_noun, terminal_line
-from baton_git.interfaces.cli.app import App, at_terminal, command, flat, group, read_text
+from baton_git.core.output import count_noun, flat, terminal_line
+from baton_git.core.view import Column, Role
+from baton_git.interfaces.cli.app import App, at_terminal, command, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees
-from baton_git.interfaces.cli.rendering.styles import Role
-from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.context.system_settings import DISABLED, ENABLED, read_list, workflow_folders
 from baton_git.systems.gobby.workflow.definition import ALIASES, EVENTS, parse_workflow
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
@@ -45,7 +44,7 @@ def list_command(app: App) -> None:
         workflows, problems = list_workflows(ws, workflow_folders(app))
     app.answer(
         [_describe_workflow(workflow) for workflow in workflows],
-        render_table(workflows, WORKFLOW_COLUMNS, headings=False),
+        app.reader.table(workflows, WORKFLOW_COLUMNS, headings=False),
     )
     app.say(*(flat(problem) for problem in problems))
     for workflow in workflows:

@@ -7,34 +7,22 @@ from typing import Any
 import click
 
 from baton_git.core.errors import NeedsHuman
-from baton_git.core.output import shell_line, terminal_line
+from baton_git.core.output import flat, shell_line, terminal_line
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.git.remotes.error_messages import mask_logins
-from baton_git.interfaces.cli.app import App, at_terminal, command, flat
+from baton_git.interfaces.cli.app import App, at_terminal, command
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
-from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
+from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.namespace.remote_selection import find_remote_url
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.verification.checks import CheckResults
 from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks, revoke_check
 from baton_git.verbs.verification.trust import distrust, distrust_remote, require_approvals, trust, trust_remote
 
-
-def render_checks(app: App, results: CheckResults) -> int | None:
-    """Print the results of checks; return the exit status: 1 if one failed, 5 if one could not be run."""
-    lines = [f"{id_}  {check.result}{f': {check.why}' if check.why else ''}" for id_, check in results.evidence.items()]
-    app.answer(results.as_data(), "\n".join(lines))
-    if not results.evidence:
-        app.say("no open loop has a check that can be run")
-    verdicts = {check.result for check in results.evidence.values()}
-    return FAILED if "failed" in verdicts else UNKNOWN if "unknown" in verdicts else None
-
-
 ADDITIONS = {
     "verify": Addition(
-        render=render_checks, progress="checking",
+        progress="checking",
         about="Exit status: 1 if a check failed, 5 if none failed but one could not be run.",
     ),
 }  # fmt: skip

@@ -7,7 +7,8 @@ from dataclasses import replace
 import click
 
 from baton_git.core.brief_sections import record_line
-from baton_git.interfaces.cli.app import SIGN, App, fill_about, flat
+from baton_git.core.output import flat
+from baton_git.interfaces.cli.app import SIGN, App, fill_about
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.caller import Vouched
@@ -61,13 +62,8 @@ def _confirm_with_person(app: App, ws: Workspace, verb_input: ConfirmRecords, va
     return confirm_records(ws, app.now, verb_input)
 
 
-def _render_confirmed(app: App, result: ConfirmedRecords) -> None:
-    app.answer(result.as_data(), "\n".join(result.confirmed))
-    app.tell_change(result)
-
-
 ADDITIONS = {
-    "decision confirm": Addition([SIGN], run=_confirm_with_person, render=_render_confirmed),
+    "decision confirm": Addition([SIGN], run=_confirm_with_person),
     "decision add": Addition([SIGN], fill=fill_about, run=_add_with_person),
     "decision anchor": Addition(fill=fill_about),
 }

@@ -8,7 +8,8 @@ import click
 
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import LimitExceeded, Stale
-from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_bytes
+from baton_git.core.output import flat
+from baton_git.interfaces.cli.app import INPUT_FILE, App, read_bytes
 from baton_git.interfaces.cli.error_handler import CONFLICT
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace

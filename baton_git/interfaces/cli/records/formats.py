@@ -9,13 +9,10 @@ from typing import Any
 import click
 
 from baton_git.core.kinds import KINDS, SINGLETONS, find_kind
-from baton_git.core.output import count_noun
-from baton_git.interfaces.cli.app import App, flat, read_bytes
-from baton_git.interfaces.cli.error_handler import FAILED
-from baton_git.interfaces.cli.printing import write
-from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.verbs.upkeep.schemas import SCHEMAS, KindSchema
-from baton_git.verbs.upkeep.validation import ValidatedBranch, ValidatedFile, validate_text
+from baton_git.interfaces.cli.app import App, read_bytes
+from baton_git.interfaces.cli.verb_command import Addition, Values, render_view
+from baton_git.verbs.upkeep.schemas import SCHEMAS
+from baton_git.verbs.upkeep.validation import ValidatedFile, show_files, validate_text
 
 
 def _validate_files(app: App, values: Values) -> Values:
@@ -29,26 +26,9 @@ def _validate_files(app: App, values: Values) -> Values:
     return values
 
 
-def _render_branch(app: App, result: ValidatedBranch) -> int:
-    for claim in result.claims:
-        app.say(f"claim: {flat(claim.record)}: {flat(claim.text)}")
-    return _print_files(app, result.files, result.as_data())
-
-
 def _print_files(app: App, files: Sequence[ValidatedFile], data: Any) -> int:
     """Print the faults of files, or `data` with --json; return the exit status."""
-    faulty = [file for file in files if file.faults]
-    lines = [flat(f"{file.path}: {fault}") for file in faulty for fault in file.faults]
-    app.answer(data, "\n".join(lines))
-    app.say(f"{count_noun(len(files), 'file')} checked, {len(faulty)} with faults")
-    return FAILED if faulty else 0
-
-
-def _render_schema(app: App, result: KindSchema) -> None:
-    if result.kinds and not app.json:
-        write("\n".join(result.kinds))
-    else:
-        app.answer_json(result.as_data())
+    return render_view(app, show_files(files), data) or 0
 
 
 class SchemaName(click.Choice[str]):
@@ -68,10 +48,10 @@ FILES = (
 )
 ADDITIONS = {
     "validate": Addition(
-        FILES, fill=_validate_files, render=_render_branch,
+        FILES, fill=_validate_files,
         about="With FILE, validate files instead: documents, or files of records. Exit status: 1 if a file is invalid.",
     ),
     "schema": Addition(
-        [click.argument("kind", required=False, type=SchemaName(SCHEMAS), metavar="[KIND]")], render=_render_schema
+        [click.argument("kind", required=False, type=SchemaName(SCHEMAS), metavar="[KIND]")]
     ),
 }  # fmt: skip

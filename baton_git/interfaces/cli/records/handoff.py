@@ -8,17 +8,15 @@ from pathlib import Path
 import click
 
 from baton_git.agents.registry import AGENTS
-from baton_git.core.natural_times import describe_age
+from baton_git.core.output import flat
 from baton_git.core.records.base import parse
 from baton_git.core.records.handoff import Facts, Handoff
-from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.records.handoff_text import FORMATS
-from baton_git.interfaces.cli.rendering.styles import Role
-from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff
-from baton_git.systems.gobby.handoff_verbs import HandoffList, ShowHandoff, show_handoff
+from baton_git.systems.gobby.handoff_verbs import ShowHandoff, show_handoff
 
 LATEST = "latest"
 AUTO = "auto"
@@ -65,18 +63,6 @@ def _print_shown(app: App, ws: Workspace, verb_input: ShowHandoff, values: Value
     app.answer(result.as_data(), _format_handoff(app, ws, parse(Handoff, result.handoff), values["format_"]))
 
 
-def _render_list(app: App, result: HandoffList) -> None:
-    columns = [
-        Column("extracted", lambda handoff: describe_age(handoff.extracted_at, app.now), Role.DIM),
-        Column("person", lambda handoff: flat(handoff.person or "")),
-        Column("goal", lambda handoff: flat(handoff.goal or "")),
-        Column("id", lambda handoff: app.sessions.shorten(handoff.id), Role.ID),
-    ]
-    app.answer(result.as_data(), render_table(result.handoffs, columns))
-    if not result.handoffs:
-        app.say("there is no handoff yet; to store one: baton handoff extract --keep")
-
-
 def _format_handoff(app: App, ws: Workspace, handoff: Handoff, format_: str) -> str:
     place = ws.show_work_tree(handoff.worktree or "")
     origin = (("at", handoff.extracted_at), ("by", handoff.trigger), ("on", handoff.machine), ("in", place))
@@ -108,5 +94,4 @@ ADDITIONS = {
         agent_help="The agent CLI that wrote the transcript. Default: detect it.",
     ),
     "handoff show": Addition([FORMAT], fill=_fill_latest, run=_print_shown),
-    "handoff list": Addition(render=_render_list),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baton_git.interfaces.cli.app import flat
+from baton_git.core.output import flat
 
 Facts = Mapping[str, Any]
 _MARKS = {"completed": "x", "in_progress": ">"}

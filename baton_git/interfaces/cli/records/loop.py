@@ -7,12 +7,8 @@ from typing import Any
 import click
 
 from baton_git.core.records.check_methods import CHECK_METHODS
-from baton_git.core.records.work_items import OpenLoop
 from baton_git.interfaces.cli.app import App, WholeNumber, path_from_top
-from baton_git.interfaces.cli.records.checks import render_checks
-from baton_git.interfaces.cli.verb_command import Addition, Values, render
-from baton_git.namespace.results import Changed
-from baton_git.verbs.verification.checks import CheckResults
+from baton_git.interfaces.cli.verb_command import Addition, Values
 
 WORDED_METHODS = ("http", "file_exists", "process_running", "port_open", "git_commit", "manual", "command")
 """The check methods whose options are declared in `CHECKS`."""
@@ -116,31 +112,7 @@ def _host_and_port(text: str | None) -> dict[str, Any]:
     return {"host": host.strip("[]") or "127.0.0.1", "port": int(port)}
 
 
-def _render_added(app: App, changed: Changed) -> None:
-    """Print a new loop; if its check is a command, print how to approve it."""
-    render(app, changed)
-    if _has_command(changed):
-        app.say(f"the command does not run until you approve it: baton trust {changed.id}")
-
-
-def _has_command(changed: Changed) -> bool:
-    """Return whether the check of the loop is a command."""
-    loop = changed.written.revision.state.get(OpenLoop, changed.id)
-    return loop.verify is not None and loop.verify.method == "command"
-
-
-def _render_finding(app: App, results: CheckResults) -> int | None:
-    """Print the result of one loop's check; a result that a person or agent observed is printed like any change."""
-    if results.id is None:
-        return render_checks(app, results)
-    app.answer(results.as_data(), results.id)
-    app.tell_change(results)
-    return None
-
-
 ADDITIONS = {
-    "loop add": Addition(CHECKS, fill=_fill_check, render=_render_added),
-    "loop verify": Addition(
-        render=_render_finding, about="Exit status: 1 if the check failed, 5 if it could not be run.",
-    ),
-}  # fmt: skip
+    "loop add": Addition(CHECKS, fill=_fill_check),
+    "loop verify": Addition(about="Exit status: 1 if the check failed, 5 if it could not be run."),
+}

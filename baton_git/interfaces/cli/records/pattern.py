@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from baton_git.core.lifecycle import Confirmed
-from baton_git.core.output import count_times
+from baton_git.core.output import count_times, flat
 from baton_git.core.records.work_items import Pattern
-from baton_git.interfaces.cli.app import SIGN, App, fill_about, flat
+from baton_git.interfaces.cli.app import SIGN, App, fill_about
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.results import Changed

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import click
 
+from baton_git.core.change_lines import LINES
 from baton_git.core.diff import commit_subject
 from baton_git.core.isolation import Failure, isolate, show_line
-from baton_git.core.output import CYAN, YELLOW, Styled, one_line, style, terminal_line
+from baton_git.core.output import CYAN, YELLOW, Styled, flat, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
-from baton_git.core.times import format_minute, to_local
-from baton_git.interfaces.cli.app import App, WholeNumber, flat
+from baton_git.core.session_line import describe_session
+from baton_git.core.text_layout import fit_styled
+from baton_git.interfaces.cli.app import App, WholeNumber
+from baton_git.interfaces.cli.pager import write_paged
 from baton_git.interfaces.cli.printing import write
-from baton_git.interfaces.cli.rendering.pager import write_paged
-from baton_git.interfaces.cli.rendering.session_line import describe_session
-from baton_git.interfaces.cli.rendering.widths import fit_styled, terminal_width, wrap_styled
-from baton_git.interfaces.cli.revisions.change_lines import (
-    INDENT,
-    LINES,
-    describe_author,
-    expand_subject,
-    format_changes,
-)
 from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.revisions.commit_lines import describe_rejection, format_content, format_heading
 from baton_git.verbs.revisions.history import Shown
-from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, log, read_known_log
+from baton_git.verbs.revisions.log import LogFilter, log, read_known_log
 from baton_git.verbs.sessions.lineage import find_sessions
 
 
@@ -81,9 +75,9 @@ def _print_commits(app: App, verb_input: LogFilter, commits: Iterable[Shown], *,
 
 def _format_commit(app: App, verb_input: LogFilter, shown: Shown, *, oneline: bool) -> Styled:
     rejected = [id_ for id_ in shown.entry.rejected_ids() if verb_input.record in (None, id_)]
-    heading = format_heading(app, shown if verb_input.record is None else _narrow(shown, rejected))
-    line = fit_styled(_add_ids(app, shown, heading), terminal_width())
-    return line if oneline else LINES.join([line, *_format_content(app, shown, rejected), ""])
+    heading = format_heading(app.reader, shown if verb_input.record is None else _narrow(shown, rejected))
+    line = fit_styled(_add_ids(app, shown, heading), app.reader.width)
+    return line if oneline else LINES.join([line, *format_content(app.reader, shown, rejected), ""])
 
 
 def _add_ids(app: App, shown: Shown, heading: Styled) -> Styled:
@@ -92,38 +86,15 @@ def _add_ids(app: App, shown: Shown, heading: Styled) -> Styled:
     named = [style(one_line(app.sessions.shorten(session), 40), CYAN)] if session else []
     for ids in ([*named, commit], [commit]):
         line = Styled("  ").join([heading, *ids])
-        if fit_styled(line, terminal_width()) == line:
+        if fit_styled(line, app.reader.width) == line:
             return line
     return heading
 
 
 def _narrow(shown: Shown, rejected: Sequence[str]) -> Shown:
     """Return a commit with a subject that describes only the changes and rejections that are shown."""
-    phrases = [*([commit_subject(list(shown.changes))] if shown.changes else []), *map(_describe_rejection, rejected)]
+    phrases = [*([commit_subject(list(shown.changes))] if shown.changes else []), *map(describe_rejection, rejected)]
     return shown._replace(entry=shown.entry._replace(subject="; ".join(phrases))) if phrases else shown
-
-
-def _describe_rejection(id_: str) -> str:
-    return f"{id_}: a remote's change was rejected in a review"
-
-
-def _format_content(app: App, shown: Shown, rejected: Sequence[str]) -> Iterator[Styled | str]:
-    """Yield the lines below the heading of a commit."""
-    if shown.unreadable:
-        yield terminal_line(f"      cannot be read: {one_line(shown.unreadable, 300)}")
-    yield from format_changes(shown.changes, app.sessions)
-    yield from (terminal_line(f"      {_describe_rejection(id_)}") for id_ in rejected)
-
-
-def format_heading(app: App, shown: Shown) -> Styled:
-    """Return what a commit is called: its revision, time, person and agent, and subject."""
-    entry = shown.entry
-    revision = style(f"{'' if entry.revision is None else entry.revision:>4}", YELLOW)
-    who = describe_author(entry) if entry.parents and entry.op != "merge" else ""
-    when = format_minute(to_local(entry.time)) if entry.parents else " " * len("2026-06-17 12:30")
-    return Styled("  ").join(
-        [revision, when, *([style(who, CYAN)] if who else ()), expand_subject(shown, app.sessions)]
-    )
 
 
 def _format_graph(app: App, sessions: Sequence[Session]) -> str:
@@ -140,7 +111,7 @@ def _format_graph(app: App, sessions: Sequence[Session]) -> str:
     stack = [(session, "", "") for session in reversed(roots)]  # with the prefixes of its line and of further lines
     while stack:
         session, first, rest = stack.pop()
-        describe = partial(describe_session, app, session, goals, taken=len(first) + 2)
+        describe = partial(describe_session, app.reader, session, goals, taken=len(first) + 2)
         lines.append(f"{first}● {show_line(session.id, describe)}")
         after = children[session.id]
         for number, child in reversed(list(enumerate(after))):
@@ -162,34 +133,6 @@ def _is_circular(id_: str, parents: Mapping[str, str | None]) -> bool:
     return False
 
 
-def render_commit(app: App, result: CommitResult) -> None:
-    """Print one commit, who made it, and what it changed."""
-    shown = result.shown
-    entry = shown.entry
-    who = (("op", entry.op), ("session", entry.session), ("agent", entry.agent), ("machine", entry.machine))
-    facts = [
-        f"commit   {entry.commit}",
-        *(f"parent   {parent}" for parent in entry.parents),
-        f"author   {entry.author}",
-        f"time     {to_local(entry.time).isoformat()}",
-        *(f"{name:<9}{value}" for name, value in who if value),
-    ]
-    first = wrap_styled(format_heading(app, shown), terminal_width(), INDENT)
-    app.answer(result.as_data(), LINES.join([first, *facts, "", *_format_content(app, shown, entry.rejected_ids())]))
-
-
-def _render_diff(app: App, result: DiffResult) -> None:
-    compared = result.compared
-    if app.json:
-        app.answer_json(result.as_data())
-    elif compared.changes:
-        write_paged(LINES.join(format_changes(compared.changes, app.sessions)))
-    if not compared.changes:
-        app.say(f"revisions {compared.before.number} and {compared.after.number} have the same records")
-    if result.next is not None:
-        app.say(f"there are more changes; to list them, add --after {result.next}")
-
-
 _LOG = (
     click.option(
         "--limit",
@@ -202,5 +145,4 @@ _LOG = (
 )
 ADDITIONS = {
     "log": Addition(_LOG, run=_print_log),
-    "diff": Addition(render=_render_diff),
 }

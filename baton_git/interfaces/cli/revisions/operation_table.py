@@ -9,10 +9,9 @@ from baton_git.core.natural_times import relative_time
 from baton_git.core.output import Styled
 from baton_git.core.state import SHAPE
 from baton_git.core.times import format_minute, to_local
+from baton_git.core.view import Column, Role
 from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.cli.rendering.styles import Role
-from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.revisions.change_lines import describe_author, expand_subject
+from baton_git.verbs.revisions.commit_lines import describe_author, expand_subject
 from baton_git.verbs.revisions.history import Shown
 from baton_git.verbs.revisions.operations import is_undo
 
@@ -30,11 +29,11 @@ def render_operations(app: App, operations: Sequence[Shown]) -> Styled:
         Column("when", describe_time, Role.DIM),
         Column("verb", lambda shown: shown.entry.op.removesuffix("-merge").replace("-", " ") or "by hand"),
         Column("records", _count_records, right=True),
-        Column("who", lambda shown: describe_author(shown.entry)),
+        Column("who", lambda shown: describe_author(app.reader, shown.entry.author, shown.entry.agent)),
         Column("", _describe_undoing, Role.WARNING),
-        Column("what", lambda shown: expand_subject(shown, app.sessions), wraps=True),
+        Column("what", lambda shown: expand_subject(app.reader, shown), wraps=True),
     ]
-    return render_table(operations, columns)
+    return app.reader.table(operations, columns)
 
 
 def _count_records(shown: Shown) -> int:

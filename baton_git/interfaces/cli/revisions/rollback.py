@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from baton_git.core.errors import NeedsHuman
+from baton_git.core.output import flat
 from baton_git.core.records.lineage import Session
 from baton_git.core.sessions import find_session
 from baton_git.core.verb import Result, VerbFunction
-from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.previewing import confirm_wide_change
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace

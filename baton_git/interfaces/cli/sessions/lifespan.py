@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from baton_git.core.isolation import show_line
-from baton_git.core.kinds import BY_FOLDER, KINDS, KindInfo, name_kind
-from baton_git.core.natural_times import describe_age
-from baton_git.core.output import count_noun
-from baton_git.core.times import iso
-from baton_git.interfaces.cli.app import INPUT_FILE, App, baton_command, flat, read_text
-from baton_git.interfaces.cli.rendering.session_line import describe_session
-from baton_git.interfaces.cli.rendering.styles import join
-from baton_git.interfaces.cli.rendering.widths import wrap_after
+from baton_git.core.output import flat
+from baton_git.interfaces.cli.app import INPUT_FILE, App, baton_command, read_text
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.namespace.results import CHECKED_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from baton_git.core.records.lineage import Session
     from baton_git.namespace.workspace import Workspace
-    from baton_git.verbs.sessions.session_end import WrapResult
     from baton_git.verbs.sessions.sessions import BootResult, InitResult, SessionStart
-    from baton_git.verbs.upkeep.namespace_status import NamespaceStatus, StatusResult
 
 
 def _render_init(app: App, result: InitResult) -> None:
@@ -96,77 +82,6 @@ def _fill_end(app: App, values: Values) -> Values:
     return values | context | ({"sync": False} if values.get("no_sync") else {})
 
 
-def _render_wrap(app: App, result: WrapResult) -> int | None:
-    app.answer(result.as_data(), "")
-    app.tell_change(result)
-    app.say(*(flat(line) for text in result.news for line in text.splitlines()))
-    if result.session is None:
-        app.say("no session was ended, because none is active here (baton boot, --session or BATON_SESSION)")
-    return app.tell_conflicts(result.conflicts, result.named_conflicts)
-
-
-ALWAYS_COUNTED = ("open_loops", "follow_ups", "patterns", "active_decisions")
-"""The kinds that the status shows even if there is no record; others only if there is one."""
-
-
-def _render_status(app: App, result: StatusResult) -> None:
-    app.answer(result.as_data(), join(_status_lines(app, result), "\n"))
-
-
-def _status_lines(app: App, result: StatusResult) -> list[str]:
-    status = result.status
-    revision = status.revision
-    when = describe_age(iso(revision.time), app.now) if revision.time and revision.number else "nothing recorded yet"
-    ref = app.settings.prefix + revision.namespace.component
-    lines: list[str] = [wrap_after("", f"{revision.namespace}  revision {revision.number}, {when}  ({ref})")]
-    lines += [wrap_after(f"  {name:<18}", text) for name, text in _status_rows(app, status)]
-    lines += [wrap_after("  cannot be read: ", f"{file.path}: {file.why}") for file in status.damaged]
-    if status.checked_out_at:
-        lines.append(wrap_after("  ", CHECKED_OUT.format(status.checked_out_at)))
-    return lines
-
-
-def _name_counted(info: KindInfo, value: str) -> str:
-    """Return what is counted: a folder's name as it is, the name of a kind, or a status in words."""
-    return value if info.counted == BY_FOLDER else name_kind(value)
-
-
-def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the status, each with its name."""
-    kinds = {f"{info.kind.removesuffix('s')}s": info for info in KINDS.values()}
-    for name, counts in status.counts.items():
-        info = kinds[name]
-        text = ", ".join(f"{count} {_name_counted(info, value)}" for value, count in sorted(counts.items()))
-        if text or name in ALWAYS_COUNTED:
-            yield info.name(2), text or "none"
-    yield from (("at work", text) for text in _format_sessions(app, status.sessions) or ["nobody"])
-    yield from (("gone", f"{text}; its process is gone") for text in _format_sessions(app, status.gone))
-    for remote in status.waiting:
-        waits = f"{count_noun(remote.commits, 'commit')} from {remote.remote}"
-        yield "waiting", f"{waits} (reasons: baton sync; commits: baton review)"
-    for unsent in status.unsent:
-        yield "pending", f"{flat(unsent.describe(app.now))} (baton sync)"
-    if status.quarantined:
-        rows = count_noun(status.quarantined, "invalid imported row")
-        yield "quarantined", f"{rows} (baton import quarantine)"
-    elif status.quarantined is None:
-        yield "quarantined", "unknown: the quarantine cannot be read (baton doctor)"
-    if status.needs:
-        needs = (f"{count} {need.replace('_', '-')}" for need, count in status.needs.items())
-        yield "needs attention", f"{', '.join(needs)} (baton ready)"
-
-
-def _format_sessions(app: App, sessions: Sequence[Session]) -> list[str]:
-    """Return sessions, newest first."""
-    newest = sorted(sessions, key=lambda session: session.started, reverse=True)[:5]
-    goals = app.goals({session.id for session in newest})
-    more = [f"and {len(sessions) - 5} more"] if len(sessions) > 5 else []
-    return [
-        *(show_line(session.id, partial(describe_session, app, session, goals, taken=20)) for session in newest),
-        *more,
-    ]
-
-
 _START = (
     click.option("--no-verify", is_flag=True, default=None, help="Run no checks."),
     click.option("--no-sync", is_flag=True, default=None, help="Do not fetch from the remote."),
@@ -200,6 +115,5 @@ ADDITIONS = {
         unopened=_send_cached,
         render=_render_boot,
     ),
-    "wrap": Addition(_END, fill=_fill_end, render=_render_wrap),
-    "status": Addition(render=_render_status),
+    "wrap": Addition(_END, fill=_fill_end),
 }

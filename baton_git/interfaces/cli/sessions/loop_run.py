@@ -13,8 +13,8 @@ import click
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.records import cost_in_words
-from baton_git.core.output import count_noun
-from baton_git.interfaces.cli.app import INPUT_FILE, App, Number, WholeNumber, command, flat, read_text
+from baton_git.core.output import count_noun, flat
+from baton_git.interfaces.cli.app import INPUT_FILE, App, Number, WholeNumber, command, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.system_settings import workflow_folders
 from baton_git.systems.gobby.foreground_loops import (

@@ -11,31 +11,21 @@ import click
 
 from baton_git.core.codecs import json
 from baton_git.core.natural_times import describe_age
-from baton_git.core.output import json_text
-from baton_git.core.records.base import parse
-from baton_git.core.records.lineage import Session
+from baton_git.core.output import flat, json_text
 from baton_git.core.verb import NoInput
+from baton_git.core.view import Column, Role
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
-from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_bytes
+from baton_git.interfaces.cli.app import INPUT_FILE, App, read_bytes
 from baton_git.interfaces.cli.printing import write
-from baton_git.interfaces.cli.rendering.session_line import describe_when, describe_whose, describe_work
-from baton_git.interfaces.cli.rendering.styles import Role
-from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.sessions.spawned import (
-    list_spawned,
-    render_stopped,
-)
+from baton_git.interfaces.cli.sessions.spawned import list_spawned
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
 from baton_git.systems.ecc.snapshot_verbs import (
     RECORDED,
-    FormerSnapshot,
-    RecordedSnapshot,
-    SnapshotHistory,
-    SnapshotList,
+    describe_snapshot,
     summarize_snapshot,
 )
 from baton_git.systems.ecc.snapshots import list_recorded, record_latest, shorten_paths
@@ -49,7 +39,6 @@ from baton_git.systems.ecc.target_verbs import (
     list_session_adapters,
     list_targets,
 )
-from baton_git.verbs.sessions.lineage import Lineage
 
 
 def _list_sessions(app: App, ws: Workspace, verb_input: ListTargets, values: Values) -> None:
@@ -93,7 +82,7 @@ def _inspect(app: App, ws: Workspace, verb_input: InspectTarget, values: Values)
 def _list_adapters(app: App, ws: Workspace, verb_input: NoInput, values: Values) -> None:
     with _redirect_stdout():
         result = list_session_adapters(ws, app.now, verb_input)
-    app.answer(result.as_data(), render_table(result.adapters, ADAPTER_COLUMNS))
+    app.answer(result.as_data(), app.reader.table(result.adapters, ADAPTER_COLUMNS))
     _warn(app, result)
 
 
@@ -135,22 +124,16 @@ def _make_offered_table(app: App, sessions: Sequence[OfferedTarget]) -> str:
         Column("title", lambda session: flat(shorten(session.title))),
         Column("target", lambda session: shorten(session.target), Role.ID),
     ]
-    return render_table(sessions, columns)
+    return app.reader.table(sessions, columns)
 
 
 def _make_recorded_table(app: App, recorded: Sequence[Snapshot]) -> str:
     columns = [
         Column("recorded", lambda snapshot: describe_age(snapshot.recorded_at, app.now), Role.DIM),
-        Column("about", lambda snapshot: flat(_describe_snapshot(snapshot.snapshot))),
+        Column("about", lambda snapshot: flat(describe_snapshot(snapshot.snapshot))),
         Column("id", lambda snapshot: app.sessions.shorten(snapshot.id), Role.ID),
     ]
-    return render_table(recorded, columns)
-
-
-def _describe_snapshot(snapshot: CanonicalSession) -> str:
-    number = len(snapshot.workers)
-    about = snapshot.workers[0].intent.objective if number == 1 else f"{number} workers"
-    return f"{snapshot.session.state}: {about}"
+    return app.reader.table(recorded, columns)
 
 
 def _fill_snapshot(app: App, values: Values) -> Values:
@@ -167,51 +150,6 @@ def _fill_snapshot(app: App, values: Values) -> Values:
     )  # fmt: skip
     with app.workspace() as ws:
         return {"snapshot": _open_target(app, ws, verb_input).snapshot}
-
-
-def _render_recorded(app: App, result: RecordedSnapshot) -> None:
-    app.answer(result.as_data(), flat(result.id))
-    app.tell_change(result)
-
-
-def _render_history(app: App, result: SnapshotHistory) -> None:
-    def describe(former: FormerSnapshot) -> str:
-        return _describe_snapshot(parse(CanonicalSession, former.snapshot))
-
-    columns = [
-        Column("revision", lambda former: former.revision or (former.commit or "?")[:10], Role.WARNING, right=True),
-        Column("recorded", lambda former: describe_age(former.recorded_at, app.now), Role.DIM),
-        Column("about", describe),
-    ]
-    app.answer(result.as_data(), render_table(result.snapshots, columns))
-
-
-def _render_snapshots(app: App, result: SnapshotList) -> None:
-    columns = [
-        Column("recorded", lambda summary: describe_age(summary.recorded_at, app.now), Role.DIM),
-        Column("state", lambda summary: summary.state),
-        Column("workers", lambda summary: summary.workers, right=True),
-        Column("id", lambda summary: app.sessions.shorten(summary.id), Role.ID),
-    ]
-    app.answer(result.as_data(), render_table(result.snapshots, columns))
-    if not result.snapshots:
-        app.say("there is no recorded snapshot; to record one: baton session record TARGET")
-
-
-def _render_lineage(app: App, result: Lineage) -> None:
-    sessions = [parse(Session, session) for session in result.sessions]
-    goals = app.goals({session.id for session in sessions})
-    columns = [
-        Column("when", lambda session: describe_when(session, app.now), Role.DIM),
-        Column("who", lambda session: describe_whose(session, with_machine=False)),
-        Column("about", lambda session: describe_work(session, goals)),
-        Column("session", lambda session: app.sessions.shorten(session.id), Role.ID),
-    ]
-    app.answer(result.as_data(), render_table(sessions, columns))
-    if not sessions:
-        app.say("there is no session yet; to start one: baton boot")
-    elif result.next is not None:
-        app.say(f"there are more sessions: baton session lineage --after {flat(result.next)}")
 
 
 ADAPTER_COLUMNS = (
@@ -245,9 +183,5 @@ ADDITIONS = {
     "session list": Addition(LISTS, run=_list_sessions),
     "session inspect": Addition(COPIES, run=_inspect),
     "session adapters": Addition(run=_list_adapters),
-    "session record": Addition([TARGET, ADAPTER, TARGET_TYPE, FILE], fill=_fill_snapshot, render=_render_recorded),
-    "session history": Addition(render=_render_history),
-    "session snapshots": Addition(render=_render_snapshots),
-    "session lineage": Addition(render=_render_lineage),
-    "session stop": Addition(render=render_stopped),
+    "session record": Addition([TARGET, ADAPTER, TARGET_TYPE, FILE], fill=_fill_snapshot),
 }

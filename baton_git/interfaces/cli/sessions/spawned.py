@@ -6,15 +6,13 @@ from collections.abc import Sequence
 
 from baton_git.agents.sessions.records import SpawnedSession, end_unwatched_sessions
 from baton_git.core.natural_times import describe_age
-from baton_git.core.output import Styled, one_line
+from baton_git.core.output import Styled, flat, one_line
 from baton_git.core.times import iso
-from baton_git.interfaces.cli.app import App, flat
-from baton_git.interfaces.cli.records.listing import STATUS_ROLES
-from baton_git.interfaces.cli.rendering.styles import Role
-from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.core.view import Column, Role
+from baton_git.interfaces.cli.app import App
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.spawned_verbs import StoppedSession
 from baton_git.systems.gobby.workflows import open_spawned_sessions
+from baton_git.verbs.records.stored import STATUS_ROLES
 
 
 def list_spawned(app: App, ws: Workspace, limit: int) -> None:
@@ -41,7 +39,7 @@ def _make_table(app: App, sessions: Sequence[SpawnedSession]) -> Styled:
         Column("about", _describe_session),
         Column("id", lambda session: session.id, Role.ID),
     ]
-    return render_table(sessions, columns)
+    return app.reader.table(sessions, columns)
 
 
 def _describe_cost(session: SpawnedSession) -> str:
@@ -53,10 +51,3 @@ def _describe_session(session: SpawnedSession) -> str:
     log = f"log: {session.log}" if session.status == "failed" and session.log else ""
     parts = (one_line(session.error or "", 100), one_line(session.prompt, 60), log)
     return " · ".join(part for part in parts if part)
-
-
-def render_stopped(app: App, result: StoppedSession) -> None:
-    """Print how a session ended."""
-    app.answer(result.as_data(), f"{result.id} {result.status}")
-    if not result.was_running:
-        app.say(f"{result.id} had already ended: {result.status}")

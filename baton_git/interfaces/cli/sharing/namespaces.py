@@ -8,11 +8,10 @@ from datetime import datetime
 from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.natural_times import describe_age
-from baton_git.core.output import count_noun
-from baton_git.interfaces.cli.app import App, flat, require_terminal
+from baton_git.core.output import count_noun, flat
+from baton_git.core.view import Column, Role
+from baton_git.interfaces.cli.app import App, require_terminal
 from baton_git.interfaces.cli.printing import agrees
-from baton_git.interfaces.cli.rendering.styles import Role
-from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.other_prefixes import MOVE, list_misplaced
 from baton_git.namespace.workspace import Workspace
@@ -130,7 +129,7 @@ def _render_list(app: App, result: NamespaceList) -> None:
         Column("changed", lambda row: _describe_change(row, app.now)),
         Column("to do", _describe_due, Role.WARNING, wraps=True),
     )
-    app.answer(result.as_data(), render_table(result.namespaces, columns))
+    app.answer(result.as_data(), app.reader.table(result.namespaces, columns))
     with app.workspace() as ws:
         misplaced = list_misplaced(ws.branch.store, ws.branch.prefix)
     for other in sorted({other for other, _ in misplaced}):

@@ -11,13 +11,12 @@ import click
 from baton_git.core import diff
 from baton_git.core.errors import NeedsHuman, Protected
 from baton_git.core.kinds import ALL_KINDS
-from baton_git.core.output import Styled
-from baton_git.interfaces.cli.app import App, at_terminal, command, flat
+from baton_git.core.output import Styled, flat
+from baton_git.core.text_layout import fit
+from baton_git.core.view import Column, Reader, Role, join, paint
+from baton_git.interfaces.cli.app import App, at_terminal, command
 from baton_git.interfaces.cli.common_command import find_completer
 from baton_git.interfaces.cli.printing import ask, choose
-from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
-from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import fit
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, ReviewResult, WaitingRecord
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.review import decide, load_review, make_decided, make_waiting
@@ -78,20 +77,20 @@ def review_command(
         else:
             app.answer(
                 make_waiting(name, queue).as_data(),
-                join([line for item in queue.items for line in format_waiting_record(item)], "\n"),
+                join([line for item in queue.items for line in format_waiting_record(app.reader, item)], "\n"),
             )
             app.say("to decide, add --accept ID, --reject ID, --accept-all or --reject-all")
 
 
-def format_waiting_record(item: WaitingRecord) -> list[Styled]:
+def format_waiting_record(reader: Reader, item: WaitingRecord) -> list[Styled]:
     """Return lines that describe a waiting record and its changes, safe for a terminal."""
     info = ALL_KINDS.get(item.kind)
     name = f"{info.title if info else item.kind} {item.id}" if item.kind != item.id else item.id
-    lines = [paint(flat(name), Role.HEADING, styled=shows_styles())]
+    lines = [paint(flat(name), Role.HEADING)]
     for change in item.changes:
         lines.append(f"  {_describe_change(item, change)}")
         lines.append(
-            render_table([field for field in change.fields if field.field != "id"], FIELD_COLUMNS, headings=False)
+            reader.table([field for field in change.fields if field.field != "id"], FIELD_COLUMNS, headings=False)
         )
     return [join([line]) for line in lines if line] if item.changes else [join([*lines, "  not a record file"], "\n")]
 
@@ -138,7 +137,9 @@ def _decide(app: App, ws: Workspace, name: str, queue: ReviewQueue, choice: Revi
             if item is None or item.id in confirmed or not app.can_ask_person():
                 raise
             app.say(
-                "", *format_waiting_record(item), f"{flat(item.id)} would become a rule that every session follows."
+                "",
+                *format_waiting_record(app.reader, item),
+                f"{flat(item.id)} would become a rule that every session follows.",
             )
             typed = ask(f"Type {flat(item.id)} to confirm")
             if typed.strip() != item.id:
@@ -151,7 +152,7 @@ def _ask(app: App, ws: Workspace, name: str, queue: ReviewQueue) -> None:
     accepted: list[str] = []
     rejected: list[str] = []
     for item in queue.items:
-        app.say("", *format_waiting_record(item))
+        app.say("", *format_waiting_record(app.reader, item))
         answer = choose("accept, reject, skip or quit", "arsq")
         if answer == "q":
             break

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import click
 
+from baton_git.core.change_lines import LINES, format_changes
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError, NotAllowed
 from baton_git.core.names import Namespace
-from baton_git.core.output import count_noun
-from baton_git.interfaces.cli.app import SECONDS, App, command, flat, require_terminal
+from baton_git.core.output import count_noun, flat
+from baton_git.interfaces.cli.app import SECONDS, App, command, require_terminal
 from baton_git.interfaces.cli.common_command import find_completer
 from baton_git.interfaces.cli.previewing import YES, confirm_extent
 from baton_git.interfaces.cli.printing import agrees, progress_line
-from baton_git.interfaces.cli.revisions.change_lines import LINES, format_changes
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
@@ -84,7 +84,7 @@ def sync_command(
         done = sync(ws, app.now, remote or named, options, settle=settle)
         is_here = ws.branch.exists
         open_conflicts = [] if dry_run else _list_conflicts(ws, done)
-    app.answer(done.as_data(), LINES.join(format_changes(_list_changes(done), app.sessions)))
+    app.answer(done.as_data(), LINES.join(format_changes(app.reader, _list_changes(done))))
     lines = (
         _describe_plan(done)
         if dry_run

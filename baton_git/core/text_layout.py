@@ -1,14 +1,114 @@
-"""Format rows as a table with aligned columns."""
+"""Lay out text in columns of a fixed width: measure, cut and wrap it, and format rows as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+from unicodedata import category, east_asian_width
 
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.output import Styled, terminal_line
-from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
-from baton_git.interfaces.cli.rendering.widths import count_columns, fit, terminal_width, wrap
+from baton_git.core.view import Column, Role, join, paint
+
+ELLIPSIS = "…"
+_STYLE = re.compile(r"\x1b\[(\d*)m")
+_MARK = re.compile("[\U000e0020-\U000e007f]")
+"""Zero-width characters that replace the style codes of `Styled` text while it is cut; text cannot contain them."""
+
+NARROWEST_TEXT = 20
+"""Minimum width of a text after a prefix, in columns, even if the terminal is narrower."""
+RESET = "\x1b[0m"
+
+
+def count_columns(text: str) -> int:
+    """Return the width of a text without styles: two columns for wide characters, none for combining ones."""
+    return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+def _columns_of(char: str) -> int:
+    if category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if east_asian_width(char) in "WF" else 1
+
+
+def fit(text: str, width: int) -> str:
+    """Return a text cut to at most `width` columns; a cut text ends with `…`."""
+    if count_columns(text) <= width:
+        return text
+    kept = _take_beginning(text, width - 1) if width > 1 else ""
+    return (kept if count_columns(kept) < width else "").rstrip() + ELLIPSIS
+
+
+def wrap(text: str, width: int | None) -> list[str]:
+    """Return a text as lines of at most `width` columns, broken at spaces; a word that is longer than a line is split.
+
+    Args:
+        width: the maximum width; None for a single line.
+    """
+    if width is None or count_columns(text) <= width:
+        return [text]
+    lines, rest = [], text
+    while count_columns(rest) > width:
+        whole = _take_beginning(rest, width)
+        space = rest.rfind(" ", 1, len(whole) + 1)
+        end = space if space > 0 and rest[:space].strip() else len(whole)
+        lines.append(rest[:end].rstrip())
+        rest = rest[end:].lstrip()
+    return [*lines, rest] if rest else lines
+
+
+def _take_beginning(text: str, width: int) -> str:
+    """Return the beginning of a text that fits into `width` columns; at least one character."""
+    room = width
+    for number, char in enumerate(text):
+        room -= _columns_of(char)
+        if room < 0:
+            return text[: max(number, 1)]
+    return text
+
+
+def fit_line(text: str, width: int | None) -> str:
+    """Return a text on one line, cut to `width` columns; None for no limit."""
+    line = terminal_line(text)
+    return line if width is None else fit(line, width)
+
+
+def wrap_after(prefix: str, text: str, width: int | None) -> Styled:
+    """Return a text after a prefix, wrapped to `width` columns (None for no limit); further lines begin in the same
+    column as the first one."""
+    indent = count_columns(_mark_styles(prefix))
+    room = None if width is None else max(width - indent, NARROWEST_TEXT)
+    lines = [line for part in text.splitlines() or [""] for line in wrap(terminal_line(part), room)]
+    return Styled("").join([prefix, Styled(f"\n{' ' * indent}").join(lines)])
+
+
+def fit_styled(text: Styled, width: int | None) -> Styled:
+    """Return a styled line cut to `width` columns; None for no limit."""
+    if width is None:
+        return text
+    marked = _mark_styles(text)
+    cut = fit(marked, width)
+    return _restore_styles(cut if cut == marked else f"{cut}{_mark_styles(RESET)}")
+
+
+def wrap_styled(text: Styled, width: int | None, indent: str) -> Styled:
+    """Return a styled line wrapped to `width` columns, with all lines but the first indented; None for no limit."""
+    marked = _mark_styles(text)
+    first = wrap(marked, width)[0]
+    rest = marked[len(first) :].lstrip()
+    return _restore_styles(f"\n{indent}".join([first, *(wrap(rest, width and width - len(indent)) if rest else ())]))
+
+
+def _mark_styles(text: str) -> str:
+    return _STYLE.sub(lambda match: chr(0xE0020 + int(match[1] or 0)), text)
+
+
+def _restore_styles(text: str) -> Styled:
+    return Styled(_MARK.sub(lambda match: f"\x1b[{ord(match[0]) - 0xE0020}m", text))
+
+
+# --- tables
 
 GAP = "  "
 NARROWEST = 14
@@ -19,25 +119,6 @@ LEAST = 16
 """If less room than this is left for the last column, and its text does not fit, it is printed on lines of its own."""
 INDENT = " " * 4
 """Indentation of the last column on a line of its own."""
-
-
-class Column(NamedTuple):
-    """A column of a table.
-
-    Attributes:
-        title: the heading. A column that is empty in every row is left out.
-        value: returns the content of a row's cell.
-        role: the style, or a function that returns the style of a row's cell. A column of role ID is cut only as a last
-            resort.
-        right: whether the column is aligned to the right, as numbers are.
-        wraps: for the last column: whether long text is wrapped instead of cut.
-    """
-
-    title: str
-    value: Callable[[Any], object]
-    role: Role | Callable[[Any], Role] = Role.PLAIN
-    right: bool = False
-    wraps: bool = False
 
 
 class _Layout(NamedTuple):
@@ -62,7 +143,7 @@ def render_table(
 
     Args:
         headings: whether the first line has the titles of the columns.
-        width: the maximum width; None for the width of the terminal, if stdout is one.
+        width: the maximum width in columns; None for no limit.
     """
     texts = [[_make_cell(column, row) for column in columns] for row in rows]
     shown = [index for index in range(len(columns)) if any(line[index] for line in texts)]
@@ -72,7 +153,7 @@ def render_table(
     titles = [column.title.upper() if headings else "" for column in kept]
     cells = [[line[index] for index in shown] for line in texts]
     sizes = [max(map(count_columns, texts_of_column)) for texts_of_column in zip(titles, *cells, strict=True)]
-    layout = _plan_layout(sizes, kept, terminal_width() if width is None else width)
+    layout = _plan_layout(sizes, kept, width)
     lines: list[Styled] = []
     if headings:
         lines += _format_row(titles if not layout.below else [*titles[:-1], ""], [Role.DIM] * len(kept), kept, layout)
@@ -140,7 +221,7 @@ def _format_row(
         yield _join_cells(line, roles, columns, layout.sizes)
     offset = len(INDENT) if layout.below else sum(layout.sizes[:-1]) + len(GAP) * len(line)
     for text in filter(None, last):
-        yield join([" " * offset, paint(text, roles[-1], styled=shows_styles())])
+        yield join([" " * offset, paint(text, roles[-1])])
 
 
 def _fit_cell(cell: str, column: Column, size: int) -> list[str]:
@@ -149,11 +230,10 @@ def _fit_cell(cell: str, column: Column, size: int) -> list[str]:
 
 def _join_cells(cells: Sequence[str], roles: Sequence[Role], columns: Sequence[Column], sizes: Sequence[int]) -> Styled:
     """Return one line, without trailing spaces."""
-    styled = shows_styles()
     parts: list[str] = []
     last = max((index for index, cell in enumerate(cells) if cell), default=0)
     for index, (cell, role, column, size) in enumerate(zip(cells[: last + 1], roles, columns, sizes, strict=False)):
         padding = " " * (size - count_columns(cell))
         before, after = (padding, "") if column.right else ("", padding if index < last else "")
-        parts.append(join([GAP if index else "", before, paint(cell, role, styled=styled), after]))
+        parts.append(join([GAP if index else "", before, paint(cell, role), after]))
     return join(parts)

@@ -8,9 +8,8 @@ from datetime import datetime
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, one_line, terminal_line
 from baton_git.core.records.lineage import Session
-from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.cli.rendering.styles import join
-from baton_git.interfaces.cli.rendering.widths import count_columns, fit, terminal_width
+from baton_git.core.text_layout import count_columns, fit
+from baton_git.core.view import Reader, join
 
 NARROWEST = 20
 """Minimum width of what a session was asked, in columns, even if the rest of its line is then cut."""
@@ -36,15 +35,15 @@ def describe_when(session: Session, now: datetime) -> str:
     return f"started {describe_age(session.started, now)}"
 
 
-def describe_session(app: App, session: Session, goals: Mapping[str, str], *, taken: int = 0) -> Styled:
+def describe_session(reader: Reader, session: Session, goals: Mapping[str, str], *, taken: int = 0) -> Styled:
     """Return a session on one line: its work, who ran it, when it ended or started, and its short name.
 
     On a terminal, the machine is left out and the work is cut, if the line would not fit in its width minus `taken`
     columns.
     """
-    when = describe_when(session, app.now)
-    name = one_line(app.sessions.shorten(session.id), 60)
-    work, width = terminal_line(describe_work(session, goals)), terminal_width()
+    when = describe_when(session, reader.now)
+    name = one_line(reader.sessions.shorten(session.id), 60)
+    work, width = terminal_line(describe_work(session, goals)), reader.width
     room = width - taken if width is not None else None
     short = fit(describe_whose(session, with_machine=False), max((room or 0) // 3, NARROWEST))
     for whose in (describe_whose(session), short):

@@ -10,8 +10,7 @@ import sys
 import click
 
 from baton_git.core.output import terminal
-from baton_git.interfaces.cli.printing import write
-from baton_git.interfaces.cli.rendering.styles import shows_styles
+from baton_git.interfaces.cli.printing import shows_styles, write
 from baton_git.interfaces.context.git_config import read_user_config
 
 COMMAND_NOT_FOUND = 127

@@ -1,1 +1,0 @@
-"""Output for a terminal: tables, styles, widths, and the pager."""
