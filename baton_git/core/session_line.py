@@ -8,8 +8,9 @@ from datetime import datetime
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, one_line, terminal_line
 from baton_git.core.records.lineage import Session
+from baton_git.core.styles import join
 from baton_git.core.text_layout import count_columns, fit
-from baton_git.core.view import Reader, join
+from baton_git.core.view import Reader
 
 NARROWEST = 20
 """Minimum width of what a session was asked, in columns, even if the rest of its line is then cut."""

@@ -9,7 +9,7 @@ from unicodedata import category, east_asian_width
 
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.output import Styled, terminal_line
-from baton_git.core.view import Column, Role, join, paint
+from baton_git.core.styles import Column, Role, join, paint
 
 ELLIPSIS = "…"
 _STYLE = re.compile(r"\x1b\[(\d*)m")

@@ -25,7 +25,7 @@ from baton_git.namespace.review.queue import WaitingRecord
 from baton_git.systems.kairos import codec as kairos
 
 ANY = st.text(st.characters()) | st.sampled_from(["\x1b[2J", "\u202e", "\ud800", "a\r\nb", "\U000e0041", "\u034f"])
-OWN = re.compile("\x1b\\[(?:0|1|3[1-6])m")
+OWN = re.compile("\x1b\\[(?:0|[12]|3[1-6])m")
 
 
 @laws

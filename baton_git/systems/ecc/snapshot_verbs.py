@@ -10,8 +10,9 @@ from pydantic import BaseModel, Field
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import flat
 from baton_git.core.records.base import parse
+from baton_git.core.styles import Column, Role
 from baton_git.core.verb import READS, SETTLES, Input, Option, Result, verb
-from baton_git.core.view import Column, Reader, ResultView, Role
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import (
     COMMIT,
     AtNamespace,

@@ -17,8 +17,9 @@ from baton_git.core.errors import NotFound
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import flat
 from baton_git.core.records.handoff import Handoff
+from baton_git.core.styles import Column, Role
 from baton_git.core.verb import READS, Input, Option, Tool, verb
-from baton_git.core.view import Column, Reader, ResultView, Role
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import AtNamespace, PageInput, PageResult, PastRevision, full_position, take_page
 from baton_git.namespace.workspace import Workspace
 

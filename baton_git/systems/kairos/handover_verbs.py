@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
 from baton_git.core.errors import EndedError
 from baton_git.core.output import flat, terminal_line
+from baton_git.core.styles import Column, Role
 from baton_git.core.verb import ADDS, READS, REPLACES, SETTLES, Input, Option, Result, Tool, verb
-from baton_git.core.view import Column, Reader, ResultView, Role
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import (
     AtNamespace,
     PageInput,

@@ -20,9 +20,10 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key, State, list_beginning
+from baton_git.core.styles import Column, Role, join, paint
 from baton_git.core.times import iso, parse_time_or_none
 from baton_git.core.verb import READS, Input, Option, verb
-from baton_git.core.view import Column, Reader, ResultView, Role, join, paint
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
 from baton_git.namespace.revision import Revision

@@ -20,8 +20,9 @@ from baton_git.core.records.base import Record, parse, value_at
 from baton_git.core.records.lineage import Session
 from baton_git.core.session_line import describe_whose, describe_work
 from baton_git.core.state import Key, State
+from baton_git.core.styles import Column, Role, join, paint
 from baton_git.core.verb import READS, Input, Option, verb
-from baton_git.core.view import Column, Reader, ResultView, Role, join, paint
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.provenance.judgement import word_of_kind
 from baton_git.namespace.results import PageInput, PageResult, full_position, take_page
 from baton_git.namespace.revision import Revision

@@ -23,9 +23,10 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Selection, Unreadable, key_of
+from baton_git.core.styles import Role, join, paint
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Tool, verb
-from baton_git.core.view import Reader, ResultView, Role, join, paint
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.remote_selection import count_waiting_commits
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision

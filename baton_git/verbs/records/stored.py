@@ -20,8 +20,8 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, OpenLoop
 from baton_git.core.state import Entry, Key, Unreadable
+from baton_git.core.styles import Role
 from baton_git.core.times import iso, parse_time_or_none
-from baton_git.core.view import Role
 from baton_git.namespace.provenance.judgement import as_data
 from baton_git.namespace.provenance.labels import Kind
 from baton_git.namespace.results import ResultPart, UnreadableFile

@@ -12,8 +12,9 @@ from baton_git.core.records.base import Part, parse
 from baton_git.core.records.lineage import Session
 from baton_git.core.session_line import describe_when, describe_whose, describe_work
 from baton_git.core.state import Key, State
+from baton_git.core.styles import Column, Role
 from baton_git.core.verb import READS, verb
-from baton_git.core.view import Column, Reader, ResultView, Role
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import PageInput, PageResult, full_position, take_page
 from baton_git.namespace.workspace import Workspace
 

@@ -46,9 +46,10 @@ from baton_git.core.output import count_noun, flat
 from baton_git.core.progress import Progress
 from baton_git.core.records.handoff import Handoff
 from baton_git.core.state import State
+from baton_git.core.styles import Column, Role
 from baton_git.core.times import from_seconds, iso, parse_time_or_none, shift
 from baton_git.core.verb import SETTLES, Input, Option, verb
-from baton_git.core.view import Column, Reader, ResultView, Role
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.files.atomic_files import read_head, show_path, write_all
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from baton_git.core.errors import InvalidArgument, NeedsHuman, Unreachable
 from baton_git.core.output import flat
+from baton_git.core.styles import Column, Role
 from baton_git.core.verb import READS, SETTLES, Input, NoInput, Result, verb
-from baton_git.core.view import Column, Reader, ResultView, Role
+from baton_git.core.view import Reader, ResultView
 from baton_git.git.local_git import LocalGit
 from baton_git.git.remotes import mask_logins
 from baton_git.git.remotes.git_environment import for_git

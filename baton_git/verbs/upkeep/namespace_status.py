@@ -19,9 +19,10 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
 from baton_git.core.session_line import describe_session
 from baton_git.core.state import State, Unreadable
+from baton_git.core.styles import join
 from baton_git.core.times import iso
 from baton_git.core.verb import NONE, READS, NoInput, Tool, verb
-from baton_git.core.view import Reader, ResultView, join
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.remote_selection import UnsentCommits, WaitingCount, count_waiting_commits, find_unsent_commits
 from baton_git.namespace.results import CHECKED_OUT, AtNamespace, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from baton_git.core.styles import Column, Role
 from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
-from baton_git.core.view import Column, Reader, ResultView, Role
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.import_quarantine import ImportQuarantine, QuarantinedRow, list_quarantines
 from baton_git.namespace.results import ResultPart
 from baton_git.namespace.workspace import Workspace

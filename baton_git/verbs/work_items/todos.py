@@ -14,8 +14,9 @@ from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import OPEN, Session, Todo
 from baton_git.core.sessions import find_session
 from baton_git.core.state import Key, State
+from baton_git.core.styles import join
 from baton_git.core.verb import ADDS, READS, REPLACES, SETTLES, Input, Option, Tool, verb
-from baton_git.core.view import Reader, ResultView, join
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import AtRevision, WrittenResult, position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty

@@ -12,7 +12,8 @@ import click
 
 from baton_git.core.errors import BatonError
 from baton_git.core.output import count_noun
-from baton_git.core.view import Column, Reader, Role, join, paint
+from baton_git.core.styles import Column, Role, join, paint
+from baton_git.core.view import Reader
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, command, require_terminal
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN

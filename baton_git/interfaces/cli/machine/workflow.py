@@ -12,7 +12,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.core.output import count_noun, flat, terminal_line
-from baton_git.core.view import Column, Role
+from baton_git.core.styles import Column, Role
 from baton_git.interfaces.cli.app import App, at_terminal, command, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees

@@ -12,8 +12,8 @@ import click
 from baton_git.core.codecs import json
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import flat, json_text
+from baton_git.core.styles import Column, Role
 from baton_git.core.verb import NoInput
-from baton_git.core.view import Column, Role
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
 from baton_git.interfaces.cli.app import INPUT_FILE, App, read_bytes

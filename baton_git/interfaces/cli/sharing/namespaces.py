@@ -9,7 +9,7 @@ from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun, flat
-from baton_git.core.view import Column, Role
+from baton_git.core.styles import Column, Role
 from baton_git.interfaces.cli.app import App, require_terminal
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.verb_command import Addition, Values

@@ -12,8 +12,9 @@ from baton_git.core import diff
 from baton_git.core.errors import NeedsHuman, Protected
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.output import Styled, flat
+from baton_git.core.styles import Column, Role, join, paint
 from baton_git.core.text_layout import fit
-from baton_git.core.view import Column, Reader, Role, join, paint
+from baton_git.core.view import Reader
 from baton_git.interfaces.cli.app import App, at_terminal, command
 from baton_git.interfaces.cli.common_command import find_completer
 from baton_git.interfaces.cli.printing import ask, choose
