@@ -154,7 +154,13 @@ class Protected(NeedsHuman):
 
 
 class Unconfirmed(NotAllowed):
+    """A wide change that its caller did not confirm; `effect` says what it would do."""
+
     code = "unconfirmed"
+
+    def __init__(self, effect: str, *, hint: str = "") -> None:
+        super().__init__(f"{effect}, which must be confirmed", hint=hint)
+        self.effect = effect
 
 
 class Rejected(NotAllowed):

@@ -129,6 +129,21 @@ class Option(NamedTuple):
     is_joined: bool = False
 
 
+class Confirmation(NamedTuple):
+    """The confirmation by a person that a verb needs.
+
+    Attributes:
+        ask: called with the workspace, the time and the input; returns the `Question` for the person, or None if this
+            call needs none. It may fail as the verb does.
+        always: whether each call needs it, so that interfaces that cannot ask a person do not have the verb.
+        can_sign: whether a signature of the verb's commit confirms, too.
+    """
+
+    ask: Callable[[Any, datetime, Any], Any]
+    always: bool = False
+    can_sign: bool = True
+
+
 class Verb(NamedTuple, Generic[I, R]):
     """The declaration of a verb.
 
@@ -157,10 +172,12 @@ class Verb(NamedTuple, Generic[I, R]):
         examples: example command lines.
         options: how the command line takes its fields, by field.
         is_authored: whether it stores text from its input, whose author is then the person at the terminal.
-        session: whether it acts in a session, begins one or ends one. Every verb that writes acts in a session. The
-            result of a verb that begins or ends a session names that session.
+        session: whether it acts in a session, begins one or ends one, or undoes that. Every verb that writes acts in
+            a session. The result of a verb that begins or ends a session names that session.
         machine: whether it asks this machine for something besides the repository: transcripts, settings, the copy of
             a run. Every interface supplies the same `Workspace.machine`.
+        confirm: the confirmation by a person that it needs; None if it needs none, or only for records that a person
+            confirmed (see `guard`).
         on_existing: whether it acts only on existing records, so that it never creates a namespace. Implied for verbs
             with a required `id`.
     """
@@ -188,9 +205,14 @@ class Verb(NamedTuple, Generic[I, R]):
     examples: tuple[str, ...] = ()
     options: Mapping[str, Option] = NONE
     is_authored: bool = False
-    session: Literal["acts", "begins", "ends"] | None = None
+    session: Literal["acts", "begins", "ends", "undoes"] | None = None
     on_existing: bool = False
     machine: bool = False
+    confirm: Confirmation | None = None
+
+    @property
+    def is_only_for_people(self) -> bool:
+        return self.confirm is not None and self.confirm.always
 
     @property
     def may_create(self) -> bool:

@@ -40,7 +40,7 @@ def check_extent(changes: Sequence[RecordChange], state: State) -> None:
 def make_unconfirmed(effect: str) -> Unconfirmed:
     """Return the error for a change that its caller did not confirm; `effect` says what it would do."""
     hint = FieldHint("{dry_run} shows what would change; to confirm it, set {yes}")
-    return Unconfirmed(f"{effect}, which must be confirmed", hint=hint)
+    return Unconfirmed(effect, hint=hint)
 
 
 def is_wide(changes: Sequence[RecordChange], state: State) -> bool:

@@ -133,6 +133,7 @@ class WrittenResult(AtRevision):
     verbose: ClassVar[frozenset[str]] = frozenset({"changes"})
 
     _written: WriteResult = PrivateAttr()
+    _more: tuple[str, ...] = PrivateAttr(())
 
     @property
     def written(self) -> WriteResult:
@@ -142,7 +143,12 @@ class WrittenResult(AtRevision):
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that a person should read besides the change."""
-        return ()
+        return self._more
+
+    def noting(self, *notes: str) -> Self:
+        """Add sentences to the notes, and return this result."""
+        self._more = notes
+        return self
 
     @property
     def told(self) -> tuple[WriteResult | str, ...]:

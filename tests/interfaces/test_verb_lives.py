@@ -318,7 +318,7 @@ ABSENT: Mapping[str, Mapping[str, str]] = {
         "session inspect, session adapters, session stop",
         "PAIF and session-baton have routes of their own": "checkpoint, restore, identity init, identity show, "
         "identity check, write",
-        "only a person can do it, who is asked at a terminal or on the page": "decision confirm",
+        "only a person can do it, who is asked at a terminal or on the page": "decision confirm, pattern graduate",
         "it concerns the disk of the server": "gc",
     },
     "mcp": {
@@ -328,7 +328,7 @@ ABSENT: Mapping[str, Mapping[str, str]] = {
         "session show, session lineage, handover list, handover show, todo set, todo start, todo cancel, outgoing",
         "it changes much at once, or what others see, so a person calls it": "namespace list, namespace rename, "
         "namespace delete, namespace move, namespace restore, namespace accept, rollback, undo, redo, review, "
-        "review decide, remote list, remote policy, remote review, decision confirm, pattern graduate",
+        "review decide, remote list, remote policy, remote review, decision confirm",
         "it looks after this machine or moves files": "gc, doctor, mine, session list, session inspect, "
         "session adapters, session stop, identity init, identity show, identity check, import session-baton, "
         "import quarantine, import discard, import paif, import kairos, import ecc, export session-baton, "

@@ -71,6 +71,7 @@ def make_stub() -> str:
     methods = [
         line
         for name, function in sorted(functions().items())
+        if not function.verb.is_only_for_people
         for line in _method_lines(name, function, taken, named(function.verb.result_model))
     ]
     lines = [f"from {module} import {kind}" for module, kind in sorted(imports)]
@@ -148,7 +149,8 @@ def _interfaces(function: VerbFunction[Any, Any]) -> Iterator[str]:
         yield f"- HTTP: {paths}" + (f", status {verb.status}" if verb.status != 200 else "")
     if verb.tool is not None:
         yield f"- MCP: `{verb.tool.name or verb.name.replace(' ', '_')}`"
-    yield f"- Library: `ns.{function.__name__}()`"
+    if not verb.is_only_for_people:
+        yield f"- Library: `ns.{function.__name__}()`"
     if verb.machine:
         yield "- Uses more of this machine than the repository (transcripts, settings files), in every interface"
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, cast
 import click
 
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NeedsHuman, Protected
+from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace
 from baton_git.core.output import Styled, count_noun, flat
 from baton_git.core.session_names import SessionNames, list_session_ids
@@ -27,7 +28,7 @@ from baton_git.interfaces.cli.common_command import CommonCommand, find_complete
 from baton_git.interfaces.cli.printing import ask, tell, terminal_width, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
-from baton_git.namespace.caller import Vouched
+from baton_git.namespace.caller import ConfirmQuestion, Vouched
 from baton_git.namespace.results import WrittenResult, describe_new_namespace, describe_write
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
@@ -152,7 +153,20 @@ class App(Call):
 
         return is_person_typing(self.settings.agent)
 
-    def identify_person(self, error: NeedsHuman) -> Vouched:
+    def ask_person(self, question: ConfirmQuestion) -> Confirmed | Vouched | None:
+        """Return the confirmation of the person at this terminal; None if there is no terminal, or nobody confirms.
+
+        Raises:
+            NeedsHuman: there is a terminal, but an agent is known to be acting.
+        """
+        if question.is_typing_enough and self.is_person_typing():
+            return question.confirm(self.person, "typed")
+        if not self.can_ask_person():
+            return None
+        self.say(*question.lines, "")
+        return question.confirm(self.person, "terminal") if question.is_confirmed_by(ask(question.prompt)) else None
+
+    def identify_person(self, error: NeedsHuman) -> Confirmed | Vouched:
         """Return the person at this terminal, who may do what was refused.
 
         Whoever types the command changes what they confirmed without a further question; at a terminal in which agents
@@ -161,14 +175,10 @@ class App(Call):
         Raises:
             NeedsHuman: `error`, if nobody confirms; or an agent is known to be acting.
         """
-        if isinstance(error, Protected) and self.is_person_typing():
-            return Vouched(self.person, "typed")
-        if not self.can_ask_person():
+        person = self.ask_person(ConfirmQuestion((f"{error}.",), is_typing_enough=isinstance(error, Protected)))
+        if person is None:
             raise error
-        self.say(f"{error}.")
-        if ask("Type yes to confirm").strip().lower() != "yes":
-            raise error
-        return Vouched(self.person, "terminal")
+        return person
 
     def answer_json(self, data: Any) -> None:
         """Print data to stdout as JSON, even without --json; only the fields named with --json, if any.

@@ -15,14 +15,17 @@ import annotated_types
 import click
 from pydantic.fields import FieldInfo
 
-from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, NotFound, Protected
+from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, NotFound
 from baton_git.core.names import is_minted_session
 from baton_git.core.output import flat
+from baton_git.core.records.lineage import Session
+from baton_git.core.sessions import find_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
 from baton_git.core.view import ResultView
 from baton_git.interfaces.cli.app import (
     AGENT_HELP,
     SESSION_HELP,
+    SIGN,
     App,
     Number,
     WholeNumber,
@@ -115,7 +118,8 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
             _remember_session(app, verb, result)
             return (addition.render or render)(app, result) if result is not None else None
 
-    decorators = [*_parameters(verb), *addition.options]
+    sign: list[Decorator] = [SIGN] if verb.confirm is not None and verb.confirm.can_sign else []
+    decorators = [*_parameters(verb), *addition.options, *sign]
     wrapped = functools.reduce(lambda function, decorate: decorate(function), reversed(decorators), call)
     examples = "\b\n" + "\n".join(verb.examples) if verb.examples else ""
     about = "\n\n".join(part for part in (verb.about, addition.about, examples) if part)
@@ -138,26 +142,13 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     return click_command
 
 
-def _run(app: App, ws: Any, verb: Verb[Any, Any], addition: Addition, verb_input: Any, fields: Values) -> Result | None:
-    """Run a verb; if it is refused because a person confirmed what it changes, run it for the person who asks for it.
+def _run(app: App, ws: Any, verb: Verb[Any, Any], addition: Addition, verb_input: Any, values: Values) -> Result | None:
+    """Run a verb; what it needs of a person is asked at the terminal."""
+    if addition.run is not None:
+        return addition.run(app, ws, verb_input, values)
+    from baton_git.interfaces.cli.confirming import run_for_person  # imports modules that import this one
 
-    Raises:
-        Protected: nobody at this terminal is known to be a person.
-    """
-
-    def run(acting: Any) -> Any:
-        return (
-            addition.run(app, acting, verb_input, fields)
-            if addition.run is not None
-            else verb.run(acting, app.now, verb_input)
-        )
-
-    try:
-        return run(ws)  # type: ignore[no-any-return]  # the verb has the type Any
-    except Protected as error:
-        if ws.confirmed is not None:
-            raise
-        return run(replace(ws, confirmed=app.identify_person(error)))  # type: ignore[no-any-return]
+    return run_for_person(app, ws, verb, verb_input, sign=bool(values.get("sign")))  # type: ignore[no-any-return]
 
 
 def _add_known_fields(app: App, verb: Verb[Any, Any]) -> App:
@@ -255,6 +246,34 @@ def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
             app.current.forget_paused()
         if app.current.get() == result.session:
             app.current.set(None)
+    elif verb.session == "undoes" and not result.dry_run:
+        _follow_sessions(app, result)
+
+
+def _follow_sessions(app: App, result: Any) -> None:
+    """Make a session that the undo reopened the current one of this work tree; forget one that the redo ended.
+
+    A session of another machine is left alone, and so is the current session if there is one.
+    """
+    for change in result.written.changes:
+        status = change.after("status") if change.kind == Session.kind else None
+        session = find_session(result.written.revision.state, change.id) if status is not None else None
+        if status == "ended" and app.current.get() == change.id:
+            app.current.set(None)
+        elif (
+            status == "active"
+            and session is not None
+            and app.settings.places.is_own(session.machine)
+            and not _has_session(app)
+        ):
+            app.current.set(change.id)
+            app.say(
+                f"commands in this work tree act in session {app.sessions.shorten(change.id)} again, until baton wrap"
+            )
+
+
+def _has_session(app: App) -> bool:
+    return bool(app.settings.session or app.settings.hooked_session or app.current.get())
 
 
 def render(app: App, result: Result) -> int | None:

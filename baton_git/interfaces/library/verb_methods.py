@@ -21,9 +21,15 @@ class VerbMethods:
         if name.startswith("_") or name not in functions():
             raise AttributeError(f"a namespace has no verb {name!r}")
         function = functions()[name]
+        if function.verb.is_only_for_people:
+            raise AttributeError(
+                f"the library cannot ask a person to confirm {name!r}; a person can do it with baton "
+                f"{function.verb.name} at a terminal, on the page of baton serve, or in an MCP client that asks"
+            )
         method = functools.partial(self.run_verb, function)
         method.__doc__ = function.__doc__  # type: ignore[misc]
         return method
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *functions()})
+        methods = (name for name, function in functions().items() if not function.verb.is_only_for_people)
+        return sorted({*super().__dir__(), *methods})

@@ -74,7 +74,6 @@ from baton_git.verbs.upkeep.quarantine import QuarantineList
 from baton_git.verbs.upkeep.schemas import KindSchema
 from baton_git.verbs.upkeep.validation import ValidatedBranch
 from baton_git.verbs.verification.checks import CheckResults
-from baton_git.verbs.work_items.confirming import ConfirmedRecords
 from baton_git.verbs.work_items.decisions import Replaced
 from baton_git.verbs.work_items.similar_records import Added
 from baton_git.verbs.work_items.todos import ChangedTodos
@@ -174,12 +173,6 @@ class VerbMethods:
         *,
         reason: str = "closed",
     ) -> Changed: ...
-    def confirm_records(
-        self,
-        ids: list[str] = ...,
-        *,
-        all: bool = False,
-    ) -> ConfirmedRecords: ...
     def decide_review(
         self,
         *,
@@ -298,12 +291,6 @@ class VerbMethods:
         reason: str,
         dry_run: bool = False,
     ) -> Forgotten: ...
-    def graduate_pattern(
-        self,
-        id: str,
-        *,
-        rule: str | None = None,
-    ) -> Changed: ...
     def import_ecc(
         self,
         path: Path,

@@ -18,14 +18,13 @@ from mcp.types import Tool as ListedTool
 from baton_git import __version__
 from baton_git.core.output import safe_json, terminal
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.mcp import graduation
 from baton_git.interfaces.mcp.arguments import drop_session, shorten_schema
 from baton_git.interfaces.mcp.error_handler import make_call_error, make_prompt_error, make_read_error
 from baton_git.interfaces.mcp.prompts import PROMPTS
 from baton_git.interfaces.mcp.resources import Resources, add_templates
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 from baton_git.interfaces.mcp.unanswered_calls import Received, Sent, UnansweredCalls
-from baton_git.interfaces.mcp.verb_tools import verb_tools
+from baton_git.interfaces.mcp.verb_tools import is_asking, verb_tools
 from baton_git.verbs.table import all_verbs
 
 INSTRUCTIONS = """\
@@ -119,10 +118,9 @@ def make_mcp_server(app: Call, *, over_http: bool = False, is_open: bool = False
         is_open: whether clients over HTTP need no token.
     """
     tool_context = ToolContext(app, over_http, is_open)
-    own = [_make_tool(function, annotations) for function, annotations in graduation.tools(tool_context).items()]
     of_verbs = verb_tools(tool_context, all_verbs().values())
     mcp_server = OneLineErrorServer(
-        tool_context, [*own, *(_make_verb_tool(function, annotations) for function, annotations in of_verbs.items())]
+        tool_context, [_make_verb_tool(function, annotations) for function, annotations in of_verbs.items()]
     )
     add_templates(mcp_server, tool_context)
     for prompt in PROMPTS:
@@ -137,6 +135,8 @@ _VERB_TOOLS: dict[str, Tool] = {}
 def _make_verb_tool(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
     """Return the tool of a verb that calls `function`."""
     name = function.__name__
+    if is_asking(function):  # its resolvers belong to one server
+        return _make_tool(function, annotations)
     if name not in _VERB_TOOLS:
         _VERB_TOOLS[name] = _make_tool(function, annotations)
     return _VERB_TOOLS[name].model_copy(update={"fn": function})

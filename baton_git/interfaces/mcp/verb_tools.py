@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
+from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
 from mcp.types import ToolAnnotations
-from pydantic import Field, WithJsonSchema
+from pydantic import BaseModel, Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from baton_git.core.verb import Tool, Verb
+from baton_git.core.lifecycle import Confirmed
+from baton_git.core.verb import Confirmation, Tool, Verb
 from baton_git.interfaces.mcp.annotations import ADDS, READS, REPLACES, SETTLES
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
+from baton_git.namespace.caller import ConfirmQuestion, Vouched
 
 ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}
 
@@ -30,13 +34,23 @@ def verb_tools(tool_context: ToolContext, verbs: Iterable[Verb[Any, Any]]) -> di
 def _make_function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dict[str, Any]]:
     """Return the function of a tool; its signature lists the tool's arguments."""
 
-    def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
+    def parse(arguments: Mapping[str, Any]) -> Any:
         values = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
-        values = {**tool.defaults, **values}
-        parsed = verb.parse(values, lambda name: tool.names.get(name, name), tool_context.now)
+        return verb.parse({**tool.defaults, **values}, lambda name: tool.names.get(name, name), tool_context.now)
+
+    def call(
+        ctx: Ctx,
+        session: str | None = None,
+        asked: ConfirmQuestion | None = None,
+        answered: Any = None,
+        **arguments: Any,
+    ) -> dict[str, Any]:
+        parsed = parse(arguments)
         acting = tool_context.open_workspace(ctx, session, current=verb.session != "begins")
         with acting if verb.is_in_session else tool_context.open_for_reading() as ws:
             verb.check_namespace(ws)
+            if asked is not None:
+                ws = replace(ws, confirmed=_read_confirmation(asked, answered, tool_context.app.person))
             result: Any = verb.run(ws, tool_context.now, parsed)
         if verb.session == "begins":
             tool_context.remember(ctx, result)
@@ -47,11 +61,84 @@ def _make_function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) 
 
     fields = {name: field for field, name in tool.names.items()}
     parameters = _parameters(verb, tool)
+    if verb.confirm is not None:
+        parameters = [*parameters, *_make_question_parameters(tool_context, verb.confirm, parameters, parse)]
     call.__name__ = tool.name or verb.name.replace(" ", "_")
     call.__doc__ = tool.about
-    call.__signature__ = inspect.Signature(parameters, return_annotation=dict[str, Any])  # type: ignore[attr-defined]
-    call.__annotations__ = {item.name: item.annotation for item in parameters} | {"return": dict[str, Any]}
-    return call
+    declared: Callable[..., dict[str, Any]] = _declare(call, parameters, dict[str, Any])
+    return declared
+
+
+def _declare(function: Callable[..., Any], parameters: Sequence[inspect.Parameter], returned: Any) -> Any:
+    """Give a function the signature that the SDK reads."""
+    function.__signature__ = inspect.Signature(parameters, return_annotation=returned)  # type: ignore[attr-defined]
+    function.__annotations__ = {item.name: item.annotation for item in parameters} | {"return": returned}
+    return function
+
+
+# --- what a person confirms
+
+
+class Typed(BaseModel):
+    """The person's input."""
+
+    text: str = Field(description="What the question asks you to type, to confirm")
+
+
+def _make_question_parameters(
+    tool_context: ToolContext,
+    confirmation: Confirmation,
+    parameters: Sequence[inspect.Parameter],
+    parse: Callable[[Mapping[str, Any]], Any],
+) -> list[inspect.Parameter]:
+    """Return the parameters of a tool that the SDK fills: the question for the person at the client, and the answer.
+
+    The client shows the question and sends the answer without the model, so the model cannot confirm.
+    """
+
+    def find_question(ctx: Ctx, **arguments: Any) -> ConfirmQuestion | None:
+        """Return the question; None if the client cannot show forms, or the call needs no confirmation."""
+        if not _can_ask(ctx):
+            return None
+        parsed = parse(arguments)
+        with tool_context.open_for_reading() as ws:
+            question: ConfirmQuestion | None = confirmation.ask(ws, tool_context.now, parsed)
+        return question
+
+    known = [item for item in parameters if item.name != "session"]
+    find = _declare(find_question, known, ConfirmQuestion | None)
+    shown: Any = Annotated[ConfirmQuestion | None, Resolve(find)]
+
+    def ask_person(question: Any) -> Elicit[Typed] | None:
+        if question is None:
+            return None
+        return Elicit("\n".join((*question.lines, "", f"{question.prompt}.")), Typed)
+
+    ask = _declare(ask_person, [_parameter("question", shown)], Elicit[Typed] | None)
+    answer: Any = Annotated[ElicitationResult[Typed], Resolve(ask)]
+    return [_parameter("asked", shown), _parameter("answered", answer)]
+
+
+def is_asking(function: Callable[..., Any]) -> bool:
+    """Return whether a tool asks a person."""
+    return "asked" in inspect.signature(function).parameters
+
+
+def _can_ask(ctx: Ctx) -> bool:
+    """Return whether the client declares that it can show a form to a person."""
+    capabilities = ctx.client_capabilities
+    asks = capabilities.elicitation if capabilities is not None else None
+    return asks is not None and (asks.form is not None or asks.url is None)
+
+
+def _read_confirmation(question: ConfirmQuestion, answer: Any, person: str) -> Confirmed | Vouched | None:
+    """Return the person's confirmation; None if the person did not type what confirms."""
+    if not isinstance(answer, AcceptedElicitation) or not question.is_confirmed_by(answer.data.text):
+        return None
+    return question.confirm(person, "client")
+
+
+# --- the arguments
 
 
 def _parameters(verb: Verb[Any, Any], tool: Tool) -> list[inspect.Parameter]:

@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from baton_git.core.lifecycle import WAITS
 from baton_git.core.errors import FieldHint, InvalidArgument, NotFound, shorten
 from baton_git.core.isolation import isolate
 from baton_git.core.kinds import KINDS
+from baton_git.core.lifecycle import WAITS
 from baton_git.core.natural_times import TimeField, describe_age
 from baton_git.core.output import Styled
 from baton_git.core.records.base import Record, parse, value_at

@@ -112,7 +112,7 @@ def apply_plan(
     def change(now_tip: Revision) -> ProposedState:
         if tip is not None and now_tip.commit != tip:
             raise Stale(str(ws.branch.namespace), shown, now_tip.number, hint="look at the new preview")
-        proposal = plan.change(now_tip)
+        proposal = _keep_immutable(now_tip, plan.change(now_tip))  # what stays does not count
         if not may_be_wide:
             check_extent(list(diff.diff(now_tip.state, proposal.state)), now_tip.state)
         return _confirm_rules(now_tip, proposal, person, how)._replace(keeps_paths=True)

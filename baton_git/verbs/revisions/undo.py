@@ -146,6 +146,7 @@ class UndoResult(ReturnResult):
     "undo",
     "POST /v1/undo",
     effect=REPLACES,
+    session="undoes",
     on_existing=True,
     tag="history",
     positional=("revision",),
@@ -185,7 +186,7 @@ class RedoResult(ReturnResult):
 
 
 @verb(
-    "redo", "POST /v1/redo", effect=REPLACES, on_existing=True, tag="history",
+    "redo", "POST /v1/redo", effect=REPLACES, session="undoes", on_existing=True, tag="history",
     options={"yes": YES_OPTION}, examples=("baton redo", "baton redo --dry-run"),
 )  # fmt: skip
 def redo(ws: Workspace, now: datetime, verb_input: RedoInput) -> RedoResult:

@@ -11,11 +11,12 @@ from pydantic import Field
 from baton_git.core.errors import InvalidArgument, NeedsHuman, Unreachable
 from baton_git.core.output import flat
 from baton_git.core.styles import Column, Role
-from baton_git.core.verb import READS, SETTLES, Input, NoInput, Result, verb
+from baton_git.core.verb import READS, SETTLES, Confirmation, Input, NoInput, Result, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.git.local_git import LocalGit
 from baton_git.git.remotes import mask_logins
 from baton_git.git.remotes.git_environment import for_git
+from baton_git.namespace.caller import ConfirmQuestion
 from baton_git.namespace.remote_selection import (
     WaitingCount,
     check_configured,
@@ -116,14 +117,24 @@ def summarize_remotes(ws: Workspace, counts: Iterable[WaitingCount]) -> list[Rem
     ]  # fmt: skip
 
 
+def _ask_about_policy(ws: Workspace, now: datetime, verb_input: RemotePolicyInput) -> ConfirmQuestion | None:
+    """Return the question whether commits of a remote are accepted more easily; None if the policy is not looser."""
+    name = check_configured(ws, verb_input.remote) or verb_input.remote
+    previous = _read_policy(ws, name)
+    if not _is_looser(verb_input.policy, previous):
+        return None
+    effect = f"Its commits would be accepted under the policy {verb_input.policy}, which is less strict."
+    return ConfirmQuestion((f"The policy of {name} is {previous}.",), effect, is_typing_enough=True)
+
+
 @verb(
     "remote policy",
     "POST /v1/remotes/{remote}/policy",
     effect=SETTLES,
     anywhere=True,
     tag="sharing",
-    is_authored=True,
     positional=("remote", "policy"),
+    confirm=Confirmation(_ask_about_policy, can_sign=False),
     examples=("baton remote policy origin review",),
 )
 def set_remote_policy(ws: Workspace, now: datetime, verb_input: RemotePolicyInput) -> RemotePolicyResult:

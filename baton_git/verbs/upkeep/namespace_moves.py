@@ -67,14 +67,19 @@ class NamespaceChange(Result):
     @property
     def size(self) -> str:
         """How much it contains, in words."""
-        if self.records is None:
-            return "its commits are no longer here"
-        return f"{count_noun(self.records, 'record')}, revision {self.revision}"
+        return describe_size(self.records, self.revision)
 
     @property
     def where(self) -> str:
         """Where else it was changed, in words."""
         return f", here and on {self.remote}" if self.remote else ""
+
+
+def describe_size(records: int | None, revision: int | None) -> str:
+    """Return in words how many records a namespace has at a revision; None if its commits are no longer here."""
+    if records is None:
+        return "its commits are no longer here"
+    return f"{count_noun(records, 'record')}, revision {revision}"
 
 
 class RenamedNamespace(NamespaceChange):
@@ -145,7 +150,7 @@ def rename_namespace(ws: Workspace, now: datetime, verb_input: RenameNamespace) 
             check_remote(remote.remote, branch, here.tip())
     if not verb_input.dry_run:
         if remote is not None and not verb_input.yes:
-            raise make_unconfirmed(f"{verb_input.name} would be renamed on {verb_input.remote} too")
+            raise make_unconfirmed(f"{verb_input.name} would be renamed to {new_name} on {verb_input.remote} too")
         rename_branch(old, new_name, stamp, ws.environment, verb_input.remote)
         if remote is not None:
             rename_on_remote(remote, old, new, stamp)
@@ -189,7 +194,8 @@ def delete_namespace(ws: Workspace, now: datetime, verb_input: DeleteNamespace) 
     if not verb_input.dry_run:
         if not verb_input.yes:
             where = f" here and on {verb_input.remote}" if remote is not None else ""
-            raise make_unconfirmed(f"{verb_input.name} would be deleted{where}")
+            size = describe_size(about["records"], about["revision"])
+            raise make_unconfirmed(f"{verb_input.name} would be deleted{where} ({size})")
         backup = delete_branch(branch, ws.stamp("delete", now), ws.environment)
         if remote is not None:
             delete_on_remote(remote, branch, branch.store.tip(backup) if backup is not None else None)

@@ -8,6 +8,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from baton_git.core.brief_sections import record_line
 from baton_git.core.errors import NotAllowed
 from baton_git.core.kinds import KINDS, LABELLED
 from baton_git.core.lifecycle import apply_confirmation, apply_supersession
@@ -16,8 +17,9 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State, key_of
-from baton_git.core.verb import REPLACES, Input, verb
+from baton_git.core.verb import REPLACES, Confirmation, Input, verb
 from baton_git.core.view import Reader, ResultView
+from baton_git.namespace.caller import ConfirmQuestion
 from baton_git.namespace.commit_log import VOUCHES, confirmation_trailers
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.results import WrittenResult
@@ -62,11 +64,21 @@ class ConfirmedRecords(WrittenResult):
         return ResultView("\n".join(self.confirmed), self.told)
 
 
+def _ask_about_records(ws: Workspace, now: datetime, verb_input: ConfirmRecords) -> ConfirmQuestion:
+    """Return the question whether a person vouches for the named records, or for all proposals."""
+    tip = ws.branch.read()
+    records = (tip.state.entry(key) for key in list_named(ws, tip, verb_input))
+    lines = (record_line(record, now, ws.shown_judgement(tip)) for record in records)
+    shown = tuple(line for line in lines if line is not None)
+    return ConfirmQuestion(shown, "You would vouch for this.", is_typing_enough=not verb_input.all)
+
+
 @verb(
     "decision confirm",
     effect=REPLACES,
     on_existing=True,
     positional=("ids",),
+    confirm=Confirmation(_ask_about_records, always=True),
     examples=("baton decision confirm DEC-051", "baton decision confirm --all"),
 )
 def confirm_records(ws: Workspace, now: datetime, verb_input: ConfirmRecords) -> ConfirmedRecords:

@@ -19,8 +19,8 @@ from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
-from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
-from baton_git.namespace.caller import Vouched
+from baton_git.core.verb import ADDS, REPLACES, SETTLES, Confirmation, Input, Option, Tool, verb
+from baton_git.namespace.caller import ConfirmQuestion, Vouched
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
@@ -100,6 +100,17 @@ class SupersedeDecision(Input):
     by: str = Field(description="The id of the decision that replaces it.", examples=["DEC-051"])
 
 
+def _ask_about_decision(ws: Workspace, now: datetime, verb_input: NewDecision) -> ConfirmQuestion | None:
+    """Return the question whether a person vouches for a new decision; None if its tier does not need that."""
+    if verb_input.tier != "human_confirmed":
+        return None
+    lists = (("Evidence", verb_input.evidence), ("Rejected", verb_input.rejected))
+    more = (f"{name}: {text}" for name, texts in lists for text in texts)
+    return ConfirmQuestion(
+        (f"Decision: {verb_input.what}", f"Reason: {verb_input.why}", *more), "You would vouch for it."
+    )
+
+
 @verb(
     "decision add",
     "POST /v1/decisions",
@@ -107,6 +118,7 @@ class SupersedeDecision(Input):
     status=201,
     is_authored=True,
     positional=("what",),
+    confirm=Confirmation(_ask_about_decision),
     options={"id": Option(metavar="ID"), "replaces": Option(metavar="ID"), "about": ABOUT},
     tool=Tool(
         "Record a decision and its reasons.",

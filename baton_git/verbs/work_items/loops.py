@@ -123,9 +123,9 @@ def add_loop(ws: Workspace, now: datetime, verb_input: NewLoop) -> Changed:
     check = verb_input.verify.as_data() if verb_input.verify is not None else None
     data |= {name: value for name, value in (("verify", check), ("decision_ref", decision)) if value}
     loop = parse(OpenLoop, data)
-    return Changed.of(
-        ws.update("loop-add", now, lambda tip: ProposedState(tip.state.add(loop), trailers=author.trailers)), id=loop.id
-    )
+    written = ws.update("loop-add", now, lambda tip: ProposedState(tip.state.add(loop), trailers=author.trailers))
+    waits = f"the command does not run until you approve it: baton trust {loop.id}"
+    return Changed.of(written, id=loop.id).noting(*([waits] if loop.verify is not None and loop.verify.argv else ()))
 
 
 @verb(

@@ -16,12 +16,14 @@ from baton_git.core.lifecycle import (
     propose_when_due,
     record_recurrence,
 )
+from baton_git.core.output import count_times
 from baton_git.core.records.base import parse
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso, iso_exact
-from baton_git.core.verb import ADDS, REPLACES, Input, Option, Tool, verb
+from baton_git.core.verb import ADDS, REPLACES, Confirmation, Input, Option, Tool, verb
+from baton_git.namespace.caller import ConfirmQuestion, ShownRule
 from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
@@ -200,18 +202,35 @@ def dismiss_pattern(ws: Workspace, now: datetime, verb_input: DismissPattern) ->
     )
 
 
+def _find_question(ws: Workspace, now: datetime, verb_input: GraduatePattern) -> ConfirmQuestion | None:
+    """Return the question whether a pattern becomes a rule; None if it cannot become one."""
+    pattern = ws.branch.read().state.find(Pattern, verb_input.id)
+    rule = verb_input.rule or pattern.proposed_rule
+    if pattern.status != "rule_candidate" or not rule:
+        return None
+    return ask_about_rule(pattern, rule)
+
+
+def ask_about_rule(pattern: Pattern, rule: str) -> ConfirmQuestion:
+    """Return the question whether a pattern becomes this rule."""
+    seen = f"seen {count_times(pattern.count)}, {pattern.first_seen} to {pattern.last_seen}"
+    shown = ShownRule(pattern.id, rule, pattern.what)
+    return ConfirmQuestion((f"{pattern.id}: {pattern.what}", seen), f"The rule would be: {rule}", pattern.id, shown)
+
+
 @verb(
     "pattern graduate",
-    "POST /v1/patterns/{id}/graduate",
     effect=REPLACES,
     positional=("id",),
+    confirm=Confirmation(_find_question, always=True),
+    tool=Tool("Ask the person to make a pattern a rule."),
     examples=("baton pattern graduate PAT-9d2k1m", "baton pattern graduate PAT-9d2k1m --sign"),
 )
 def graduate_pattern(ws: Workspace, now: datetime, verb_input: GraduatePattern) -> Changed:
     """Turn a pattern into a rule; only a person can do this.
 
-    On the command line, the person types the id at a terminal where no agent acts, or the commit is signed with a key
-    (git config baton.signingKey) that needs a touch or a passphrase. The HTTP API always refuses it.
+    The person types the id: at a terminal where no agent acts, on the page, or in an MCP client that asks its user. Or
+    the commit is signed with a key (git config baton.signingKey) that needs a touch or a passphrase.
 
     Raises:
         NeedsHuman: no person confirmed it.

@@ -190,5 +190,5 @@ def test_a_printed_command_line_parses_to_its_arguments():
 def test_a_namespace_is_not_deleted_if_the_answer_is_no(baton, top):
     baton("loop", "add", "Deployed", "--expect", "it answers", "--id", "OL-1")
     code, screen = typing(top, "namespace", "delete", "work", asked="[y/N]", typed=b"n\n")
-    assert (code, "nothing was deleted" in screen, "interrupted" in screen) == (1, True, False)
+    assert (code, "nothing was changed" in screen, "interrupted" in screen) == (1, True, False)
     assert baton("show", "OL-1").out

@@ -17,7 +17,7 @@ def types(text, asked=None, before=None):
             asked.append(params.message)
         if before is not None:
             before()
-        return ElicitResult(action="accept", content={"id": text})
+        return ElicitResult(action="accept", content={"text": text})
 
     return answer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
 import click
@@ -12,11 +13,10 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App, at_terminal
 from baton_git.interfaces.cli.common_command import find_completer
+from baton_git.interfaces.cli.confirming import run_for_person
 from baton_git.interfaces.cli.records.editor import edit_in_editor
-from baton_git.interfaces.cli.revisions.rollback import run_with_person
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.records.editing import EDITABLE, EditRecord, edit_record
 
 NOT_OPTIONS = ("id", "source_tier", "graduated_to")
@@ -81,10 +81,8 @@ def _fill_fields(app: App, values: Values) -> Values:
 
 
 def _edit(app: App, ws: Workspace, verb_input: EditRecord, values: Values) -> Result | None:
-    edit = run_with_person(edit_record)
-    if verb_input.fields:
-        return edit(app, ws, verb_input, values)
-    return edit_in_editor(app, ws, verb_input, lambda filled: edit(app, ws, filled, values))
+    edit = partial(run_for_person, app, ws, edit_record.verb)
+    return edit(verb_input) if verb_input.fields else edit_in_editor(app, ws, verb_input, edit)
 
 
 ADDITIONS = {
@@ -95,5 +93,4 @@ ADDITIONS = {
         fill=_fill_fields,
         run=_edit,
     ),
-    "forget": Addition(run=run_with_person(forget_record)),
 }

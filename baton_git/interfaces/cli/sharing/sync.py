@@ -13,7 +13,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun, flat
 from baton_git.interfaces.cli.app import SECONDS, App, command, require_terminal
 from baton_git.interfaces.cli.common_command import find_completer
-from baton_git.interfaces.cli.previewing import YES, confirm_extent
+from baton_git.interfaces.cli.confirming import YES, confirm_extent
 from baton_git.interfaces.cli.printing import agrees, progress_line
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT

@@ -8,7 +8,6 @@ from urllib.parse import unquote
 from starlette.responses import Response
 
 from baton_git.core.errors import InvalidArgument, NotFound
-from baton_git.core.lifecycle import Confirmed
 from baton_git.core.records.work_items import Pattern
 from baton_git.git.remotes import mask_logins
 from baton_git.interfaces.web.actions.outcomes import digest
@@ -18,7 +17,7 @@ from baton_git.namespace.remote_selection import check_configured, find_remote_u
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks
 from baton_git.verbs.verification.trust import distrust_remote, trust_remote, trusts_remote
-from baton_git.verbs.work_items.patterns import graduate_pattern
+from baton_git.verbs.work_items.patterns import ask_about_rule, graduate_pattern
 
 # --- `/n/…/trust`: show what the check of an open loop would do on this machine, and approve it
 
@@ -140,11 +139,12 @@ def settle_pattern(request: PageRequest) -> Response:
                 "The pattern or its rule has changed since it was shown; this is the new state. Nothing was confirmed."
             )
             return _render_pattern(request, ws, pattern, pattern.proposed_rule or "", 409, problem)
-        if request.form.get("typed", "").strip() != pattern.id:
-            problem = "This is not the id of the pattern. Nothing was confirmed."
-            return _render_pattern(request, ws, pattern, text, 422, problem)
         if not text:
             raise InvalidArgument(f"pattern {pattern.id} has no proposed rule", hint="propose one first")
-        confirmation = Confirmed(request.site.person, "page", pattern=pattern.id, rule=text, what=pattern.what)
-        graduated = graduate_pattern(replace(ws, confirmed=confirmation), request.site.now(), pattern.id, rule=text)
+        question = ask_about_rule(pattern, text)
+        if not question.is_confirmed_by(request.form.get("typed", "")):
+            problem = "This is not the id of the pattern. Nothing was confirmed."
+            return _render_pattern(request, ws, pattern, text, 422, problem)
+        confirmed = question.confirm(request.site.person, "page")
+        graduated = graduate_pattern(replace(ws, confirmed=confirmed), request.site.now(), pattern.id, rule=text)
         return request.redirect_to("board", "graduated", graduated.commit)
