@@ -101,7 +101,8 @@ def test_what_ready_lists_is_told_by_status_brief_board_and_inbox(
     for page in ("board", "/"):
         chips = re.findall(r'<a class="chip (?:bad|warn)" href="([^"]+)">([^<]+)</a>', served.get(page).text)
         assert [text for _, text in chips] == [sign], page
-        address = unescape(chips[0][0]) if page == "/" else unescape(chips[0][0]).partition("#")[0] or "board"
-        served.get(address)
-    [item] = re.findall(r'<p class="mark"><span class="chip (?:bad|warn)">', served.get("/").text)
-    assert item
+        address, _, anchor = unescape(chips[0][0]).partition("#")
+        assert f'id="{anchor}"' in served.get(address or "board").text or not anchor
+    inbox = served.get("/").text
+    assert len(re.findall(r'<p class="mark"><span class="chip (?:bad|warn)">', inbox)) == 1
+    assert "DEC-2" not in inbox or '>Decide<span class="visually-hidden"> DEC-2</span></a>' in inbox

@@ -89,7 +89,7 @@ class Glance(NamedTuple):
     @property
     def needs_doctor(self) -> bool:
         """Whether the namespace cannot be read, or one of its files or settings is faulty."""
-        return self.status is None or bool(self.status.damaged or self.problems)
+        return self.status is None or bool(self.status.needs.get("unreadable") or self.problems)
 
 
 def show_inbox(request: PageRequest) -> Response:

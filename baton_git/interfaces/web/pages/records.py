@@ -30,6 +30,7 @@ from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.workspace import RecordAging, Workspace
 from baton_git.recall.terms import MAX_QUESTION
 from baton_git.verbs.records.listing import list_records
+from baton_git.verbs.records.ready import list_ready
 from baton_git.verbs.records.stored import RecordContext, StoredRecord, describe_stored
 from baton_git.verbs.revisions.history import Filter, read_log
 from baton_git.verbs.revisions.recall import recall
@@ -77,7 +78,7 @@ NEEDS: Mapping[str, NeedWords] = {
     "import": NeedWords("warn", "import", "import to correct", "imports to correct", "quarantine"),
     "rule": NeedWords("warn", "rule", "rule to decide on", "rules to decide on", "board", "patterns", "Decide"),
     "proposal": NeedWords(
-        "warn", "proposal", "decision to confirm", "decisions to confirm", "board", "decisions"
+        "warn", "proposal", "decision to confirm", "decisions to confirm", "board", "decisions", "Decide"
     ),
     "unverified": NeedWords("note", "to verify", "loop to verify", "loops to verify", "board", "loops"),
 }  # fmt: skip
@@ -267,6 +268,7 @@ def _ask(request: PageRequest, ws: Workspace, question: str, *, all_projects: bo
 
 BOARD_SHOWN = 25
 """Maximum number of records of a kind on the board, which links to the page with all of them."""
+MOST_NEEDS = 100
 SHOWN_KINDS = (OpenLoop.kind, FollowUp.kind, Pattern.kind, ActiveDecision.kind, Rule.kind, Conflict.kind)
 
 
@@ -274,12 +276,13 @@ def show_board(request: PageRequest) -> Response:
     now = request.site.now()
     with request.work() as ws:
         summary, state, proposals = status(ws, now), ws.branch.read().state, RecordAging(ws).proposals
-        contexts = list_told_contexts(state)
+        contexts, needs = list_told_contexts(state), list_ready(ws, now, limit=MOST_NEEDS).items
         lists = {kind: _list_kind(ws, now, kind, "urgent", BOARD_SHOWN, proposals.targets) for kind in SHOWN_KINDS}
         due = {row.id: _find_due(row.record, now) for row in lists[OpenLoop.kind].rows}
         return request.render(
             "board.html", ws, summary=summary, signs=[*list_signs(summary), *list_notes(summary)], lists=lists, due=due,
-            proposals=proposals, archive=_count_archived(state), context=contexts[0] if contexts else None,
+            proposals=proposals, damaged=[item for item in needs if item.need == "unreadable"],
+            archive=_count_archived(state), context=contexts[0] if contexts else None,
             others=[(describe_writer(other, now), other.text) for other in contexts[1:]],
         )  # fmt: skip
 
