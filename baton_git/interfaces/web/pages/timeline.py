@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from starlette.responses import Response
 
 from baton_git.agents.sessions.handoff_index import read_handoff
-from baton_git.core.diff import RecordChange
 from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
 from baton_git.core.records.handoff import Handoff
 from baton_git.core.session_names import complete_session
@@ -66,16 +65,10 @@ class Day(NamedTuple):
 
 def group_by_day(newest_first: Sequence[Shown]) -> list[Day]:
     """Group commits by day, and within a day by session."""
-    days: list[Day] = []
-    for shown in newest_first:
-        day, session = to_utc(shown.entry.time).date(), shown.entry.session
-        if not days or days[-1].date != day:
-            days.append(Day(day, []))
-        runs = days[-1].runs
-        if not runs or runs[-1].session != session:
-            runs.append(SessionRun(session, []))
-        runs[-1].commits.append(shown)
-    return days
+    return [
+        Day(day, [SessionRun(id_, list(run)) for id_, run in groupby(commits, key=lambda shown: shown.entry.session)])
+        for day, commits in groupby(newest_first, key=lambda shown: to_utc(shown.entry.time).date())
+    ]
 
 
 def drop_bookkeeping(shown: Shown) -> Shown:
@@ -93,24 +86,17 @@ def show_differences(request: PageRequest) -> Response:
     """Show the changes between two revisions; with none given, only the form."""
     a, b = (request.query.get(name, "").strip() for name in ("a", "b"))
     with request.work() as ws:
-        if not a and not b:
-            return request.render("compare.html", ws, comparison=None, changes=(), a="", b="", problem="")
+        comparison, status, problem = None, 200, ""
         try:
-            comparison = compare(ws, resolve_revision(ws, a or "~0"), resolve_revision(ws, b or "~0"))
+            if a or b:
+                comparison = compare(ws, resolve_revision(ws, a or "~0"), resolve_revision(ws, b or "~0"))
         except (InvalidArgument, NotFound, Ambiguous) as error:
-            return request.render("compare.html", ws, status=status_of(error), comparison=None, changes=(), a=a, b=b,
-                              problem=sentence(error))  # fmt: skip
-        changes: list[RecordChange] = [change for change in comparison.changes if change.kind != SHAPE.kind]
+            status, problem = status_of(error), sentence(error)
+        changes = [change for change in comparison.changes if change.kind != SHAPE.kind] if comparison else []
         return request.render(
-            "compare.html",
-            ws,
-            comparison=comparison,
-            changes=changes[:MOST_CHANGES],
-            total=len(changes),
-            a=a,
-            b=b,
-            problem="",
-        )
+            "compare.html", ws, status=status, comparison=comparison, changes=changes[:MOST_CHANGES],
+            total=len(changes), a=a, b=b, problem=problem,
+        )  # fmt: skip
 
 
 # --- `/n/…/session?id=…`: one session: its brief, its changes, and its digest
