@@ -270,17 +270,17 @@ def _describe_unsent(ws: Workspace, now: datetime, problems: list[str]) -> list[
 
 def _list_standing_news(ws: Workspace, problems: list[str]) -> list[str]:
     """Return one line about rows that imports rejected, and for each remote with commits that wait for review."""
-    lines = [f"{item.title}: {item.why} ({item.command})" for item in list_rejected_imports(ws)]
+    lines: list[str] = []
     try:
+        lines += [f"{item.title}: {item.why} ({item.command})" for item in list_rejected_imports(ws)]
         counts = count_waiting_commits(ws)
-        if not counts:
-            return lines
-        from baton_git.verbs.sharing.review_notice import describe_waiting  # loads the review; rarely needed
+        if counts:
+            from baton_git.verbs.sharing.review_notice import describe_waiting  # loads the review; rarely needed
 
-        return [*lines, *(describe_waiting(ws.branch, name, commits) for name, commits in counts)]
+            lines += [describe_waiting(ws.branch, name, commits) for name, commits in counts]
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
-        return lines
+    return lines
 
 
 def _make_verified_lines(
