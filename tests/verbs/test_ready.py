@@ -63,8 +63,8 @@ def test_each_need_is_listed_with_its_command_most_urgent_first(ws):
 
 
 def test_an_id_is_quoted_in_the_command(ws):
-    add_loop(ws, NOW, action="a", expect="b", id="OL; rm -rf x")
-    assert needs(ws)["unverified", "OL; rm -rf x"].command == "baton loop verify 'OL; rm -rf x' --passed"
+    add_loop(ws, NOW, action="a", expect="b", id="OL;rm")
+    assert needs(ws)["unverified", "OL;rm"].command == "baton loop verify 'OL;rm' --passed"
 
 
 def test_a_loop_whose_check_waits_for_an_approval_says_so_in_its_own_line(baton):

@@ -71,7 +71,7 @@ restore_command, checkpoint_command, sessions_command = (
     for function, addition in (
         (restore_agent, RESTORE),
         (save_agent_checkpoint, ADDITIONS["checkpoint"]),
-        (list_agent_sessions, ADDITIONS["sessions"]),
+        (list_agent_sessions, Addition()),
     )
 )
 
