@@ -21,6 +21,8 @@ class Machine:
             InvalidArgument if the setting has a relative path, but there is no work tree.
         examine: returns what the checks of `doctor` examine, an `ExaminedMachine`; None if the caller may be on another
             machine.
+        serves_others: whether other people may be the callers, as those of a server that other machines reach. They are
+            told what baton has stored, and not what is in transcripts of the user that nothing has stored yet.
     """
 
     home: Path
@@ -29,3 +31,4 @@ class Machine:
     variables: Mapping[str, str]
     find_handover_file: Callable[[], Path | None] = lambda: None
     examine: Callable[[], Any] | None = None
+    serves_others: bool = False

@@ -61,6 +61,7 @@ class Site:
             server's tokens. None if a person started the server.
         may_create: whether clients of other systems create every namespace that they write to, also in a repository
             that somebody works in (`baton serve --create`).
+        is_shared: whether other people than the person who started the server may reach it.
         is_guarded: whether the process that passes requests on to this one has a token.
         ending: set when the server shuts down; streams then end.
     """
@@ -71,6 +72,7 @@ class Site:
     page_token: str | None = None
     may_create: bool = False
     is_guarded: bool = False
+    is_shared: bool = False
     ending: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
     _loaded: _LoadedSettings | None = None
@@ -121,7 +123,7 @@ class Site:
         config = _file_state(store.repository)
         plain = app.workspace_on(store, settings.namespace)
         plain = replace(
-            plain, find_machine=lambda: replace(app.find_machine(), examine=None)
+            plain, find_machine=lambda: replace(app.find_machine(), examine=None, serves_others=self.is_shared)
         )  # of the client's, nothing
         return _LoadedSettings(time.monotonic(), config, app, plain)
 

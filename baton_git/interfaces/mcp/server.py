@@ -111,13 +111,16 @@ def _make_safe_text(content: str | bytes) -> str | bytes:
     return terminal(content) if isinstance(content, str) else content
 
 
-def make_mcp_server(app: Call, *, over_http: bool = False, is_open: bool = False) -> MCPServer[Any]:
+def make_mcp_server(
+    app: Call, *, over_http: bool = False, is_open: bool = False, is_shared: bool = False
+) -> MCPServer[Any]:
     """Return the server for one `baton mcp` process; over HTTP it has many clients, otherwise one.
 
     Args:
         is_open: whether clients over HTTP need no token.
+        is_shared: whether other people than the person who started the server may reach it.
     """
-    tool_context = ToolContext(app, over_http, is_open)
+    tool_context = ToolContext(app, over_http, is_open, is_shared)
     of_verbs = verb_tools(tool_context, all_verbs().values())
     mcp_server = OneLineErrorServer(
         tool_context, [_make_verb_tool(function, annotations) for function, annotations in of_verbs.items()]

@@ -34,6 +34,7 @@ class ToolContext:
         app: the call of `baton mcp`, with its options.
         over_http: whether the server has many clients; over standard input and output, each client has its own process.
         is_open: whether the server asks its clients for no token, so that nobody knows who writes.
+        is_shared: whether other people than the person who started the server may reach it.
         begun: by client, the session that it began last; None once that session has ended.
         names: by client, the generated session name used until the client names or begins a session.
     """
@@ -41,6 +42,7 @@ class ToolContext:
     app: Call
     over_http: bool = False
     is_open: bool = False
+    is_shared: bool = False
     begun: dict[str, str | None] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -64,6 +66,8 @@ class ToolContext:
                 ws.branch.check_exists()
             acting_session = app.settings.session if self.over_http else ws.actor.session
             ws = replace(ws, actor=replace(ws.actor, session=acting_session, ended=None), calls_tools=True)
+            if self.is_shared:
+                ws = replace(ws, find_machine=lambda: replace(app.find_machine(), serves_others=True))
             yield ws.unauthenticated if self.is_open else ws
 
     @contextmanager

@@ -208,6 +208,8 @@ def read_new_sessions(ws: Workspace, now: datetime) -> str:
     """
     if ws.machine is None or ws.branch.read().commit is None:
         return ""
+    if ws.machine.serves_others:
+        return "transcripts that nothing has stored yet are not read for the clients of a server that others may reach"
     try:
         unread = keep_local_turns(ws, now, Mine(), READING_SECONDS)
     except BatonError as error:

@@ -72,7 +72,10 @@ def _serve(app: App, host: str, port: int, token: str | None, *, is_closed: bool
     from baton_git.interfaces.mcp.server import make_mcp_server
 
     with http.open_listener(host, port, anywhere=token is not None) as listener:
-        server = make_mcp_server(app, over_http=True, is_open=token is None and not is_closed)
+        server = make_mcp_server(
+            app, over_http=True, is_open=token is None and not is_closed,
+            is_shared=not http.is_loopback(http.address_of(listener)),
+        )  # fmt: skip
         repository = app.settings.found_repository
         port = listener.getsockname()[1]
         with recorded_server(port, repository.common_dir) if repository is not None else nullcontext():

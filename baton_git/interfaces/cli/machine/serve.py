@@ -89,6 +89,7 @@ def serve_command(
     if not app.settings.is_repository_named and app.settings.found_repository is None:
         app = app.creating
     site = _open_site(app, token, page_token)
+    site.is_shared = bool(allow_host) or not all(is_this_machine(address) for address in addresses)
     if os.environ.get(DATABASE):
         app.say(f"{DATABASE} names session-baton's database; baton stores its state in git. To import the database:")
         app.say(shell_line(["baton", "import", "session-baton", os.environ[DATABASE], "--all"]))
