@@ -1,15 +1,18 @@
-"""Look up the new ids of commits that were rebased or amended, as recorded by the post-rewrite hook.
+"""Which commits were replaced by others: by a rebase or an amendment, or by `git filter-repo`.
 
-The hook appends lines `<old> <new>` to a file on this machine, and shortens the file when it is large. If the hook got
-no input, because the tool that runs it passes none on, baton derives the lines from the reflog.
+The post-rewrite hook appends lines `<old> <new>` to a file on this machine, and shortens the file when it is large. If
+the hook got no input, because the tool that runs it passes none on, baton derives the lines from the reflog.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
 
 MAX_STEPS = 100
@@ -63,3 +66,56 @@ def find_newest(rewritten: Mapping[str, str], commit: str) -> str:
             break
         newest = following
     return newest[: len(commit)]
+
+
+# --- `filter-repo/commit-map` in the git directory
+#
+# Since 2019 the file has a header and a line `<old> <new>` for each commit, also for unchanged ones; `<new>` is zeros
+# for a commit that was removed. Another run within a day continues the map, a later one begins a new one.
+
+_MAPPED = re.compile(rb"^([0-9a-f]{40}(?:[0-9a-f]{24})?) +([0-9a-f]{40}(?:[0-9a-f]{24})?)$", re.MULTILINE)
+MAX_BYTES = 512 << 20
+
+
+class PurgeMap(NamedTuple):
+    """The commits that one or several runs changed: the new id of each, or None for a removed one.
+
+    Attributes:
+        stamp: a text that changes when the file is written again.
+    """
+
+    stamp: str
+    commits: Mapping[Oid, Oid | None]
+
+
+def read_stamp(common_dir: Path) -> str:
+    """Return a text that changes when `git filter-repo` runs; empty if it never ran here."""
+    try:
+        status = os.stat(f"{common_dir}{os.sep}filter-repo{os.sep}commit-map")
+    except OSError:
+        return ""
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
+
+
+def read_purge_map(common_dir: Path) -> PurgeMap:
+    """Return the changed commits; none if the file is missing, unreadable or larger than `MAX_BYTES`."""
+    stamp = read_stamp(common_dir)
+    try:
+        with _path(common_dir).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError:
+        return PurgeMap(stamp, {})
+    if len(content) > MAX_BYTES:
+        return PurgeMap(stamp, {})
+    lines = (match.groups() for match in _MAPPED.finditer(content))
+    return PurgeMap(
+        stamp, {_decode(old): _decode(new) if new.strip(b"0") else None for old, new in lines if old != new}
+    )
+
+
+def _path(common_dir: Path) -> Path:
+    return common_dir / "filter-repo" / "commit-map"
+
+
+def _decode(text: bytes) -> Oid:
+    return Oid(text.decode("ascii"))

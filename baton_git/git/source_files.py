@@ -15,7 +15,7 @@ from pathlib import Path
 
 from baton_git.core.errors import BatonError
 from baton_git.core.names import FORMAT_FILE, Oid
-from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.local_git import GitUnavailable, SessionRepository
 from baton_git.git.source_commits import head_commit
 from baton_git.git.store import Store
 

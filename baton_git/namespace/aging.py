@@ -22,8 +22,8 @@ from baton_git.core.names import Oid
 from baton_git.core.records.anchor import Anchor
 from baton_git.core.symbols import NoSymbol, digest_symbol
 from baton_git.git.files.private_json import PrivateJsonFile
+from baton_git.git.local_git import GitUnavailable
 from baton_git.git.rewritten import find_newest, load_rewritten
-from baton_git.git.session_repository import GitUnavailable
 from baton_git.git.source_files import SourceFiles
 from baton_git.git.store import CommitInfo
 

@@ -19,7 +19,7 @@ from baton_git.core.local_names import LABEL, LocalNames
 from baton_git.core.names import mint_id
 from baton_git.git.files import durable_files
 from baton_git.git.store import Repository
-from baton_git.git.store.checkouts import list_work_trees
+from baton_git.git.store.repository import list_work_trees
 
 VERSION = 1
 MAX_WORK_TREES = 10_000

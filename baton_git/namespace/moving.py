@@ -18,7 +18,7 @@ from baton_git.core.state import State
 from baton_git.git.files import durable_files
 from baton_git.git.local_git import LocalGit
 from baton_git.git.refs.kept_refs import kept_name
-from baton_git.git.remotes.git_environment import for_git
+from baton_git.git.remotes.git_command import for_git
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.guard import refuse_losses
 from baton_git.namespace.last_tip import MovedBranch, find_moved

@@ -18,8 +18,8 @@ from baton_git.core.errors import BatonError, Corrupt, StoreError
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
 from baton_git.git.files.atomic_files import read_bytes, write_all
-from baton_git.git.purge_map import PurgeMap, read_purge_map, read_stamp
 from baton_git.git.refs.kept_refs import KEPT
+from baton_git.git.rewritten import PurgeMap, read_purge_map, read_stamp
 from baton_git.git.store import Store
 from baton_git.namespace.commit_log import parse_entry
 from baton_git.namespace.provenance.bootstrap import ledger_of

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.git import recent_changes
-from baton_git.git.recent_changes import MAX_FILES, ChangedFiles, list_recent_changes
+from baton_git.git import source_commits
+from baton_git.git.source_commits import MAX_FILES, ChangedFiles, list_recent_changes
 from baton_git.git.store import Repository, Store
 
 AT = 1_700_000_000
@@ -126,11 +126,11 @@ def test_what_git_printed_in_time_counts_but_its_last_commit_may_be_cut(git, top
     slow.parent.mkdir()
     slow.write_text(f"#!/bin/sh\nprintf '//{AT}\\0\\na\\0b\\0//{AT}\\0\\ncu'\nexec sleep 30\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(recent_changes, "MAX_SECONDS", 0.15)
+    monkeypatch.setattr(source_commits, "MAX_SECONDS", 0.15)
     monkeypatch.setenv("PATH", str(slow.parent), prepend=os.pathsep)
     assert list_in(top) == [(AT, ("a", "b"))]
     assert not (top / ".git/baton/recent-changes.json").exists()  # too few to do with until the next commit
-    monkeypatch.setattr(recent_changes, "ENOUGH", 1)
+    monkeypatch.setattr(source_commits, "ENOUGH", 1)
     list_in(top)
     assert (top / ".git/baton/recent-changes.json").exists()
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from baton_git.agents.extraction.extracting import Extraction
 from baton_git.core.output import count_noun
 from baton_git.core.times import parse_time_or_none, shift
-from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.local_git import GitUnavailable, SessionRepository
 
 # --- commits and files that only git shows, because a script, a program or a person made them
 

@@ -24,9 +24,9 @@ from baton_git.agents.registry import AGENTS, session_variables
 from baton_git.agents.transcripts import Transcript, Warn, ignore_warning
 from baton_git.core.errors import BatonError
 from baton_git.git.files.atomic_files import read_bytes, write_all
-from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.local_git import GitUnavailable, SessionRepository
 from baton_git.git.store import Repository
-from baton_git.git.store.checkouts import list_work_trees
+from baton_git.git.store.repository import list_work_trees
 
 FileKey = tuple[str, int, int, int, int]
 

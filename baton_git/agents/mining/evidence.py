@@ -11,7 +11,7 @@ from typing import NamedTuple
 from baton_git.agents.json_lines import open_transcript
 from baton_git.core.errors import BatonError
 from baton_git.git.files.atomic_files import read_bytes, write_all
-from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.local_git import GitUnavailable, SessionRepository
 from baton_git.git.store import Repository
 
 # --- addresses of a repository

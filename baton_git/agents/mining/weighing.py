@@ -42,8 +42,8 @@ from baton_git.agents.mining.evidence import (
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcripts import TranscriptFormat
 from baton_git.core.output import one_line
+from baton_git.git.local_git import GitUnavailable, SessionRepository
 from baton_git.git.rewritten import load_rewritten
-from baton_git.git.session_repository import GitUnavailable, SessionRepository
 from baton_git.git.store import Repository
 
 # --- what a session's own tools did in its folder: its commits, the remotes that git printed, its files

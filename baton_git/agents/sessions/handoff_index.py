@@ -18,8 +18,8 @@ from baton_git.core.records.handoff import Handoff, TodoItem
 from baton_git.core.records.lineage import CLOSED, OPEN, Session, Todo
 from baton_git.core.state import Key, State
 from baton_git.core.times import parse_time_or_none
+from baton_git.git.local_git import GitUnavailable, SessionRepository
 from baton_git.git.rewritten import MIN_HASH, find_newest, load_rewritten
-from baton_git.git.session_repository import GitUnavailable, SessionRepository
 from baton_git.git.source_commits import head_branch, named_ref
 from baton_git.namespace.workspace import Workspace
 

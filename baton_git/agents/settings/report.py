@@ -20,7 +20,7 @@ from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import HookEntry, extract_program, is_older, make_hook_line
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError
-from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.reporting import ProgramHealth
 
 Verdict = Literal["ok", "off", "unknown"]
 CHECKED_TRANSCRIPTS = 3

@@ -1,12 +1,14 @@
-"""Find the folder where git looks for hooks, and the mode in which baton's hooks can be installed."""
+"""Where git looks for hooks, the mode in which baton's can be installed there, and what is there now."""
 
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from baton_git.core.errors import StoreError
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 
@@ -141,3 +143,34 @@ class HookLocation:
         """Return the file to add a line for `event` to; for husky it is in the parent of git's folder of hooks."""
         folder = self.folder_for(event)
         return (folder.parent if folder.parent.name == ".husky" else folder) / event
+
+
+# --- files of hooks
+
+
+def read_hook(path: Path) -> bytes | None:
+    """Return the bytes of a hook, or None if it does not exist.
+
+    Raises:
+        StoreError: the hook exists but cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}", hint="check that file") from error
+
+
+def exists(path: Path) -> bool:
+    """Return whether a file with this name exists, including a dangling symbolic link."""
+    return path.exists() or path.is_symlink()
+
+
+def is_program(path: Path) -> bool:
+    """Return whether git would run this file: a regular, executable file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and os.access(path, os.X_OK)

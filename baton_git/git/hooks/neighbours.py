@@ -13,8 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from baton_git.git.hooks.inspection import exists, is_program, read_hook
-from baton_git.git.hooks.location import WITH_INPUT, HookLocation
+from baton_git.git.hooks.location import WITH_INPUT, HookLocation, exists, is_program, read_hook
 from baton_git.git.hooks.script import BACKUP, PRE_COMMITS
 
 

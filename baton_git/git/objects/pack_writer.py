@@ -7,20 +7,20 @@ also needs only three syncs, while loose objects need two each.
 from __future__ import annotations
 
 import os
+import shutil
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from dulwich.object_format import ObjectFormat
 
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
-from baton_git.git.objects.pack_index import Indexed, encode_index
-from baton_git.git.objects.pack_reader import Raw, encode_entry_head
+from baton_git.git.objects.pack_reader import Indexed, OpenPack, Raw, encode_entry_head, encode_index
 from baton_git.git.objects.values import TREE
 
 KEEP_MARK: Final = b"baton "
@@ -175,10 +175,17 @@ def write_kept(
 
 
 def _write(pack: KeptPack, data: bytes, table: bytes, also_sync: Sequence[int]) -> None:
-    try:
-        durable_files.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
+    with _keeping(pack):
         files = ((data, TEMPORARY_PACK, pack.path), (table, TEMPORARY_INDEX, pack.index_path))
         _write_files(pack.folder, files, also_sync)
+
+
+@contextmanager
+def _keeping(pack: KeptPack) -> Iterator[None]:
+    """Write the `.keep` file before the files of a pack, and sync the folder after them; delete all if this fails."""
+    try:
+        durable_files.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
+        yield
         durable_files.sync_folder(pack.folder)
     except BaseException:
         pack.discard()
@@ -201,4 +208,60 @@ def _write_files(folder: Path, files: Iterable[tuple[bytes, str, str]], also_syn
         raise
     finally:
         for _, _, fd in named:
+            os.close(fd)
+
+
+# --- packs from another folder
+
+
+def adopt_pack(source: Path, folder: Path, form: ObjectFormat) -> KeptPack:
+    """Link or copy the pack at `source` and its index into `folder` (`objects/pack`), with a `.keep` file.
+
+    Raises:
+        Corrupt: the index is damaged.
+        OSError: writing to disk failed; the incomplete files were removed.
+    """
+    with closing(OpenPack(source.with_suffix(".idx"), form)) as opened:
+        count = opened.index.count
+    size = sum(source.with_suffix(suffix).stat().st_size for suffix in (".pack", ".idx"))
+    durable_files.make_folder(folder)
+    pack = KeptPack(folder, durable_files.random_name(form.hex_length), count, size)
+    with _keeping(pack):
+        _place(source.with_suffix(".pack"), TEMPORARY_PACK, pack.path)
+        _place(source.with_suffix(".idx"), TEMPORARY_INDEX, pack.index_path)
+    return pack
+
+
+def _place(source: Path, prefix: str, path: str) -> None:
+    """Sync a file and link or copy it to `path`."""
+    with open(source, "rb") as file:
+        mode = durable_files.file_mode(os.path.dirname(path), 0o444)
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        os.fsync(file.fileno())
+        try:
+            os.link(source, path)
+        except OSError:  # `objects` is on another disk, or the file system has no hard links
+            _copy(file, prefix, path)
+
+
+def _copy(file: BinaryIO, prefix: str, path: str) -> None:
+    for attempt in range(_ATTEMPTS):
+        file.seek(0)
+        temporary = temporary_path(os.path.dirname(path), prefix)
+        fd = durable_files.open_new(temporary, b"", mode=0o444)
+        try:
+            with open(fd, "wb", closefd=False) as written:
+                shutil.copyfileobj(file, written, 1 << 20)
+            os.fsync(fd)
+            os.replace(temporary, path)
+        except FileNotFoundError:  # `git gc --prune=now` also removes temporary files of running processes
+            if attempt + 1 == _ATTEMPTS:
+                raise
+        except BaseException:
+            durable_files.remove(temporary)
+            raise
+        else:
+            return
+        finally:
             os.close(fd)

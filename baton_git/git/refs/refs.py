@@ -21,8 +21,8 @@ from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
 from baton_git.git.files.atomic_files import advise_access
 from baton_git.git.files.ref_locks import RefLocks, Ticket
-from baton_git.git.refs import reflog
-from baton_git.git.refs.packed_refs import packed_below, packed_folders, packed_value
+from baton_git.git.refs import ref_files
+from baton_git.git.refs.ref_files import packed_below, packed_folders, packed_value
 
 _NAME = re.compile(r"refs(?:/(?!\.)[^\x00-\x20\x7f~^:?*\[\\/]+)+\Z")
 _SYMBOLIC = b"ref: "
@@ -56,7 +56,7 @@ class Refs:
         self.common_dir = common_dir
         self.packed = common_dir / "packed-refs"
         self.locks = RefLocks(common_dir / "baton" / "locks")
-        self.last_good = reflog.LastGood(common_dir / "baton" / "last")
+        self.last_good = ref_files.LastGood(common_dir / "baton" / "last")
         self._value = re.compile(rb"[0-9a-f]{%d}\Z" % hex_length)
         self._none = "0" * hex_length
         self._files: dict[str, str] = {}
@@ -206,11 +206,11 @@ class Refs:
         if line is None:
             yield
             return
-        length = reflog.append(self.log_file(ref), f"{old or self._none} {new} ".encode() + line + b"\n")
+        length = ref_files.append(self.log_file(ref), f"{old or self._none} {new} ".encode() + line + b"\n")
         try:
             yield
         except BaseException:
-            reflog.cut(self.log_file(ref), length)
+            ref_files.cut(self.log_file(ref), length)
             raise
 
     def _file(self, ref: str) -> str:
@@ -248,7 +248,7 @@ class Refs:
 
     def last_known(self, ref: str) -> Oid | None:
         """Return the last known value of `ref` from baton's own note or else from the reflog, or None."""
-        return self.noted(ref) or self._known_or_none(reflog.last_value(self.log_file(ref)))
+        return self.noted(ref) or self._known_or_none(ref_files.last_value(self.log_file(ref)))
 
     def noted(self, ref: str) -> Oid | None:
         """Return the value of `ref` after the last write of a baton of any version, or None."""

@@ -2,19 +2,82 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final
+from pathlib import Path, PurePath
+from typing import Final, NamedTuple
 
+from baton_git.core.child_environment import without_repository
 from baton_git.core.errors import RemoteError
 from baton_git.git import child_process
-from baton_git.git.remotes import ssh
 from baton_git.git.remotes.error_messages import mask_line
-from baton_git.git.remotes.git_environment import for_git
 from baton_git.git.store import Repository
+
+# --- the environment: the user's, without variables that select another repository or allow prompts
+
+_SILENT: Final = {
+    "LC_ALL": "C",  # git's messages are parsed
+    "LANGUAGE": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",  # set but empty: git then runs neither core.askPass nor SSH_ASKPASS
+    "SSH_ASKPASS": "",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GCM_INTERACTIVE": "never",
+    "GIT_PAGER": "cat",
+    "BATON_HOOK": "1",  # disables baton's git hooks for this command
+}
+
+
+def for_git(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for a git command that runs with `--git-dir` and must not prompt."""
+    return without_repository(environment) | _SILENT
+
+
+# --- the user's ssh, without prompts and with a connection timeout
+
+_PUTTY: Final = {"plink", "tortoiseplink", "putty"}
+
+
+class SshSettings(NamedTuple):
+    """The settings `core.sshCommand` and `ssh.variant`; None if not set."""
+
+    command: str | None = None
+    variant: str | None = None
+
+
+def command(environment: Mapping[str, str], settings: SshSettings, seconds: float) -> str:
+    """Return the command that git would run (GIT_SSH_COMMAND, core.sshCommand, GIT_SSH, or ssh), with more options.
+
+    The options disable prompts; for OpenSSH, they also limit the connection time to `seconds`. The variant `simple`
+    gets no options.
+    """
+    program = environment.get("GIT_SSH")
+    chosen = environment.get("GIT_SSH_COMMAND") or settings.command or (shlex.quote(program) if program else "ssh")
+    variant = (environment.get("GIT_SSH_VARIANT") or settings.variant or "auto").lower()
+    if variant == "auto":
+        variant = _guess_variant(chosen)
+    if variant in _PUTTY:
+        return f"{chosen} -batch"
+    if variant == "simple":
+        return chosen
+    return f"{chosen} -o BatchMode=yes -o ConnectTimeout={max(1, math.ceil(seconds))}"
+
+
+def _guess_variant(line: str) -> str:
+    """Guess the ssh variant from the program name, like git: plink and similar programs, else OpenSSH."""
+    try:
+        words = shlex.split(line)
+    except ValueError:  # the shell reports the error
+        return "ssh"
+    name = PurePath(words[0].replace("\\", "/")).name.lower().removesuffix(".exe") if words else ""
+    return name if name in _PUTTY else "ssh"
+
+
+# --- git
 
 _SETTINGS: Final = {
     "gc.auto": "0",
@@ -40,7 +103,7 @@ class RemoteGit:
 
     Attributes:
         program: path of git.
-        view: a temporary git directory to use instead of the repository's own (see `bare_view`).
+        view: a temporary git directory to use instead of the repository's own (see `quarantine`).
         is_quarantine: new objects are stored in the view.
         extra: additional environment variables for git.
     """
@@ -67,7 +130,7 @@ class RemoteGit:
         self,
         words: tuple[str, ...],
         settings: Mapping[str, str],
-        quiet_ssh: ssh.SshSettings,
+        quiet_ssh: SshSettings,
         seconds: float,
         progress: Progress | None,
         stop: Callable[[], bool] | None = None,
@@ -78,7 +141,7 @@ class RemoteGit:
         Raises:
             RemoteError: git cannot be started.
         """
-        line = ssh.command(self.environment, quiet_ssh, seconds)
+        line = command(self.environment, quiet_ssh, seconds)
         environment = for_git(self.environment) | {"GIT_SSH_COMMAND": line}
         own = _SETTINGS if self.view is None else _SETTINGS | _IN_A_VIEW
         options = [part for name, value in {**own, **settings}.items() for part in ("-c", f"{name}={value}")]

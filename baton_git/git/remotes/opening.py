@@ -3,13 +3,69 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from baton_git.git.remotes import configured
-from baton_git.git.remotes.configured import ConfiguredRemotes
-from baton_git.git.remotes.git_command import Progress
+from baton_git.core.errors import NotFound, RemoteError
+from baton_git.git.remotes.error_messages import mask_logins
+from baton_git.git.remotes.git_command import Progress, RemoteGit, SshSettings
 from baton_git.git.remotes.remote import Remote
 from baton_git.git.store import Repository
+from baton_git.git.store.config import parse_listing
+
+_KEYS = r"^(remote\..*\.(url|pushurl)|core\.sshcommand|ssh\.variant)$"
+_REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
+
+
+class ConfiguredRemotes(NamedTuple):
+    """The names of the remotes, in the order of the configuration, and the ssh settings."""
+
+    names: tuple[str, ...]
+    ssh: SshSettings
+
+
+def has_git(environment: Mapping[str, str]) -> bool:
+    return _program(environment) is not None
+
+
+def _program(environment: Mapping[str, str]) -> str | None:
+    return shutil.which("git", path=environment.get("PATH", ""))
+
+
+def find_git(repository: Repository, environment: Mapping[str, str]) -> RemoteGit:
+    """Return the git program found on the PATH of `environment`.
+
+    Raises:
+        RemoteError: git is not on the PATH.
+    """
+    program = _program(environment)
+    if not program:
+        raise RemoteError("the git program is not on the PATH", hint="install git, which baton uses to contact remotes")
+    return RemoteGit(program, repository, environment)
+
+
+def read_configured(git: RemoteGit) -> ConfiguredRemotes:
+    """Read the remotes and ssh settings with `git config`, which includes all configuration files."""
+    printed = git.ask("config", "-z", "--get-regexp", _KEYS) or ""
+    settings = parse_listing(printed)
+    names = dict.fromkeys(match[1] for key, _ in settings if (match := _REMOTE.match(key)))
+    values = dict(settings)
+    return ConfiguredRemotes(tuple(names), SshSettings(values.get("core.sshcommand"), values.get("ssh.variant")))
+
+
+def check_remote_name(name: str, names: tuple[str, ...]) -> str:
+    """Return `name` if it is the name of a remote, or looks like a URL or a path.
+
+    Raises:
+        NotFound: it is neither; the hint lists the configured remotes.
+    """
+    is_address = any(sign in name for sign in ":/\\") or name in {".", ".."}
+    if name and not name.startswith("-") and (name in names or is_address):
+        return name
+    known = f"the remotes here are {', '.join(names)}" if names else "no remote is configured (git remote add NAME URL)"
+    raise NotFound("remote", mask_logins(name), hint=f"{known}; a URL or a path can be given instead of a name")
 
 
 def open_remote(
@@ -28,9 +84,9 @@ def open_remote(
         NotFound: the remote is not configured.
         RemoteError: git is not installed or cannot be started.
     """
-    program = configured.find_git(repository, environment)
-    known = known or configured.read_configured(program)
-    address = configured.check_remote_name(name, known.names)
+    program = find_git(repository, environment)
+    known = known or read_configured(program)
+    address = check_remote_name(name, known.names)
     return Remote(program, address, known.ssh, progress, named=address in known.names)
 
 
@@ -40,9 +96,9 @@ def remote_names(repository: Repository, environment: Mapping[str, str]) -> tupl
     Raises:
         RemoteError: a remote is configured, but git is not installed or cannot be started.
     """
-    if not configured.has_git(environment) and not repository.config().keys("remote"):
+    if not has_git(environment) and not repository.config().keys("remote"):
         return ()
-    return configured.read_configured(configured.find_git(repository, environment)).names
+    return read_configured(find_git(repository, environment)).names
 
 
 def remote_address(
@@ -54,9 +110,9 @@ def remote_address(
         NotFound: the remote is not configured.
         RemoteError: git is not installed or cannot be started.
     """
-    program = configured.find_git(repository, environment)
-    known = known or configured.read_configured(program)
-    printed = program.ask("ls-remote", "--get-url", configured.check_remote_name(name, known.names))
+    program = find_git(repository, environment)
+    known = known or read_configured(program)
+    printed = program.ask("ls-remote", "--get-url", check_remote_name(name, known.names))
     return _make_absolute(repository, (printed or name).rstrip("\n"))
 
 

@@ -10,17 +10,51 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-from baton_git.core.errors import Rejected, StoreError
+from baton_git.core.errors import InvalidArgument, Rejected, StoreError
 from baton_git.core.names import Oid, parse_oid
 from baton_git.git.child_process import ChildResult
-from baton_git.git.remotes import push_outcome, refspecs
-from baton_git.git.remotes.bare_view import quarantine, view, with_drafts
-from baton_git.git.remotes.error_messages import mask_logins, remote_error, timeout_error
-from baton_git.git.remotes.git_command import Progress, RemoteGit
-from baton_git.git.remotes.push_outcome import Push, PushAccepted, PushOutcome
-from baton_git.git.remotes.quarantine import SETTINGS, FetchLimits, Quarantine, SizeWatch
-from baton_git.git.remotes.ssh import SshSettings
+from baton_git.git.remotes import error_messages
+from baton_git.git.remotes.error_messages import (
+    Push,
+    PushAccepted,
+    PushOutcome,
+    mask_logins,
+    remote_error,
+    timeout_error,
+)
+from baton_git.git.remotes.git_command import Progress, RemoteGit, SshSettings
+from baton_git.git.remotes.quarantine import SETTINGS, FetchLimits, Quarantine, SizeWatch, quarantine, view, with_drafts
 from baton_git.git.store import Repository, Store
+
+
+def check(wants: Mapping[str, str]) -> None:
+    """Raise InvalidArgument unless both sides are full ref names, each with one `*` or both without."""
+    for remote_ref, local_ref in wants.items():
+        stars = remote_ref.count("*"), local_ref.count("*")
+        if not (remote_ref.startswith("refs/") and local_ref.startswith("refs/")) or stars not in {(0, 0), (1, 1)}:
+            raise InvalidArgument(
+                f"cannot fetch {remote_ref!r} to {local_ref!r}: both must be full ref names, or both patterns"
+            )
+
+
+def match_star(pattern: str, ref: str) -> str | None:
+    """Return the part of `ref` that the `*` of the pattern matches ("" without a `*`), or None if it does not match."""
+    start, star, end = pattern.partition("*")
+    if not star:
+        return "" if ref == pattern else None
+    fits = len(ref) > len(start) + len(end) and ref.startswith(start) and ref.endswith(end)
+    return ref[len(start) : len(ref) - len(end)] if fits else None
+
+
+def fill_pattern(pattern: str, star: str) -> str:
+    return pattern.replace("*", star)
+
+
+def matches(wants: Mapping[str, str], refs: Iterable[str]) -> dict[str, str]:
+    """Return a mapping of the matching remote refs in `refs` to their local refs."""
+    matched = ((ref, local_ref, match_star(remote_ref, ref)) for ref in refs for remote_ref, local_ref in wants.items())
+    return {ref: fill_pattern(local_ref, star) for ref, local_ref, star in matched if star is not None}
+
 
 _FETCH: Final = (
     "fetch", "--verbose", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance",
@@ -100,7 +134,7 @@ class Remote:
             RemoteError: the remote reported another error.
             StoreError: the fetched objects cannot be stored.
         """
-        refspecs.check(wants)
+        check(wants)
         deadline = time.monotonic() + seconds
         fetches_all = everything or self._git.repository.is_partial
         with Store(self._git.repository) as store:
@@ -168,7 +202,7 @@ class Remote:
             The private ref and the tip, by remote ref.
         """
         tips = self.tips(wants, seconds=seconds)
-        pairs = refspecs.matches(wants, tips).items()
+        pairs = matches(wants, tips).items()
         return {remote: (local, tips[remote]) for remote, local in pairs if store.tip(local) == tips[remote]}
 
     def tips(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
@@ -177,14 +211,14 @@ class Remote:
         Raises:
             Unreachable, AccessDenied, RemoteError: like `fetch`.
         """
-        refspecs.check(wants)
+        check(wants)
         deadline = time.monotonic() + seconds
         done = self._run(self._git, ("ls-remote", "--refs"), wants, seconds, deadline)
         if done.code != 0:
             raise remote_error(self.name, done.err)
         lines = (line.partition("\t") for line in done.out.splitlines())
         tips = {ref: parse_oid(name) for name, _, ref in lines}
-        return {remote: tips[remote] for remote in refspecs.matches(wants, tips)}
+        return {remote: tips[remote] for remote in matches(wants, tips)}
 
     def _fetch_refs(
         self, git: RemoteGit, wants: Mapping[str, str], seconds: float, watch: SizeWatch, depth: Depth | None
@@ -314,7 +348,7 @@ def _fetched_refs(wants: Mapping[str, str], report: str) -> dict[str, str]:
     arrived = {remote: local for remote, local in wants.items() if "*" not in remote}
     globs = {local: remote for remote, local in wants.items() if "*" in remote}
     shown = [full for name in _MOVED.findall(report) for full in _full_names(name)] if globs else []
-    return arrived | {remote: local for local, remote in refspecs.matches(globs, shown).items()}
+    return arrived | {remote: local for local, remote in matches(globs, shown).items()}
 
 
 def _refspecs(wants: Mapping[str, str]) -> list[str]:
@@ -346,5 +380,5 @@ def _classify_rejection(summary: str, printed: list[str]) -> PushOutcome | None:
         return None
     why = reason["why"] or reason["who"]
     if reason["who"] == "remote rejected":
-        return push_outcome.classify_server_rejection(why, printed)
-    return push_outcome.classify_client_rejection(why)
+        return error_messages.classify_server_rejection(why, printed)
+    return error_messages.classify_client_rejection(why)

@@ -20,9 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from baton_git.git.objects.gpgsig import without_signature
-from baton_git.git.signing.keygen import NAMESPACE, KeygenResult, NoAnswer, run
-from baton_git.git.signing.signer import ARMOR
+from baton_git.git.objects.values import without_signature
+from baton_git.git.signing.signers import ARMOR, NAMESPACE, KeygenResult, NoAnswer, run
 
 _COMMITTED = re.compile(rb"^committer .*> (\d+) [+-]\d+$", re.MULTILINE)
 _FOREIGN: Final = {b"-----BEGIN PGP ": "an OpenPGP", b"-----BEGIN SIGNED MESSAGE-----": "an X.509"}

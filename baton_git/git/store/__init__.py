@@ -5,9 +5,9 @@ A failed write leaves no files behind. The user's HEAD, index, work tree and oth
 that baton did not write are never repacked or removed.
 """
 
-from baton_git.git.objects.headers import Header
+from baton_git.git.objects.reader import Header
 from baton_git.git.objects.values import CommitInfo, Edit, TreeEntry
-from baton_git.git.refs.reflog import ReflogEntry
+from baton_git.git.refs.ref_files import ReflogEntry
 from baton_git.git.store.config import Config
 from baton_git.git.store.draft import ObjectDraft
 from baton_git.git.store.folder import Folder

@@ -11,7 +11,6 @@ from dulwich.object_format import ObjectFormat
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.names import Oid
 from baton_git.core.value_cache import ValueCache
-from baton_git.git.objects.gpgsig import with_signature
 from baton_git.git.objects.pack_reader import Raw
 from baton_git.git.objects.values import (
     BLOB,
@@ -27,6 +26,7 @@ from baton_git.git.objects.values import (
     encode_commit,
     encode_signature,
     object_id,
+    with_signature,
 )
 from baton_git.git.store.folder import Folder, ObjectReader, entries_of
 

@@ -18,23 +18,20 @@ from baton_git.core.names import Oid
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import Ticket, hold_flock, local_name
-from baton_git.git.objects.headers import Header, read_headers
-from baton_git.git.objects.pack_adoption import adopt_pack
 from baton_git.git.objects.pack_reader import DAMAGE, Raw
-from baton_git.git.objects.pack_writer import KeptPack, encode_pack, write_kept
-from baton_git.git.objects.reader import Objects
+from baton_git.git.objects.pack_writer import KeptPack, adopt_pack, encode_pack, write_kept
+from baton_git.git.objects.reader import Header, Objects, read_headers
 from baton_git.git.objects.values import BLOB, COMMIT, CommitInfo, decode_commit
-from baton_git.git.refs import reflog
+from baton_git.git.refs import ref_files
 from baton_git.git.refs.kept_refs import KeptRefs, OpenKeptRef
-from baton_git.git.refs.reflog import ReflogEntry
+from baton_git.git.refs.ref_files import ReflogEntry
 from baton_git.git.refs.refs import RefMove, Refs, Swap
-from baton_git.git.store import ancestry, boundary, history
-from baton_git.git.store.checkouts import find_checkout
+from baton_git.git.store import boundary, history
 from baton_git.git.store.draft import ObjectDraft, open_view
 from baton_git.git.store.folder import Folder
 from baton_git.git.store.group_commit import CommitGroup
 from baton_git.git.store.housekeeping import Housekeeping, PackReport
-from baton_git.git.store.repository import Repository
+from baton_git.git.store.repository import Repository, find_checkout
 
 Value = TypeVar("Value")
 
@@ -432,7 +429,7 @@ class Store:
             Corrupt: a commit is missing or damaged.
         """
         # Several steps of a sync ask the same, and each walk over 30,000 commits takes half a second.
-        return [*self.memory.get_or_make(("bases", a, b), lambda: tuple(ancestry.merge_bases(self.commit, a, b)), 0)]
+        return [*self.memory.get_or_make(("bases", a, b), lambda: tuple(history.merge_bases(self.commit, a, b)), 0)]
 
     def is_ancestor(self, old: Oid, new: Oid) -> bool:
         """Return whether `old` is `new` or one of its ancestors.
@@ -443,7 +440,7 @@ class Store:
         bases = self.memory.get(("bases", old, new)) or self.memory.get(("bases", new, old))
         if bases is not None:
             return old in bases
-        return self.memory.get_or_make(("ancestor", old, new), lambda: ancestry.is_ancestor(self.commit, old, new), 0)
+        return self.memory.get_or_make(("ancestor", old, new), lambda: history.is_ancestor(self.commit, old, new), 0)
 
     def only_in(self, tip: Oid, *others: Oid) -> Iterator[CommitInfo]:
         """Yield the commits reachable from `tip` but from none of `others`, in the order of `log`.
@@ -451,7 +448,7 @@ class Store:
         Raises:
             Corrupt: a commit is missing or damaged.
         """
-        return ancestry.only_in(self.commit, tip, others)
+        return history.only_in(self.commit, tip, others)
 
     def pack(self, *, everything: bool = False, progress: Progress = ignore_progress) -> PackReport:
         """Merge the packs written by baton that are due, or (`everything`) all of them, with recomputed deltas.
@@ -484,7 +481,7 @@ class Store:
 
     def _has_reflog(self, ref: str) -> bool:
         bare = self.repository.work_tree is None
-        return reflog.is_logged(self.ref_files.log_file(ref), ref, self._log_setting, bare=bare)
+        return ref_files.is_logged(self.ref_files.log_file(ref), ref, self._log_setting, bare=bare)
 
     @property
     def boundary(self) -> boundary.Boundary:

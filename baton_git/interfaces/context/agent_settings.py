@@ -13,7 +13,7 @@ from baton_git.agents.settings.entries import WantedHooks, make_hook_line
 from baton_git.agents.settings.report import HookInspection
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import InvalidArgument
-from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.reporting import ProgramHealth
 from baton_git.git.store import Repository
 from baton_git.interfaces.context.process import outside_git
 from baton_git.interfaces.context.settings import Settings

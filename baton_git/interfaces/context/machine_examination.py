@@ -8,7 +8,7 @@ from pathlib import Path
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
 from baton_git.core.suggestions import find_near_names
-from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.reporting import ProgramHealth
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 from baton_git.interfaces.context.agent_settings import build_inspection, build_wanted_hooks, find_program, find_tools

@@ -19,7 +19,7 @@ from baton_git.agents.extraction.repository import find_subjects
 from baton_git.agents.hook_events.payloads import END, Payload
 from baton_git.agents.sessions.handoff_store import complete_facts, store_handoff, store_turns
 from baton_git.core.redaction import redact_text
-from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.local_git import GitUnavailable, SessionRepository
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.process import hide_tokens
 from baton_git.interfaces.context.settings import CommonOptions, Settings

@@ -10,7 +10,7 @@ from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import decode_commit
 from baton_git.git.remotes import Depth, FetchLimits, Quarantine, Remote
-from baton_git.git.remotes.refspecs import matches
+from baton_git.git.remotes.remote import matches
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.checking import Before, check_older_part, find_rejections

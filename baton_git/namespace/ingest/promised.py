@@ -14,7 +14,7 @@ from dataclasses import replace
 from baton_git.core.errors import AccessDenied, BatonError, Rejected, RemoteError, StoreError, Unreachable
 from baton_git.core.names import Oid
 from baton_git.git.remotes import FetchLimits, open_remote
-from baton_git.git.remotes.configured import find_git
+from baton_git.git.remotes.opening import find_git
 from baton_git.git.store import Store
 from baton_git.namespace.ingest.budget import ON_DEMAND, Budget
 

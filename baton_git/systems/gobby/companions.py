@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from baton_git.core.output import is_safe
 from baton_git.core.records.handoff import Handoff
-from baton_git.git.recent_changes import ChangedFiles, list_recent_changes
+from baton_git.git.source_commits import ChangedFiles, list_recent_changes
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import relative_to
 

@@ -14,7 +14,7 @@ from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.report import HookInspection
 from baton_git.core.errors import BatonError
-from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.reporting import ProgramHealth
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Store
 from baton_git.namespace.workspace import Workspace

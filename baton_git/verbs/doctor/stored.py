@@ -16,7 +16,7 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import count_noun, one_line
 from baton_git.git.files import durable_files
 from baton_git.git.refs.kept_refs import KEPT
-from baton_git.git.refs.packed_refs import packed_below
+from baton_git.git.refs.ref_files import packed_below
 from baton_git.git.store import Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.caller import ChangeCaller, Vouching

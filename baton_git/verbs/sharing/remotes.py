@@ -15,7 +15,7 @@ from baton_git.core.verb import READS, SETTLES, Confirmation, Input, NoInput, Re
 from baton_git.core.view import Reader, ResultView
 from baton_git.git.local_git import LocalGit
 from baton_git.git.remotes import mask_logins
-from baton_git.git.remotes.git_environment import for_git
+from baton_git.git.remotes.git_command import for_git
 from baton_git.namespace.caller import ConfirmQuestion
 from baton_git.namespace.remote_selection import (
     WaitingCount,

@@ -16,7 +16,7 @@ from baton_git.core.records.base import value_at
 from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Key
 from baton_git.core.verb import Option
-from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.local_git import GitUnavailable, SessionRepository
 from baton_git.git.source_files import SECONDS, SourceFiles
 from baton_git.namespace.aging import digest_content
 from baton_git.namespace.results import Changed

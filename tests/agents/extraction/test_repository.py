@@ -12,7 +12,7 @@ from transcript_sessions import Claude, lines
 from baton_git.agents.extraction import Options
 from baton_git.agents.extraction.extracting import Extraction, extract
 from baton_git.agents.extraction.repository import add_git_facts, keep_whole_lines
-from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.local_git import GitUnavailable, SessionRepository
 
 NOW = datetime(2026, 1, 2, 3, 5, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from broken_programs import BROKEN, path_without_baton, put_another_baton_on_the
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.entries import extract_program, make_hook_line, make_plugin_line
-from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.reporting import ProgramHealth
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 
@@ -225,7 +225,7 @@ NAMED = {
 
 @pytest.mark.parametrize("fault", NAMED)
 def test_status_shows_the_fault_and_its_repair(baton, program, fault, monkeypatch):
-    monkeypatch.setattr("baton_git.git.hooks.program_health.SECONDS", 0.2)
+    monkeypatch.setattr("baton_git.git.hooks.reporting.SECONDS", 0.2)
     spoil(program, fault)
     line = install_line(baton, "gemini")
     path = Path(os.environ["HOME"]) / FILES["gemini"]

@@ -7,8 +7,8 @@ import os
 from remote_world import INCOMING, SECONDS, X
 
 from baton_git.git.remotes import Push, PushAccepted
-from baton_git.git.remotes.bare_view import view
 from baton_git.git.remotes.git_command import RemoteGit
+from baton_git.git.remotes.quarantine import view
 
 
 def _views(place):

@@ -11,8 +11,8 @@ from looped_cases import for_each
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
 from baton_git.git.objects.reader import Objects
-from baton_git.git.remotes import PushOvertaken, PushRefused, error_messages, push_outcome, refspecs, ssh
-from baton_git.git.remotes.git_environment import for_git
+from baton_git.git.remotes import PushOvertaken, PushRefused, error_messages, git_command, remote
+from baton_git.git.remotes.git_command import for_git
 from baton_git.git.remotes.opening import open_remote
 from baton_git.git.remotes.quarantine import FetchLimits
 from baton_git.git.store import Repository
@@ -78,7 +78,7 @@ def test_logins_of_urls_are_not_shown(text, shown):
      "cannot lock ref 'refs/heads/x': is at 1234 but expected 5678", "fetch first"],
 )  # fmt: skip
 def test_a_lost_race_on_the_server_is_recognised(why):
-    assert isinstance(push_outcome.classify_server_rejection(why, []), PushOvertaken)
+    assert isinstance(error_messages.classify_server_rejection(why, []), PushOvertaken)
 
 
 @for_each(
@@ -87,9 +87,9 @@ def test_a_lost_race_on_the_server_is_recognised(why):
      "deny updating a hidden ref", "branch is currently checked out", "unpacker error", "refname conflict"],
 )  # fmt: skip
 def test_unknown_server_messages_count_as_a_rejection(why):
-    assert push_outcome.classify_server_rejection(why, [" not you", "Resolving deltas: 100% (1/1)", ""]) == PushRefused(
-        why, ("not you",)
-    )
+    assert error_messages.classify_server_rejection(
+        why, [" not you", "Resolving deltas: 100% (1/1)", ""]
+    ) == PushRefused(why, ("not you",))
 
 
 @for_each(
@@ -105,7 +105,7 @@ def test_unknown_server_messages_count_as_a_rejection(why):
     ],
 )
 def test_ssh_runs_in_batch_mode(environment, settings, line):
-    assert ssh.command(environment, ssh.SshSettings(*settings), 2.2) == line
+    assert git_command.command(environment, git_command.SshSettings(*settings), 2.2) == line
 
 
 def test_gits_environment_keeps_settings_of_the_user_and_drops_variables_of_a_hook():
@@ -122,13 +122,13 @@ def test_gits_environment_keeps_settings_of_the_user_and_drops_variables_of_a_ho
 )
 def test_wants_are_full_names_or_two_patterns(there, here):
     with pytest.raises(InvalidArgument):
-        refspecs.check({there: here})
+        remote.check({there: here})
 
 
 def test_refspec_patterns_map_refs():
     refs = ["refs/heads/baton/x", "refs/heads/baton/", "refs/heads/other", "refs/heads/baton/y"]
     wants = {"refs/heads/baton/*": "refs/in/*", "refs/heads/other": "refs/o"}
-    assert refspecs.matches(wants, refs) == {
+    assert remote.matches(wants, refs) == {
         "refs/heads/baton/x": "refs/in/x", "refs/heads/baton/y": "refs/in/y", "refs/heads/other": "refs/o",
     }  # fmt: skip
 

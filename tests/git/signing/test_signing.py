@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from baton_git.core.errors import StoreError
 from baton_git.core.names import Oid
 from baton_git.git.files.ref_locks import wait_until
-from baton_git.git.objects.gpgsig import with_signature, without_signature
+from baton_git.git.objects.values import with_signature, without_signature
 from baton_git.git.signing import (
     AllowedSigners,
     BadSignature,
@@ -27,7 +27,7 @@ from baton_git.git.signing import (
     Signer,
     UnknownSigner,
     Unsigned,
-    keygen,
+    signers,
 )
 from baton_git.git.store import ReflogEntry, Repository, Store
 
@@ -339,7 +339,7 @@ def _has_ended(stat):
 
 
 def test_a_program_that_hangs_is_killed_with_its_child_processes(world, tmp_path, monkeypatch):
-    monkeypatch.setattr(keygen, "SECONDS", 0.2)
+    monkeypatch.setattr(signers, "SECONDS", 0.2)
     program = tmp_path / "hangs"
     program.write_text(f"#!/bin/sh\nsleep 60 & echo $! > {tmp_path}/child\nwait\n")
     program.chmod(0o755)

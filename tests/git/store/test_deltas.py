@@ -8,7 +8,7 @@ from dulwich.pack import apply_delta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from baton_git.git.objects.deltas import encode_in_place, group_into_chains
+from baton_git.git.objects.pack_merge import encode_in_place, group_into_chains
 from baton_git.git.objects.values import BLOB, COMMIT, FILE_MODE, TREE, encode_commit, encode_signature, object_id
 
 LARGEST = 1 << 16

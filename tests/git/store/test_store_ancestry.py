@@ -14,7 +14,7 @@ from store_world import REF, WHO
 from baton_git.core.errors import Corrupt
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import CommitInfo
-from baton_git.git.store import ReflogEntry, Repository, Store, ancestry
+from baton_git.git.store import ReflogEntry, Repository, Store, history
 
 EMPTY_TREE = Oid("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
@@ -129,12 +129,12 @@ def test_clocks_and_forged_numbers_do_not_change_the_ancestry(drawn, rng):
         a, b, c = (rng.choice(list(graph)) for _ in range(3))
         all_a, all_b, all_c = (reachable(graph, tip) for tip in (a, b, c))
         worse = {other for one in all_a & all_b for other in reachable(graph, one) - {one}}
-        assert ancestry.merge_bases(load, a, b) == sorted((all_a & all_b) - worse)
-        assert ancestry.is_ancestor(load, a, b) == (a in all_b)
-        ahead = list(ancestry.only_in(load, a, [b, c]))
+        assert history.merge_bases(load, a, b) == sorted((all_a & all_b) - worse)
+        assert history.is_ancestor(load, a, b) == (a in all_b)
+        ahead = list(history.only_in(load, a, [b, c]))
         assert sorted(one.oid for one in ahead) == sorted(all_a - all_b - all_c)
         assert come_before_their_parents(ahead)
-        assert {one.oid for one in ancestry.only_in(load, a, [])} == all_a
+        assert {one.oid for one in history.only_in(load, a, [])} == all_a
 
 
 @pytest.mark.parametrize("numbered", ["all", "none", "all but the newest", "every third"])
@@ -162,10 +162,10 @@ def test_near_tips_of_a_long_history_read_little(numbered):
         return graph[oid]
 
     ours, theirs, base = Oid(str(count + 4)), Oid(str(side)), Oid(str(count - 1))
-    assert ancestry.merge_bases(load, ours, theirs) == [base]
-    assert not ancestry.is_ancestor(load, ours, theirs)
-    assert ancestry.is_ancestor(load, base, theirs)
-    assert len(list(ancestry.only_in(load, ours, [theirs]))) == 5
+    assert history.merge_bases(load, ours, theirs) == [base]
+    assert not history.is_ancestor(load, ours, theirs)
+    assert history.is_ancestor(load, base, theirs)
+    assert len(list(history.only_in(load, ours, [theirs]))) == 5
     assert len(loaded) < 60
 
 
@@ -187,7 +187,7 @@ def test_a_side_branch_is_followed_to_where_it_began():
         loaded.append(oid)
         return graph[oid]
 
-    ancestry.merge_bases(load, *(Oid(str(tip)) for tip in tips))
+    history.merge_bases(load, *(Oid(str(tip)) for tip in tips))
     assert len(loaded) < 20
 
 

@@ -13,7 +13,7 @@ from store_world import REF, WHO
 
 from baton_git.core.errors import Corrupt, StoreError
 from baton_git.git.files import durable_files
-from baton_git.git.refs.packed_refs import packed_below, packed_folders, packed_value
+from baton_git.git.refs.ref_files import packed_below, packed_folders, packed_value
 from baton_git.git.store import ReflogEntry
 
 ONE, TWO = "1" * 40, "2" * 40

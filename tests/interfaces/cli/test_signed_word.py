@@ -10,7 +10,7 @@ import pytest
 from default_run import slow_after
 from pseudo_terminal import typing
 
-from baton_git.git.signing.personal import is_encrypted, is_touched
+from baton_git.git.signing.signers import is_encrypted, is_touched
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen here")
 GRADUATE = ("pattern", "graduate", "PAT-1", "--sign")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from world import NOW
 
 from baton_git.core.records.handoff import Handoff
-from baton_git.git.recent_changes import ChangedFiles
+from baton_git.git.source_commits import ChangedFiles
 from baton_git.systems.gobby.companions import (
     HALF_LIFE,
     MAX_BYTES,

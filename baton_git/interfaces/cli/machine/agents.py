@@ -19,7 +19,7 @@ from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import flat
 from baton_git.core.styles import join
-from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.reporting import ProgramHealth
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.interfaces.cli.app import App, command, group
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN

@@ -7,8 +7,7 @@ import click
 from baton_git.core.errors import InvalidArgument
 from baton_git.git.hooks.installing import HookReport, find_uncalled, install, uninstall
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
-from baton_git.git.hooks.program_health import ProgramHealth
-from baton_git.git.hooks.reporting import EventState, status
+from baton_git.git.hooks.reporting import EventState, ProgramHealth, status
 from baton_git.git.hooks.script import make_scripts
 from baton_git.git.local_git import LocalGit
 from baton_git.interfaces.cli.app import App, command, group

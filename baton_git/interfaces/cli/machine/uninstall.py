@@ -17,9 +17,8 @@ from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import NeedsHuman, NotAllowed, NotARepository
 from baton_git.core.output import count_noun, flat
 from baton_git.git.files.atomic_files import show_path
-from baton_git.git.hooks.installing import plan_uninstall, uninstall
+from baton_git.git.hooks.installing import Move, Remove, Say, Unconfigure, plan_uninstall, uninstall
 from baton_git.git.hooks.location import EVENTS, HookLocation
-from baton_git.git.hooks.steps import Move, Remove, Say, Unconfigure
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, at_terminal, command
