@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from baton_git.checks.outcome import Failed, NotApproved, Outcome, Passed, Unknown, no_answer
-from baton_git.checks.specification import CheckSpec, World
+from baton_git.checks.outcome import CheckSpec, Failed, NotApproved, Outcome, Passed, Unknown, World, no_answer
 from baton_git.core.child_environment import without_secrets
 from baton_git.core.output import one_line
 from baton_git.git import child_process

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown
-from baton_git.checks.specification import CheckSpec, World
+from baton_git.checks.outcome import CheckSpec, Failed, Outcome, Passed, Unknown, World
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:

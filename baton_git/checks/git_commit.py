@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown
-from baton_git.checks.specification import CheckSpec, World
+from baton_git.checks.outcome import CheckSpec, Failed, Outcome, Passed, Unknown, World
 from baton_git.core.errors import BatonError
 
 

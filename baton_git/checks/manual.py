@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from baton_git.checks.outcome import Unknown
-from baton_git.checks.specification import CheckSpec, World
+from baton_git.checks.outcome import CheckSpec, Unknown, World
 
 
 def check(spec: CheckSpec, world: World) -> Unknown:

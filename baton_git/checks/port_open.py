@@ -6,8 +6,7 @@ import socket
 from functools import partial
 
 from baton_git.checks.addresses import AddressRefused, CheckDeadline, connect_to_first, resolve
-from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown, no_answer
-from baton_git.checks.specification import CheckSpec, World
+from baton_git.checks.outcome import CheckSpec, Failed, Outcome, Passed, Unknown, World, no_answer
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import psutil
 
-from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown
-from baton_git.checks.specification import CheckSpec, World
+from baton_git.checks.outcome import CheckSpec, Failed, Outcome, Passed, Unknown, World
 
 _INTERPRETER = re.compile(r"(?:python|pypy|node|bun|deno|ruby|perl|php|bash|dash|zsh|sh)[\d.]*\Z")
 _TAKES_VALUE = frozenset({"-W", "-X", "-r", "--require", "--import", "--loader"})

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from baton_git.checks.approvals.remotes import without_login
+from baton_git.checks.approvals import without_login
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.natural_times import relative_time
 from baton_git.core.output import count_noun

@@ -8,15 +8,16 @@ import threading
 
 import pytest
 
+from baton_git.checks import approvals as approvals_module
 from baton_git.checks.approvals import (
     Approvals,
     ApprovedCommand,
     TrustedRemote,
-    contents,
     contents_of,
+    identity_file,
+    read_identity,
     without_login,
 )
-from baton_git.checks.approvals.identity import identity_file, read_identity
 from baton_git.core.errors import Busy, Corrupt, LimitExceeded
 from baton_git.git.files import private_json, ref_locks
 from baton_git.git.files.private_json import PrivateJsonFile
@@ -272,11 +273,11 @@ def test_files_outside_of_the_work_tree_are_bound_by_their_path_only(tree, argv)
 
 
 def test_a_command_that_names_too_many_or_too_large_files_cannot_be_approved(tree, monkeypatch):
-    many = [f"f{number}" for number in range(contents.MAX_FILES + 1)]
+    many = [f"f{number}" for number in range(approvals_module.MAX_FILES + 1)]
     for name in many:
         (tree / name).touch()
     with pytest.raises(LimitExceeded):
         contents_of(("cat", *many), tree, "")
-    monkeypatch.setattr(contents, "MAX_BYTES", 5)
+    monkeypatch.setattr(approvals_module, "MAX_BYTES", 5)
     with pytest.raises(LimitExceeded):
         contents_of(("cat", "run", "bin/tool"), tree, "")

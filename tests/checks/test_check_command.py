@@ -9,9 +9,8 @@ import psutil
 import pytest
 from waiting import until
 
-from baton_git.checks.all_checks import PROBES
-from baton_git.checks.outcome import Failed, NotApproved, Passed, Unknown
-from baton_git.checks.specification import CheckSpec, World
+from baton_git.checks.outcome import CheckSpec, Failed, NotApproved, Passed, Unknown, World
+from baton_git.checks.runner import PROBES
 
 
 @pytest.fixture

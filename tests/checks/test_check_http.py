@@ -14,8 +14,7 @@ import pytest
 from looped_cases import for_each
 
 from baton_git.checks.http import check
-from baton_git.checks.outcome import Failed, Passed, Unknown
-from baton_git.checks.specification import CheckSpec, World
+from baton_git.checks.outcome import CheckSpec, Failed, Passed, Unknown, World
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

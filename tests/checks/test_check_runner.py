@@ -8,9 +8,8 @@ import time
 import psutil
 from waiting import until
 
-from baton_git.checks.outcome import Passed, Unknown
+from baton_git.checks.outcome import CheckSpec, Passed, Unknown, World
 from baton_git.checks.runner import run_all
-from baton_git.checks.specification import CheckSpec, World
 
 
 def named(name):
@@ -96,7 +95,7 @@ def test_a_command_cut_short_by_the_budget_is_killed(tmp_path):
 
 def test_a_hanging_check_does_not_hold_up_the_end_of_the_program():
     code = (
-        "import time; from baton_git.checks.specification import CheckSpec, World;"
+        "import time; from baton_git.checks.outcome import CheckSpec, World;"
         "from baton_git.checks.runner import run_all;"
         "w = World(find_commit=lambda text, branch: time.sleep(60));"
         "print(run_all({'x': CheckSpec('git_commit', commit='x')}, w, budget_seconds=0.1))"

@@ -9,10 +9,9 @@ import time
 import pytest
 from looped_cases import for_each
 
-from baton_git.checks.all_checks import PROBES
-from baton_git.checks.outcome import Failed, Passed, Unknown
+from baton_git.checks.outcome import CheckSpec, Failed, Passed, Unknown, World
 from baton_git.checks.process_running import list_names
-from baton_git.checks.specification import CheckSpec, World
+from baton_git.checks.runner import PROBES
 from baton_git.core.errors import NotARepository
 
 NOWHERE = World()
@@ -105,8 +104,8 @@ def test_a_name_that_is_only_mentioned_is_not_running(started):
 
 def test_a_process_check_ignores_its_own_process_and_its_ancestors():
     code = (
-        "import sys; from baton_git.checks.all_checks import PROBES;"
-        "from baton_git.checks.specification import CheckSpec, World;"
+        "import sys; from baton_git.checks.runner import PROBES;"
+        "from baton_git.checks.outcome import CheckSpec, World;"
         "print(PROBES['process_running'](CheckSpec('process_running', process_name=sys.argv[1]), World()))"
     )
     inner = [sys.executable, "-c", code, "mentioned-by-us"]

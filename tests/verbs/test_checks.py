@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 from world import NOW, by_hand, later, stored
 
-from baton_git.checks.approvals import Approvals
-from baton_git.checks.approvals.identity import make_identity, read_identity
+from baton_git.checks.approvals import Approvals, make_identity, read_identity
 from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.verbs.sessions import session_start

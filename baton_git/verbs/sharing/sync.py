@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr
 
-from baton_git.checks.approvals.remotes import without_login
+from baton_git.checks.approvals import without_login
 from baton_git.core.errors import BatonError, Unreachable
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun, flat

@@ -9,9 +9,8 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr
 
-from baton_git.checks.outcome import Failed, NotApproved, Passed
+from baton_git.checks.outcome import CheckSpec, Failed, NotApproved, Passed, World
 from baton_git.checks.runner import CheckResult, run_all
-from baton_git.checks.specification import CheckSpec, World
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.outlines import LoopOutline
 from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
-from baton_git.checks.connection import Endpoint
+from baton_git.checks.http import Endpoint
 from baton_git.core.errors import InvalidArgument, shorten
 
 

@@ -11,7 +11,7 @@ from urllib3.exceptions import HTTPError as Urllib3Error
 
 from baton_git.checks.addresses import AddressRefused as Unresolved
 from baton_git.checks.addresses import CheckDeadline
-from baton_git.checks.connection import HttpRequest, open_response
+from baton_git.checks.http import HttpRequest, open_response
 from baton_git.core.errors import LimitExceeded, RemoteError, Unreachable
 from baton_git.git.files.atomic_files import MAX_BYTES
 from baton_git.systems.session_baton.client.address import ServerAddress
