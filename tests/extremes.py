@@ -11,8 +11,7 @@ from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import InvalidDocument
 from baton_git.core.kinds import KINDS
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record, parse
+from baton_git.core.records.base import Archived, Part, Record, parse
 from baton_git.core.records.work_items import Head
 from baton_git.core.state import HEAD, Key, State
 

@@ -15,12 +15,10 @@ from memory_folder import MemoryFolder
 from baton_git.core import kinds, layout
 from baton_git.core.kinds import ALL_KINDS, KINDS, NUMBERED
 from baton_git.core.merge import apply, decide
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record, parse
+from baton_git.core.records.base import Archived, Part, Record, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import SECTIONS, FollowUp, Head, Pattern, Shape
+from baton_git.core.records.work_items import SECTIONS, FollowUp, Head, Pattern, Rule, Shape
 from baton_git.core.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover

@@ -10,8 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from baton_git.core.kinds import KINDS
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record, parse
+from baton_git.core.records.base import Archived, Part, Record, parse
 from baton_git.core.records.work_items import Head
 from baton_git.core.state import HEAD, Key, State
 

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from baton_git.core.records.anchor import Anchor
 from baton_git.core.records.base import Part, Record
 from baton_git.core.records.work_items import (
     SECTIONS,
     ActiveDecision,
+    Anchor,
     Baton,
     FollowUp,
     LastCheck,

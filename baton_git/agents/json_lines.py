@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from baton_git.agents.events import BEGINNING, START_OF_FILE, EndReached, Event, Position, Restart, ResumePoint, Tally
-from baton_git.core.codecs.nesting import check_nesting
+from baton_git.core.codecs.limits import check_nesting
 from baton_git.core.errors import InvalidArgument, LimitExceeded
 from baton_git.git.files.atomic_files import reading, show_path
 

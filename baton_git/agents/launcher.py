@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from baton_git.core.codecs.nesting import check_nesting
+from baton_git.core.codecs.limits import check_nesting
 from baton_git.core.errors import InvalidArgument
 
 if TYPE_CHECKING:

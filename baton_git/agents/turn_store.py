@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.agents.events import PERSON, UNKNOWN
-from baton_git.core.codecs.nesting import check_nesting
+from baton_git.core.codecs.limits import check_nesting
 from baton_git.core.errors import InvalidName, NotFound
 from baton_git.core.names import decode, encode
 from baton_git.git.files.atomic_files import read_bytes, write_all, writing

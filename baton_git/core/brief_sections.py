@@ -19,17 +19,15 @@ from baton_git.core.brief import (
 from baton_git.core.isolation import show_each
 from baton_git.core.kinds import KINDS, KindInfo, name_kind
 from baton_git.core.lifecycle import PRIORITIES, WAITS, deadline, is_due, is_overdue
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line, quote_id
 from baton_git.core.policy import Policy
 from baton_git.core.proposals import find_proposals
 from baton_git.core.records.base import Record, value_at
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern, Rule
 from baton_git.core.sessions import WorkContext, list_contexts
 from baton_git.core.state import Key, State, key_of
-from baton_git.core.times import parse_time_or_none
+from baton_git.core.times import describe_age, parse_time_or_none
 
 Model = TypeVar("Model", bound=Record)
 

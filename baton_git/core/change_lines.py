@@ -9,7 +9,7 @@ from typing import Any
 from baton_git.core.diff import FieldChange, RecordChange
 from baton_git.core.kinds import NUMBERED
 from baton_git.core.output import BLUE, BOLD, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
-from baton_git.core.session_names import SessionNames
+from baton_git.core.sessions import SessionNames
 from baton_git.core.state import SHAPE
 from baton_git.core.text_layout import wrap_styled
 from baton_git.core.view import Reader

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -269,3 +269,14 @@ def explain_sandbox(error: Exception, hint: str) -> str:
 def shorten(text: str, limit: int = 60) -> str:
     """Return `text` cut to `limit` characters and quoted for a message, with control characters escaped."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")
+
+
+MIN_RATIO = 0.65
+"""The least similarity (0 to 1, see `difflib`) of a suggestion; with 0.6, `nope` would suggest `reopen`."""
+
+
+def find_near_names(name: str, names: Iterable[str], limit: int = 1) -> list[str]:
+    """Return at most `limit` of `names` that resemble the mistyped `name`, the closest first."""
+    from difflib import get_close_matches  # imported here because most processes never need it
+
+    return get_close_matches(name, list(names), limit, MIN_RATIO)

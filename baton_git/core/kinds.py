@@ -10,17 +10,17 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from baton_git.core.codecs import json, toml
-from baton_git.core.errors import Fault, InvalidDocument, InvalidName, LimitExceeded
+from baton_git.core.errors import Fault, InvalidDocument, InvalidName, LimitExceeded, find_near_names
 from baton_git.core.names import RecordId, is_plain_id
-from baton_git.core.suggestions import find_near_names
 
 if TYPE_CHECKING:
     from baton_git.core.records.base import Part
-    from baton_git.core.records.rule import Rule
+    from baton_git.core.records.work_items import Rule
 
 ARCHIVE = "archive"
 """The folder of closed records."""
@@ -202,7 +202,8 @@ KINDS = {
             codec=_DOCUMENT_RECORD, about="what", prefix="DEC", counted="status", in_document=True, labelled=True,
         ),
         KindInfo(
-            "rule", _model("rule", "Rule"), "rules", "rule", codec=_MARKDOWN, suffix=".md", counted=None, labelled=True,
+            "rule", _model("work_items", "Rule"), "rules", "rule",
+            codec=_MARKDOWN, suffix=".md", counted=None, labelled=True,
             comment="The stored file is the text alone, as Markdown; the id is the name of the file.",
         ),
         KindInfo("session", _model("lineage", "Session"), "sessions", "session", counted=None),
@@ -310,3 +311,52 @@ def suggest_kind(name: str) -> str | None:
 
 LABELLED = tuple(kind for kind, info in KINDS.items() if info.labelled)
 """The kinds whose records have a provenance."""
+
+
+# --- the paths of records, without their models. The folders are described in `layout`
+
+MAX_FOLDERS = 64
+"""Maximum depth of nested folders in a tree."""
+NAMES_KNOWN = 8_192
+"""Maximum number of entries in each cache that maps paths to ids or ids to paths."""
+
+
+class Place(NamedTuple):
+    """Where a record is: the fields of its `Key`. Singletons have the empty id."""
+
+    kind: str
+    id: str = ""
+    archived: bool = False
+
+
+def path_to(kind: str, id_: str, *, archived: bool = False) -> str:
+    """Return the path of the record of this kind and id."""
+    if kind in SINGLETONS:
+        return SINGLETONS[kind].folder
+    row = (CLOSED if archived else KINDS)[kind]
+    path = row.path(id_)
+    return f"{row.folder}/{shard(id_)}/{path}" if archived else f"{row.folder}/{path}"
+
+
+@lru_cache(maxsize=NAMES_KNOWN)
+def place_at(path: str) -> Place | None:
+    """Return the place of the record at `path`; None for a file that is not a record."""
+    for single in SINGLETONS.values():
+        if path == single.folder:
+            return Place(single.kind)
+    folder, _, rest = path.removeprefix(f"{ARCHIVE}/").partition("/")
+    archived = path.startswith(f"{ARCHIVE}/")
+    kind = KIND_OF_FOLDER.get(folder)
+    if kind is None:
+        return None
+    if not archived:
+        id_ = KINDS[kind].id_of(rest)
+        return None if id_ is None else Place(kind, id_)
+    shard_name, _, name = rest.partition("/")
+    id_ = CLOSED[kind].id_of(name)
+    return None if id_ is None or shard_name != shard(id_) else Place(kind, id_, archived=True)
+
+
+def shard(id_: str) -> str:
+    """Return the name of the archive's subfolder for an id: the first two hex digits of its SHA-256."""
+    return sha256(id_.encode()).hexdigest()[:2]

@@ -19,12 +19,20 @@ from typing import Any, Protocol
 from baton_git.core import names
 from baton_git.core.codecs import toml
 from baton_git.core.errors import BrokenFormat, Corrupt, InvalidDocument, LimitExceeded
-from baton_git.core.kinds import ALL_KINDS, CLOSED, KINDS, SINGLETONS
+from baton_git.core.kinds import (
+    ALL_KINDS,
+    CLOSED,
+    KINDS,
+    MAX_FOLDERS,
+    NAMES_KNOWN,
+    SINGLETONS,
+    path_to,
+    place_at,
+    shard,
+)
 from baton_git.core.names import SUBMODULE, Oid, find_replaced_id
 from baton_git.core.outlines import MANY, Listing, SavedListings, make_outline
-from baton_git.core.record_paths import MAX_FOLDERS, NAMES_KNOWN, path_to, place_at, shard
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record, parse
+from baton_git.core.records.base import Archived, Part, Record, parse
 from baton_git.core.state import Entry, Key, State, StateSource, Unreadable
 from baton_git.core.stored_form import check_format
 from baton_git.core.value_cache import ValueCache

@@ -19,7 +19,6 @@ from baton_git.core.names import RecordId
 from baton_git.core.outlines import DecisionOutline, FollowUpOutline, LoopOutline
 from baton_git.core.policy import Policy
 from baton_git.core.records.base import TIERS, Record, parse
-from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import (
     OCCURRENCES,
     ActiveDecision,
@@ -28,6 +27,7 @@ from baton_git.core.records.work_items import (
     Occurrence,
     OpenLoop,
     Pattern,
+    Rule,
 )
 from baton_git.core.state import Key, Selection, State, key_of
 from baton_git.core.times import iso, parse_time

@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 from baton_git.core.codecs import toml
 from baton_git.core.errors import InvalidDocument, InvalidName, LimitExceeded
-from baton_git.core.kinds import ALL_KINDS, KINDS
-from baton_git.core.record_paths import Place, path_to
+from baton_git.core.kinds import ALL_KINDS, KINDS, Place, path_to
 
 ARCHIVED = "archived"
 """The name of the form of an archived record."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, one_line, terminal_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.styles import join
 from baton_git.core.text_layout import count_columns, fit
+from baton_git.core.times import describe_age
 from baton_git.core.view import Reader
 
 NARROWEST = 20

@@ -10,14 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
-from baton_git.core.errors import Ambiguous, Corrupt, FieldHint, NotAllowed, NotFound
+from baton_git.core.errors import Ambiguous, Corrupt, FieldHint, NotAllowed, NotFound, find_near_names
 from baton_git.core.kinds import ALL_KINDS, KINDS, name_kind, name_typed_plural
 from baton_git.core.names import derive_id
 from baton_git.core.outlines import make_outline
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record, same
+from baton_git.core.records.base import Archived, Part, Record, same
 from baton_git.core.records.work_items import Head, Shape
-from baton_git.core.suggestions import find_near_names
 
 Model = TypeVar("Model", bound=Record)
 

@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from baton_git.core.errors import BatonError, InvalidArgument
-from baton_git.core.natural_times import TIME_TEXT, expand_time
 from baton_git.core.records.base import faults_of_input
+from baton_git.core.times import TIME_TEXT, expand_time
 from baton_git.core.view import Reader, ResultView
 
 Effect = Literal["reads", "adds", "settles", "replaces"]

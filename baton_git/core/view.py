@@ -14,7 +14,7 @@ from baton_git.core.output import Styled
 from baton_git.core.styles import Column
 
 if TYPE_CHECKING:
-    from baton_git.core.session_names import SessionNames
+    from baton_git.core.sessions import SessionNames
 
 
 class ResultView(NamedTuple):

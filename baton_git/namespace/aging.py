@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Oid
-from baton_git.core.records.anchor import Anchor
+from baton_git.core.records.work_items import Anchor
 from baton_git.core.symbols import NoSymbol, digest_symbol
 from baton_git.git.files.private_json import PrivateJsonFile
 from baton_git.git.local_git import GitUnavailable

@@ -19,7 +19,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from baton_git.core import diff, immutable_fields, layout
+from baton_git.core import diff, layout
 from baton_git.core.errors import BatonError, Busy, Corrupt, InvalidName, Stale, StoreError, WriteFailed
 from baton_git.core.lifecycle import waits_for_code
 from baton_git.core.names import Namespace, Oid
@@ -310,7 +310,7 @@ class Branch(BranchHistory):
         load_names = None if self.places is None or keeps_paths else self.places.load_names
         edits, redactions = redact_edits(tip.state, proposal.state, load_names)
         after = State(proposal.state.source, edits)
-        immutable_fields.refuse_changes(tip.state, after)
+        diff.refuse_changes(tip.state, after)
         changes = tuple(diff.diff(tip.state, after))
         files = self._list_changed_files(tip, after, proposal.files) if proposal.files else ()
         return proposal._replace(state=after), WriteResult(

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 from baton_git.core.errors import Protected
 from baton_git.core.kinds import KINDS, LABELLED
 from baton_git.core.lifecycle import HeldClaim
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import TIERS, Record, alike, parse
-from baton_git.core.records.confirmable import Facet, covered_fields, covered_values
+from baton_git.core.records.base import TIERS, Archived, Facet, Record, alike, covered_fields, covered_values, parse
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Entry, Key, State
 from baton_git.namespace.caller import ChangeCaller

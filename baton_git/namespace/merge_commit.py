@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from baton_git.core import diff, immutable_fields, layout
+from baton_git.core import diff, layout
 from baton_git.core.kinds import ALL_KINDS, SINGLETONS
 from baton_git.core.merge import NEWEST_RULES, RULES, Decision, add_conflicts, apply, decide
 from baton_git.core.merge.decisions import entry_values
@@ -138,7 +138,7 @@ def merge_trees(
 def _restore_immutable(base: State, ours: State, merged: State) -> State:
     """Restore immutable fields to their values in the base if either side changed them."""
     changed = {key for key in (*base.differing(ours), *merged.edits) if ALL_KINDS[key.kind].has_fixed_fields}
-    kept, keys = immutable_fields.restore_fixed(base, State(merged.source, {key: merged.entry(key) for key in changed}))
+    kept, keys = diff.restore_fixed(base, State(merged.source, {key: merged.entry(key) for key in changed}))
     return State(merged.source, {**merged.edits, **{key: kept.edits[key] for key in keys}}) if keys else merged
 
 

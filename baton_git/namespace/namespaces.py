@@ -6,10 +6,9 @@ import shlex
 from contextlib import suppress
 from itertools import islice
 
-from baton_git.core.errors import Corrupt, InvalidName, NotFound
+from baton_git.core.errors import Corrupt, InvalidName, NotFound, find_near_names
 from baton_git.core.names import FORMAT_FILE, Namespace, Oid
 from baton_git.core.output import one_line
-from baton_git.core.suggestions import find_near_names
 from baton_git.git.store import Store
 from baton_git.namespace.commit_log import load_entry
 from baton_git.namespace.last_tip import find_moved, list_remembered

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer
 from baton_git.core import diff
 from baton_git.core.errors import FieldHint, NotFound
 from baton_git.core.names import Namespace
-from baton_git.core.natural_times import TIME_TEXT
 from baton_git.core.output import Styled, one_line
 from baton_git.core.redaction.changes import Redactions
+from baton_git.core.times import TIME_TEXT
 from baton_git.core.verb import Input, Result
 from baton_git.core.view import Reader, ResultView
 from baton_git.git.files.atomic_files import show_path

@@ -17,12 +17,10 @@ from baton_git.core.merge import (
     same,
 )
 from baton_git.core.merge.decisions import frame_json
-from baton_git.core.merge.id_assignment import replace_id
+from baton_git.core.merge.lineages import replace_id
 from baton_git.core.names import Oid
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record, merge_rule, parse
+from baton_git.core.records.base import Archived, Beside, Part, Record, merge_rule, parse
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.merge_rules import Beside
 from baton_git.core.sessions import restore_contexts
 from baton_git.core.state import Entry, Key, State
 from baton_git.namespace.branch import Branch

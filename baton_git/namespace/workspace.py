@@ -19,9 +19,8 @@ from baton_git.core.policy import Policy
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.core.proposals import Proposals, find_proposals
 from baton_git.core.records.base import Record, value_at
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, OpenLoop, Pattern
-from baton_git.core.session_names import complete_session, is_short_name
+from baton_git.core.records.work_items import ActiveDecision, OpenLoop, Pattern, Rule
+from baton_git.core.sessions import complete_session, is_short_name
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 from baton_git.git.rewritten import MIN_HASH, find_newest, load_rewritten
@@ -37,7 +36,7 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import CommitStamp, ProposedState, Revision, WriteResult
 
 if TYPE_CHECKING:
-    from baton_git.core.records.anchor import Anchor
+    from baton_git.core.records.work_items import Anchor
     from baton_git.git.source_files import SourceFiles
     from baton_git.namespace.aging import AnchorJudge, AnchorState, Implementation
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from baton_git.agents.events import PERSON, UNKNOWN
 from baton_git.core.kinds import ALL_KINDS
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part
+from baton_git.core.records.base import Archived, Part
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key
 from baton_git.recall.passages import DIGEST, SHARED_TURNS, Passage, join_short, split_text, split_turn

@@ -14,8 +14,7 @@ from baton_git.core import layout
 from baton_git.core.errors import Corrupt
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.names import Oid
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record, parse
+from baton_git.core.records.base import Archived, Part, Record, parse
 from baton_git.core.records.lineage import Session as SessionRecord
 from baton_git.core.state import SHAPE, Key, State, Unreadable
 from baton_git.core.times import from_seconds, iso, parse_time_or_none

@@ -17,8 +17,7 @@ from baton_git.core.output import one_line
 from baton_git.core.records.base import alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import SECTIONS, Head, Shape
+from baton_git.core.records.work_items import SECTIONS, Head, Rule, Shape
 from baton_git.core.state import HEAD, SHAPE, Key, State
 
 AT = "2026-11-21T08:14:19Z"

@@ -13,7 +13,7 @@ from looped_cases import for_each
 from strategies import json_values, laws
 
 from baton_git.core.codecs import json
-from baton_git.core.codecs.nesting import NestedTooDeep, count_levels
+from baton_git.core.codecs.limits import NestedTooDeep, count_levels
 from baton_git.core.errors import BatonError, InvalidDocument, LimitExceeded
 from baton_git.core.records.base import alike
 

@@ -14,10 +14,8 @@ from strategies import LOOP, ids, item, laws, loop
 from baton_git.core import kinds, layout
 from baton_git.core.codecs.toml import dumps
 from baton_git.core.errors import Corrupt, LimitExceeded
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import FollowUp, Head, OpenLoop, Shape
+from baton_git.core.records.base import Archived, Part
+from baton_git.core.records.work_items import FollowUp, Head, OpenLoop, Rule, Shape
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
 from baton_git.core.value_cache import ValueCache
 

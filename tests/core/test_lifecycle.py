@@ -37,11 +37,9 @@ from baton_git.core.lifecycle import (
     settle_state,
 )
 from baton_git.core.policy import Policy
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import TIERS, Record
+from baton_git.core.records.base import TIERS, Archived, Record
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, LastCheck, OpenLoop, Pattern, Rule
 from baton_git.core.sessions import record_session
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso

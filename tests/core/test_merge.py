@@ -15,12 +15,10 @@ from strategies import any_small_record, decision, item, laws, loop, pattern
 
 from baton_git.core import layout
 from baton_git.core.merge import Decision, apply, decide, merge_fields
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Record, alike
+from baton_git.core.records.base import Archived, Record, alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import SECTIONS, ActiveDecision, FollowUp, Head, OpenLoop, Pattern
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Rule
 from baton_git.core.state import HEAD, Key, State, Unreadable
 from baton_git.systems.paif.records.identity import Identity
 

@@ -30,13 +30,11 @@ from strategies import examples, laws
 from baton_git.core import layout
 from baton_git.core.merge import decide
 from baton_git.core.merge.decisions import canonical_json, entry_values, record_data
-from baton_git.core.merge.graduation import GRADUATION
+from baton_git.core.merge.fields import GRADUATION
 from baton_git.core.merge.lineages import compare_side, compare_side_at
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import TIERS, Part, Record, alike, parse
+from baton_git.core.records.base import TIERS, Archived, Part, Record, alike, parse
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import FollowUp, Head, Pattern
+from baton_git.core.records.work_items import FollowUp, Head, Pattern, Rule
 from baton_git.core.state import HEAD, Key, State, Unreadable
 from baton_git.systems.paif.records.identity import Identity
 

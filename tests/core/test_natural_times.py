@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from looped_cases import for_each
 
-from baton_git.core.natural_times import expand_time, relative_time
-from baton_git.core.times import parse_time
+from baton_git.core.times import expand_time, parse_time, relative_time
 
 NOW = datetime(2026, 11, 22, 14, 30, tzinfo=UTC)
 """A Sunday."""

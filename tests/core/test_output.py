@@ -17,7 +17,7 @@ from strategies import laws
 from baton_git.core import output
 from baton_git.core.change_lines import format_changes
 from baton_git.core.diff import FieldChange, RecordChange
-from baton_git.core.session_names import SessionNames
+from baton_git.core.sessions import SessionNames
 from baton_git.core.view import Reader
 from baton_git.interfaces.cli.sharing.review import format_waiting_record
 from baton_git.interfaces.http.logs import SafeFormatter

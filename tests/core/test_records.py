@@ -27,9 +27,7 @@ from strategies import (
 )  # fmt: skip
 
 from baton_git.core.errors import InvalidDocument
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, alike, format_path, merge_rule, parse
-from baton_git.core.records.merge_rules import CHANGED_SIDE
+from baton_git.core.records.base import CHANGED_SIDE, Archived, Part, alike, format_path, merge_rule, parse
 from baton_git.core.records.work_items import SECTIONS, ActiveDecision, Baton, FollowUp, Head, OpenLoop, Pattern
 
 

@@ -12,7 +12,7 @@ from planted import HEX, PROSE, SECRETS, some
 from secret_corpus import secrets
 
 from baton_git.core.redaction import Redaction, find_secret_kind, redact, redact_text
-from baton_git.core.redaction.rules import CommandLines, compile_rule, find_rows, list_rows
+from baton_git.core.redaction.finding import CommandLines, compile_rule, find_rows, list_rows
 
 ROWS = [pair for table in list_rows() for pair in table]
 
@@ -285,7 +285,7 @@ def test_harmless_text_needs_few_regular_expressions():
     code = (
         "import sys, json; from baton_git.core.redaction import redact;"
         "value = json.load(sys.stdin); assert redact(value)[0] is value;"
-        "from baton_git.core.redaction.rules import compile_rule;"
+        "from baton_git.core.redaction.finding import compile_rule;"
         "assert compile_rule.cache_info().currsize < 10; redact(['ghp_' + 'a1' * 18])"
     )
     subprocess.run([sys.executable, "-c", code], input=json.dumps(texts), text=True, check=True)

@@ -8,7 +8,7 @@ from strategies import item
 
 from baton_git.core import layout
 from baton_git.core.errors import InvalidDocument
-from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Archived
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.redaction.changes import redact_edits
 from baton_git.core.state import Key, State

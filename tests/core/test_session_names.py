@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from baton_git.core.errors import Ambiguous
 from baton_git.core.records.lineage import Session
-from baton_git.core.session_names import SessionNames, complete_session, is_named, list_session_ids
+from baton_git.core.sessions import SessionNames, complete_session, is_named, list_session_ids
 from baton_git.core.state import State
 
 STARTED = "2026-11-21T08:00:00Z"

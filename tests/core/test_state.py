@@ -9,7 +9,7 @@ from strategies import LOOP, decision, item, loop, pattern
 
 from baton_git.core import kinds, layout
 from baton_git.core.errors import Ambiguous, Corrupt, NotAllowed, NotFound
-from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Archived
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, Head, OpenLoop, Pattern, Shape
 from baton_git.core.state import HEAD, SHAPE, EmptySource, Key, State, Unreadable, key_of

@@ -16,18 +16,21 @@ from looped_cases import for_each
 from strategies import laws
 
 import baton_git
-from baton_git.core.natural_times import describe_age, expand_time, parse_moment, relative_time
 from baton_git.core.times import (
     EARLIEST,
     LATEST,
+    describe_age,
+    expand_time,
     format_minute,
     from_seconds,
     iso,
     iso_exact,
     iso_ms,
     parse_local_time,
+    parse_moment,
     parse_time,
     parse_time_or_none,
+    relative_time,
     shift,
     to_local,
     to_utc,

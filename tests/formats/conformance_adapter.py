@@ -22,7 +22,7 @@ from baton_git.core.errors import InvalidDocument, InvalidName
 from baton_git.core.merge import apply, decide, merge_fields
 from baton_git.core.merge.decisions import canonical_json, ordered_json
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
-from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Archived
 from baton_git.core.records.base import parse
 from baton_git.core.state import HEAD, SHAPE, Key, State
 from baton_git.git.store import ReflogEntry, Repository, Store

@@ -13,9 +13,9 @@ sys.path += [str(TESTS), str(FORMATS / "conformance")]
 
 from runner import write_file
 
-from baton_git.core.record_paths import shard
+from baton_git.core.kinds import shard
 from baton_git.core import layout
-from baton_git.core.merge.applying import make_conflict
+from baton_git.core.merge.decisions import make_conflict
 from baton_git.core.merge.decisions import ContestedValue
 from baton_git.namespace.history import ROOT_AUTHOR, ROOT_MESSAGE
 

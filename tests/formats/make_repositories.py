@@ -24,7 +24,7 @@ from runner import make_stream
 from baton_git.core.merge import fields
 from baton_git.core.merge.combining import Value
 from baton_git.core.names import Oid
-from baton_git.core.records.merge_rules import MergeRule
+from baton_git.core.records.base import MergeRule
 from baton_git.core.state import State
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.merge_commit import MergeCommit, create_merge_commit

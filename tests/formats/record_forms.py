@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from baton_git.core import plain_records
 from baton_git.core.codecs import json
 from baton_git.core.kinds import ALL_KINDS
-from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Archived
 
 FILE = Path(plain_records.__file__).with_name("record_forms.json")
 UNKNOWN = ["unknown"]

@@ -19,9 +19,9 @@ from golden_repositories import (
     with_mode,
 )
 
-from baton_git.core.record_paths import shard
+from baton_git.core.kinds import shard
 from baton_git.core import layout, stored_form
-from baton_git.core.merge.applying import make_conflict
+from baton_git.core.merge.decisions import make_conflict
 from baton_git.core.merge.decisions import ContestedValue
 from baton_git.core.state import Key
 from baton_git.git.store.stored_edits import add_attributes

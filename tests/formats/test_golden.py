@@ -22,7 +22,7 @@ from baton_git.core.codecs import json
 from baton_git.systems.session_baton.document import parse_document, to_document, apply_document
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, InvalidName
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
-from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Archived
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.verbs.upkeep.schemas import RECORDS, make_schema
 from baton_git.core.state import Key, State, Unreadable

@@ -15,7 +15,7 @@ from baton_git.core import layout
 from baton_git.core.codecs import toml
 from baton_git.core.kinds import KIND_OF_FOLDER
 from baton_git.core.plain_records import is_harmless
-from baton_git.core.record_paths import Place
+from baton_git.core.kinds import Place
 from baton_git.core.records.base import Part
 from baton_git.core.state import Key
 from baton_git.namespace.provenance.claims import find_claims

@@ -26,7 +26,7 @@ from extremes import ENDS, End, id_of, states
 from verb_drivers import DRIVERS
 from world import NOW, begin, later, workspace
 
-from baton_git.core import natural_times
+from baton_git.core import times
 from baton_git.core.kinds import KINDS, find_kind
 from baton_git.core.state import State
 from baton_git.core.verb import Verb
@@ -308,14 +308,14 @@ UNSHOWABLE = End("2031-05-05T05:05:05Z", 2, 0.5, True, 0)
 
 def break_ages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every description of the age of `UNSHOWABLE` fail, as those of the ends of the calendar once did."""
-    convert = natural_times.to_local
+    convert = times.to_local
 
     def fail(moment: datetime) -> datetime:
         if moment.year == 2031:
             raise OverflowError("date value out of range")
         return convert(moment)
 
-    monkeypatch.setattr(natural_times, "to_local", fail)
+    monkeypatch.setattr(times, "to_local", fail)
 
 
 def test_a_record_that_cannot_be_shown_takes_no_other_away(

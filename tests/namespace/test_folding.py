@@ -17,7 +17,7 @@ from machines import Clock, Machine, machine, sync_until_equal
 
 from baton_git.core import layout
 from baton_git.core.errors import BatonError, NotFound
-from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Archived
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key

@@ -11,8 +11,8 @@ from looped_cases import for_each
 from machines import REF, Machine, loop, sync_until_equal
 
 from baton_git.core import layout, stored_form
+from baton_git.core.kinds import shard
 from baton_git.core.names import Oid
-from baton_git.core.record_paths import shard
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry
 from baton_git.git.store import stored_moves as forms

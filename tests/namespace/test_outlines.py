@@ -25,8 +25,7 @@ from baton_git.core.outlines import Listing, split_words
 from baton_git.core.policy import Policy
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern, Rule
 from baton_git.core.sessions import list_contexts, shown_head
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.git.store import Repository, Store

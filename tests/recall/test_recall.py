@@ -25,8 +25,7 @@ from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, turns_fol
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, parse
+from baton_git.core.records.base import Archived, Part, parse
 from baton_git.core.records.handoff import Handoff
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State

@@ -9,9 +9,8 @@ import pytest
 from world import workspace
 
 from baton_git.agents.sessions.handoff_index import follow_rewritten
-from baton_git.core.records.anchor import Anchor
 from baton_git.core.records.handoff import Handoff
-from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Anchor, Rule
 from baton_git.git.source_files import MAX_BRANCHES, SourceFiles
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.aging import AnchorJudge

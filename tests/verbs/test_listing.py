@@ -9,7 +9,7 @@ from world import NOW, acting, by_hand, later
 
 from baton_git.core.errors import Ambiguous, InvalidArgument
 from baton_git.core.kinds import find_kind
-from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Rule
 from baton_git.verbs.records.details import show_record
 from baton_git.verbs.records.listing import list_records
 from baton_git.verbs.work_items.decisions import add_decision

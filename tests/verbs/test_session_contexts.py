@@ -13,7 +13,7 @@ from going_back import rollback_to, undo_revision
 from world import NOW, acting, by_hand, current, document, later, stored, workspace
 
 from baton_git.core.policy import Policy
-from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Archived
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.sessions import list_contexts

@@ -15,8 +15,7 @@ from world import NOW, acting, by_hand, document, files, later, stored, workspac
 
 from baton_git.core.errors import BatonError, NeedsHuman, Protected
 from baton_git.core.lifecycle import Confirmed
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Record
+from baton_git.core.records.base import Archived, Record
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key
 from baton_git.core.verb import READS

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from baton_git.agents.registry import AGENTS
-from baton_git.core.codecs.nesting import check_nesting
+from baton_git.core.codecs.limits import check_nesting
 
 START, PROMPT, COMPACT, STOP, END = "session_start", "prompt_submit", "pre_compact", "stop", "session_end"
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from baton_git.agents.hook_events.payloads import Payload
 from baton_git.agents.registry import AGENTS
-from baton_git.core.codecs.nesting import check_nesting
+from baton_git.core.codecs.limits import check_nesting
 
 PARENT = "BATON_HOOK_PARENT"
 """The environment variable in which an installed hook line passes the process id of the agent CLI (the parent of the

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shorten
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import parse
+from baton_git.core.records.base import Archived, parse
 from baton_git.core.records.handoff import Handoff, TodoItem
 from baton_git.core.records.lineage import CLOSED, OPEN, Session, Todo
 from baton_git.core.state import Key, State

@@ -12,8 +12,7 @@ import math
 import re
 from typing import Any
 
-from baton_git.core.codecs.nesting import NestedTooDeep, check_nesting
-from baton_git.core.codecs.scalars import TOO_LONG, is_writable
+from baton_git.core.codecs.limits import TOO_LONG, NestedTooDeep, check_nesting, is_writable
 from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded
 
 MAX_DEPTH = 64

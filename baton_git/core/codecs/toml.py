@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import Any
 
-from baton_git.core.codecs.scalars import MAX_DIGITS, TOO_LONG, is_writable
+from baton_git.core.codecs.limits import MAX_DIGITS, TOO_LONG, is_writable
 from baton_git.core.errors import Fault, InvalidDocument
 
 _NULL = "$null"

@@ -6,13 +6,21 @@ so that no value is lost. Without a preferred side, winners are chosen by value:
 result.
 """
 
-from baton_git.core.merge.applying import add_conflicts, apply, list_conflicts, make_conflict
+from baton_git.core.merge.combining import merge_lines
 from baton_git.core.merge.deciding import decide
-from baton_git.core.merge.decisions import NEWEST_RULES, RULES, ContestedValue, Decision, Prefer
+from baton_git.core.merge.decisions import (
+    NEWEST_RULES,
+    RULES,
+    ContestedValue,
+    Decision,
+    Prefer,
+    add_conflicts,
+    apply,
+    list_conflicts,
+    make_conflict,
+)
 from baton_git.core.merge.fields import merge_fields
-from baton_git.core.merge.lineages import are_different_records, same
-from baton_git.core.merge.lines import merge_lines
-from baton_git.core.merge.recordings import clear_counts, remove_reverted_entries
+from baton_git.core.merge.lineages import are_different_records, clear_counts, remove_reverted_entries, same
 
 __all__ = [
     "NEWEST_RULES",

@@ -18,21 +18,20 @@ from baton_git.core.merge.decisions import (
     ordered_json,
     record_data,
 )
-from baton_git.core.merge.fields import merge_fields
-from baton_git.core.merge.graduation import graduation_winner
-from baton_git.core.merge.id_assignment import Placement, assign_ids, replace_id
+from baton_git.core.merge.fields import graduation_winner, merge_fields
 from baton_git.core.merge.lineages import (
     MergeSide,
+    Placement,
     are_different_records,
+    assign_ids,
     compare_side,
     compare_side_at,
     identical,
+    replace_id,
     same,
 )
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, parse
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import Pattern
+from baton_git.core.records.base import Archived, Part, parse
+from baton_git.core.records.work_items import Pattern, Rule
 from baton_git.core.state import Entry, Key, State, Unreadable
 
 

@@ -1,21 +1,22 @@
-"""Merge decisions as data: what to do with each record."""
+"""Merge decisions as data: what to do with each record, and how that is applied to a state."""
 
 from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part
-from baton_git.core.state import Entry, Key, Unreadable
+from baton_git.core.records.base import Archived, Part
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import SHAPE, Entry, Key, State, Unreadable
 
 NEWEST_RULES = 3
 """The version of the merge rules for new merges."""
 RULES = (NEWEST_RULES, 2, 1)
 """All versions. A merge commit is verified with the version of the rules that it was made with."""
+Table = Mapping[str, Any]
 Prefer = Literal["ours", "theirs"]
 """A side of a merge; as a preference, the side that wins conflicts."""
 
@@ -111,3 +112,51 @@ def ordered_json(value: Any) -> str:
 
 def digest(value: Any, length: int = 6) -> str:
     return sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+# --- applying them
+
+_QUIET = (SHAPE.kind, Conflict.kind)
+"""Kinds without conflict records: the layout of a document, and conflicts themselves."""
+
+
+def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool = True) -> State:
+    """Return `ours` with the decisions applied, and with the conflicts from `list_conflicts`.
+
+    Args:
+        record_conflicts: whether to add the conflicts.
+    """
+    edits: dict[Key, Entry | None] = {decision.leaves: None for decision in decisions if decision.leaves is not None}
+    edits |= {
+        decision.to or decision.key: decision.result
+        for decision in decisions
+        if decision.result is not None and decision.action != "keep"
+    }
+    state = State(ours.source, {**ours.edits, **edits}) if edits else ours
+    return add_conflicts(state, list_conflicts(decisions)) if record_conflicts else state
+
+
+def add_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
+    """Return the state with the conflicts. A conflict whose id belongs to an unreadable file gets another id."""
+    for conflict in conflicts:
+        while isinstance(state.entry(Key(Conflict.kind, conflict.id)), Unreadable):
+            conflict = conflict.replace(id=f"{conflict.id}.2")
+        state = state.put(conflict)
+    return state
+
+
+def list_conflicts(decisions: Sequence[Decision]) -> Iterator[Conflict]:
+    """Yield a conflict for each contested value, except those of the kinds in `_QUIET`.
+
+    The id of a conflict is computed from the record, the field and both values.
+    """
+    for decision in decisions:
+        if decision.key.kind not in _QUIET:
+            yield from (make_conflict(decision.key.kind, decision.key.id, value) for value in decision.contested)
+
+
+def make_conflict(kind: str, id_: str, value: ContestedValue) -> Conflict:
+    """Return the conflict record of one contested value."""
+    sides = sorted(canonical_json(side) for side in (value.ours, value.theirs))
+    name = digest([kind, id_, value.field, *sides], 8)
+    return Conflict.model_validate({"id": f"C-{name}", "record_kind": kind, "record_id": id_, **value.as_data()})

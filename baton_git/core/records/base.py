@@ -1,14 +1,176 @@
-"""Base classes of all records. They are frozen, keep unknown fields, and write only fields that were set."""
+"""Base classes of all records, the merge rules that their fields declare, and what a confirmation of them covers.
 
-from collections.abc import Mapping
+Records are frozen, keep unknown fields, and write only fields that were set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
 from baton_git.core.errors import Fault, InvalidDocument
-from baton_git.core.records.merge_rules import CHANGED_SIDE, Ladder, MergeRule, RecordingRule
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+
+class MergeRule:
+    """Base of the rules. A field declares a rule as an instance in its `Annotated`."""
+
+    def schema_value(self) -> Any:
+        """Return the value of `x-merge` in the schema."""
+        return type(self).__name__.lower()
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: Callable[[CoreSchema], JsonSchemaValue]
+    ) -> JsonSchemaValue:
+        return {**handler(core_schema), "x-merge": self.schema_value()}
+
+
+class Counter(MergeRule):
+    """The base plus the increase on each side.
+
+    Without a base: the sum; if both records are copies of one record (see `RecordingRule`), the count that they share
+    is added only once.
+    """
+
+
+class RecordingRule(NamedTuple):
+    """How to recognise two records without a merge base as copies of one record, such as imports of one document.
+
+    Each attribute is the path of a field, dotted if nested.
+
+    Attributes:
+        begins: the time at which the counting began.
+        last: the time of the last count.
+        entries: the list of counted entries; empty if the record has no such list.
+    """
+
+    begins: str
+    last: str
+    entries: str = ""
+
+
+class Union(MergeRule):
+    """A list as a set: the items of the base and those that either side added, less those that either side removed."""
+
+    def schema_value(self) -> Any:
+        return "set"
+
+
+class Recent(MergeRule):
+    """The newest `limit` entries of both sides, oldest first."""
+
+    __match_args__ = ("limit",)
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def schema_value(self) -> Any:
+        return {"recent": self.limit}
+
+
+class Append(MergeRule):
+    """Text with the additions of both sides."""
+
+
+class Extend(Append):
+    """Like `Append`, but only for texts with a common base; two independent texts are a conflict."""
+
+
+class Latest(MergeRule):
+    """The later of two points in time."""
+
+
+class Earliest(MergeRule):
+    """The earlier of two points in time."""
+
+
+class Ladder(MergeRule):
+    """If both sides changed the value, the one later in `steps`, which ends with the most cautious value."""
+
+    __match_args__ = ("steps",)
+
+    def __init__(self, *steps: str) -> None:
+        self.steps = steps
+
+    def schema_value(self) -> Any:
+        return {"ladder": list(self.steps)}
+
+
+class Newest(MergeRule):
+    """The whole table whose field `by` is later; tables are not mixed, as each is one measurement."""
+
+    __match_args__ = ("by",)
+
+    def __init__(self, by: str) -> None:
+        self.by = by
+
+    def schema_value(self) -> Any:
+        return {"newest": self.by}
+
+
+class Beside(Newest):
+    """The whole table of the side whose value of `field` won; if both have that value, the one with the later `by`."""
+
+    __match_args__ = ("by",)
+
+    def __init__(self, field: str, by: str) -> None:
+        super().__init__(by)
+        self.field = field
+
+    def schema_value(self) -> Any:
+        return {"beside": [self.field, self.by]}
+
+
+class Fixed(MergeRule):
+    """Set once: always the value of the base. Of two values without a base, the older one.
+
+    `since` is the path of the date within the value.
+    """
+
+    __match_args__ = ("since",)
+
+    def __init__(self, since: str) -> None:
+        self.since = since
+
+    def schema_value(self) -> Any:
+        return {"fixed": self.since}
+
+
+class Keyed(MergeRule):
+    """A list of tables, identified by their field `by`: merged as a set; a table that both sides changed is merged."""
+
+    __match_args__ = ("by",)
+
+    def __init__(self, by: str) -> None:
+        self.by = by
+
+    def schema_value(self) -> Any:
+        return {"keyed": self.by}
+
+
+class Fields(MergeRule):
+    """A table merged by field, with the rules that the fields of `model` declare."""
+
+    __match_args__ = ("model",)
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+
+class Either(MergeRule):
+    """The larger value, without recording a conflict."""
+
+
+CHANGED_SIDE = MergeRule()
+"""The rule of a field that declares none."""
+
 
 Text = StrictStr
 Texts = tuple[Text, ...]
@@ -185,3 +347,69 @@ def value_at(data: Any, field: str) -> Any:
         else:
             data = getattr(data, name, None) if isinstance(data, Part) else None
     return data
+
+
+# --- the fields of a record that a person's confirmation covers
+
+Facet = Literal["text", "statement", "closing", "check"]
+"""A part of a record that has a provenance of its own.
+
+The text is all that a confirmation covers. The statement is the part of it that says what the record is about: who adds
+a reason or proposes a rule later changes the text, but not the statement. The closing is the supersession.
+"""
+
+
+class Covered:
+    """Marks a field, in its `Annotated`, as covered by a confirmation.
+
+    Args:
+        facet: the part of the record that the field belongs to.
+        only: the values that are covered; other values count as absent.
+    """
+
+    def __init__(self, facet: Facet = "text", *, only: tuple[str, ...] | None = None) -> None:
+        self.facet = facet
+        self.only = only
+
+
+class CoveredField(NamedTuple):
+    name: str
+    only: tuple[str, ...] | None
+
+
+@cache
+def covered_fields(model: type[Part]) -> Mapping[Facet, tuple[CoveredField, ...]]:
+    """Return the covered fields of a model by facet; empty for a kind that cannot be confirmed."""
+    fields: dict[Facet, tuple[CoveredField, ...]] = {}
+    for name, info in model.model_fields.items():
+        for covered in info.metadata:
+            if isinstance(covered, Covered):
+                fields[covered.facet] = (*fields.get(covered.facet, ()), CoveredField(name, covered.only))
+    return fields
+
+
+def covered_values(model: type[Part], facet: Facet, data: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
+    """Return the values of the covered fields of a record (plain data); None if all are absent."""
+    if data is None:
+        return None
+    fields = covered_fields(model).get(facet, ())
+    values = tuple(_value(field, data) for field in fields)
+    return None if all(value is None for value in values) else values
+
+
+def _value(field: CoveredField, data: Mapping[str, Any]) -> Any:
+    value = data.get(field.name)
+    return value if field.only is None or value in field.only else None
+
+
+# --- closed records
+
+
+class Archived(Part):
+    """A file below `archive/`: the final content of the record is a table in it."""
+
+    at: Text = Field(description="The time of closing, ISO 8601 in UTC.")
+    reason: Text = Field(description="Why it was closed: verified, done, superseded, absent from a document, …")
+    session: Text | None = Field(None, description="The session that closed it.")
+    was: Text | None = Field(None, description="Its original id, if another archived record has the same id.")
+    record: dict[str, Any] = Field(description="The record.")

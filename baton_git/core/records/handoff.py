@@ -4,8 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from baton_git.core.records.base import Flag, Part, Record, Text, Texts, Whole
-from baton_git.core.records.merge_rules import Beside, Earliest, Either, Latest
+from baton_git.core.records.base import Beside, Earliest, Either, Flag, Latest, Part, Record, Text, Texts, Whole
 
 
 class Source(Part):

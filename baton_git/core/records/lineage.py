@@ -4,8 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from baton_git.core.records.base import Part, Record, Text, Whole
-from baton_git.core.records.merge_rules import Append, Earliest, Either, Keyed, Ladder, Latest
+from baton_git.core.records.base import Append, Earliest, Either, Keyed, Ladder, Latest, Part, Record, Text, Whole
 
 OPEN, CLOSED = ("pending", "in_progress"), ("completed", "cancelled")
 """The statuses of open and of closed to-do items."""

@@ -1,30 +1,50 @@
-"""The records of session-baton: open loops, follow-ups, patterns and decisions.
+"""The records of session-baton: open loops, follow-ups, patterns with their rules, and decisions.
 
 Fields, enumerations and defaults are those of session-baton's `models.py`. This project added `last_check`, `anchors`,
 the check methods `command`, `git_commit` and `port_open`, and their fields.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from baton_git.core.records.anchor import Anchor
-from baton_git.core.records.base import Part, Record, SourceTier, Text, Whole
-from baton_git.core.records.check_methods import CHECK_METHODS
-from baton_git.core.records.confirmable import Covered
-from baton_git.core.records.merge_rules import (
+from baton_git.core.records.base import (
     Append,
     Beside,
     Counter,
+    Covered,
     Earliest,
     Either,
     Extend,
+    Flag,
     Ladder,
     Latest,
+    Part,
     Recent,
+    Record,
     RecordingRule,
+    SourceTier,
+    Text,
     Union,
+    Whole,
 )
+from baton_git.core.records.check_methods import CHECK_METHODS
+
+
+class Anchor(Part):
+    """A file or symbol as it was when the record was written."""
+
+    path: Text = Field(min_length=1, description="The file, relative to the top of the work tree.")
+    symbol: Text | None = Field(None, description="A function, class or other name in the file, dotted if nested.")
+    digest: Text | None = Field(None, description="The blob id of the file; for a symbol, the SHA-256 of its lines.")
+    commit: Text | None = Field(None, description="The commit that HEAD pointed to at that time.")
+    session: Text | None = Field(None, description="The session that wrote it; its later commits carry the record out.")
+    by_default: Flag = Field(
+        False, description="Whether it was added automatically, because the session had changed the file."
+    )
+
 
 if TYPE_CHECKING:
     Method = str
@@ -221,3 +241,14 @@ class Shape(Part):
     order: Annotated[dict[str, tuple[Text, ...]], Either()] = Field(
         default_factory=dict, description="The ids in document order by list, if they are not in order of date."
     )
+
+
+class Rule(Record):
+    """The text that a graduated pattern became, for sessions to follow, in the file `rules/<pattern-id>.md`.
+
+    Its id is that of the pattern.
+    """
+
+    kind: ClassVar[str] = "rule"
+
+    text: Annotated[Text, Append(), Covered()] = Field(description="The rule, Markdown.")

@@ -23,7 +23,7 @@ from collections.abc import Container, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from baton_git.core.redaction import private_keys
+from baton_git.core.redaction import finding
 from baton_git.core.redaction.assigned import KIND as _KEYWORD
 from baton_git.core.redaction.assigned import is_assigned
 from baton_git.core.redaction.finding import Span, find_spans
@@ -163,12 +163,12 @@ def _split_blocks(items: list[Any] | tuple[Any, ...]) -> dict[int, list[Span]]:
     if len(texts) < 2 or not any("PRIVATE KEY" in text or "PuTTY-User-Key" in text for text in texts):
         return {}
     spans_by_item: dict[int, list[Span]] = {}
-    blocks = list(private_keys.find_blocks("\n".join(texts), is_list=True))
+    blocks = list(finding.find_blocks("\n".join(texts), is_list=True))
     at = 0
     for number, text in enumerate(texts):
         end = at + len(text)
         inside = [(max(start, at) - at, min(stop, end) - at) for start, stop in blocks if start < end and stop > at]
-        spans_by_item[number] = [Span(start, stop, private_keys.KIND) for start, stop in inside if start < stop]
+        spans_by_item[number] = [Span(start, stop, finding.KIND) for start, stop in inside if start < stop]
         at = end + 1
         blocks = [block for block in blocks if block[1] > at]
     return spans_by_item

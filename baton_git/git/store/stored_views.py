@@ -13,10 +13,9 @@ from typing import cast
 
 from baton_git.core import stored_form
 from baton_git.core.errors import Corrupt
-from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER, KINDS
+from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER, KINDS, MAX_FOLDERS, shard
 from baton_git.core.layout import TreeFolder, differing_paths
 from baton_git.core.names import Oid
-from baton_git.core.record_paths import MAX_FOLDERS, shard
 from baton_git.git.objects.values import BLOB, FOLDER_MODE, PartOid, TreeEntry, object_id
 from baton_git.git.store.folder import Folder, ObjectReader
 

@@ -15,13 +15,20 @@ from typing import Any, ClassVar, cast
 
 import click
 
-from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NeedsHuman, Protected
+from baton_git.core.errors import (
+    BatonError,
+    Fault,
+    InvalidDocument,
+    LimitExceeded,
+    NeedsHuman,
+    Protected,
+    find_near_names,
+)
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace
 from baton_git.core.output import Styled, count_noun, flat
-from baton_git.core.session_names import SessionNames, list_session_ids
+from baton_git.core.sessions import SessionNames, list_session_ids
 from baton_git.core.state import State
-from baton_git.core.suggestions import find_near_names
 from baton_git.core.view import Reader
 from baton_git.git.files.atomic_files import reading
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer

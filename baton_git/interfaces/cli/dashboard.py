@@ -13,11 +13,11 @@ from baton_git.core.brief_sections import describe_writer, list_told_contexts
 from baton_git.core.errors import NotFound
 from baton_git.core.isolation import show_line
 from baton_git.core.kinds import KINDS
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, one_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.session_line import describe_session
 from baton_git.core.styles import Column, Role, join, paint
+from baton_git.core.times import describe_age
 from baton_git.interfaces.cli.app import App, command
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.details import make_event_columns

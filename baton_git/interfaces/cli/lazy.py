@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from baton_git.core.suggestions import find_near_names
+from baton_git.core.errors import find_near_names
 
 
 class LazyGroup(click.Group):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
-from baton_git.core.suggestions import find_near_names
+from baton_git.core.errors import find_near_names
 from baton_git.git.hooks.reporting import ProgramHealth
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository

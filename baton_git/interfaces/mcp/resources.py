@@ -15,7 +15,7 @@ from baton_git.core.errors import NotFound
 from baton_git.core.kinds import name_kind
 from baton_git.core.output import json_text
 from baton_git.core.records.base import Part
-from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Rule
 from baton_git.core.state import Key, key_of
 from baton_git.interfaces.mcp.tool_context import ToolContext
 from baton_git.systems.session_baton.documents import read

@@ -20,7 +20,7 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.session_names import SessionNames, list_session_ids
+from baton_git.core.sessions import SessionNames, list_session_ids
 from baton_git.core.state import State
 from baton_git.interfaces.context.hint_words import say_for_page
 from baton_git.interfaces.http.guard import is_own_page

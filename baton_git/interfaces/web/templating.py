@@ -14,8 +14,8 @@ from jinja2.parser import Parser
 from markupsafe import Markup
 
 from baton_git.core.isolation import Failure, isolate
-from baton_git.core.natural_times import relative_time
 from baton_git.core.output import count_noun, html
+from baton_git.core.times import relative_time
 from baton_git.interfaces.web import texts
 from baton_git.interfaces.web.actions.form_fields import METHODS
 from baton_git.interfaces.web.actions.table import ACTIONS, ADDING, list_actions

@@ -8,10 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from baton_git.core.errors import BatonError
-from baton_git.core.kinds import KINDS
+from baton_git.core.kinds import KINDS, place_at
 from baton_git.core.names import FORMAT_FILE, Namespace, Oid
 from baton_git.core.plain_records import is_harmless
-from baton_git.core.record_paths import place_at
 from baton_git.core.stored_form import check_format, read_version
 from baton_git.git.store import Folder, Store
 from baton_git.namespace.ingest.budget import PUSHED, Budget

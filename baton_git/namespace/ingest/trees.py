@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from baton_git.core import kinds, stored_form
+from baton_git.core.kinds import MAX_FOLDERS, place_at
 from baton_git.core.names import FORMAT_FILE
-from baton_git.core.record_paths import MAX_FOLDERS, place_at
 from baton_git.git.store import Folder, TreeEntry
 from baton_git.namespace.ingest.tree_names import find_name_fault
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from baton_git.core import immutable_fields, kinds, layout
+from baton_git.core import diff, kinds, layout
 from baton_git.core.lifecycle import HeldClaim, hold_claims
 from baton_git.core.names import Oid
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Record, alike, parse
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, Pattern
+from baton_git.core.records.base import Archived, Record, alike, parse
+from baton_git.core.records.work_items import ActiveDecision, Pattern, Rule
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.commit_log import CONFIRMED, LogEntry, parse_entry
@@ -57,8 +55,8 @@ def _find_rule_claims(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
 
 
 def _find_immutable_claims(key: Key, before: Entry | None, after: Entry | None) -> Iterator[HeldClaim]:
-    for breach in immutable_fields.find_breaches(key, before, after):
-        yield HeldClaim(key.id, breach.field, breach.claimed, breach.kept, f"{breach.field} {immutable_fields.WHY}")
+    for breach in diff.find_breaches(key, before, after):
+        yield HeldClaim(key.id, breach.field, breach.claimed, breach.kept, f"{breach.field} {diff.WHY}")
 
 
 def _find_record(before: State, key: Key, id_: str) -> Record | None:
@@ -103,7 +101,7 @@ def find_unconfirmed_claims(
 
 
 def _is_immutable(claim: FieldClaim) -> bool:
-    return claim.held.field in immutable_fields.fixed_fields(kinds.KINDS[claim.key.kind].model)
+    return claim.held.field in diff.fixed_fields(kinds.KINDS[claim.key.kind].model)
 
 
 def _chooses_value(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:

@@ -11,11 +11,8 @@ from baton_git.core import kinds, layout
 from baton_git.core.errors import Corrupt
 from baton_git.core.names import Oid
 from baton_git.core.output import one_line
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Record
-from baton_git.core.records.confirmable import Facet, covered_fields, covered_values
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import Pattern
+from baton_git.core.records.base import Archived, Facet, Record, covered_fields, covered_values
+from baton_git.core.records.work_items import Pattern, Rule
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Folder, Store
 from baton_git.namespace.commit_log import CONFIRMED, CONFIRMS, RESTORES, UNDOES, VOUCHES, parse_entry

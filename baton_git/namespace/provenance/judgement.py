@@ -8,8 +8,7 @@ from typing import NamedTuple
 from baton_git.core.kinds import LABELLED
 from baton_git.core.outlines import DecisionOutline
 from baton_git.core.records.base import Record
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern, Rule
 from baton_git.core.state import Key, State, key_of
 from baton_git.namespace.provenance.labels import RANK, WRITTEN_HERE, Kind, Label, Labels
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from baton_git.core.errors import Corrupt, Rejected
 from baton_git.core.names import Oid
-from baton_git.core.records.confirmable import Facet
+from baton_git.core.records.base import Facet
 from baton_git.core.state import Key
 from baton_git.namespace.caller import Vouching
 from baton_git.namespace.commit_log import UNAUTHENTICATED

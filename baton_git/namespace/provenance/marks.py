@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
 from baton_git.core.names import Oid
-from baton_git.core.records.confirmable import Facet
+from baton_git.core.records.base import Facet
 from baton_git.core.state import Key
 from baton_git.namespace.provenance.origins import CommitOrigin, Source
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from baton_git.core import layout
-from baton_git.core.kinds import ARCHIVE, KINDS, LABELLED
+from baton_git.core.kinds import ARCHIVE, KINDS, LABELLED, MAX_FOLDERS
 from baton_git.core.names import Oid
-from baton_git.core.record_paths import MAX_FOLDERS
 from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key
 from baton_git.git.objects.values import count_equal, name_entry

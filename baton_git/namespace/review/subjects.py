@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from baton_git.core import layout
-from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Archived
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Rule
 from baton_git.core.state import HEAD, SHAPE, State
 from baton_git.namespace.file_merge import KIND
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from baton_git.core import diff, immutable_fields, layout
+from baton_git.core import diff, layout
 from baton_git.core.errors import Busy
 from baton_git.core.names import Oid
 from baton_git.core.state import State
@@ -203,8 +203,8 @@ def _find_problems(before: State, after: State, *, archived: bool = True) -> Ite
     unreadable = find_new_unreadable(before, after, archived=archived)
     yield from (f"{record.path}: cannot be read: {record.why}" for record in unreadable)
     for key in sorted(before.differing(after) if archived else before.differing_live(after)):
-        for breach in immutable_fields.find_breaches(key, before.entry(key), after.entry(key)):
-            yield f"{key.display_name}: {breach.field} {immutable_fields.WHY}, but was changed"
+        for breach in diff.find_breaches(key, before.entry(key), after.entry(key)):
+            yield f"{key.display_name}: {breach.field} {diff.WHY}, but was changed"
 
 
 def _find_own_problems(branch: Branch, tips: BranchTips) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from baton_git.core.brief import Section, list_newest_first, tier_line
 from baton_git.core.isolation import show_each
-from baton_git.core.natural_times import describe_age
+from baton_git.core.times import describe_age
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.seed_system import BriefRequest
 

@@ -11,8 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
 from baton_git.core.errors import Fault
-from baton_git.core.records.base import Flag, Id, Part, Record, Text, Texts, Whole
-from baton_git.core.records.merge_rules import Beside, Earliest, Latest
+from baton_git.core.records.base import Beside, Earliest, Flag, Id, Latest, Part, Record, Text, Texts, Whole
 
 SCHEMA_VERSION = "ecc.session.v1"
 

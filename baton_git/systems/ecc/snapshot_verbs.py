@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import flat
 from baton_git.core.records.base import parse
 from baton_git.core.styles import Column, Role
+from baton_git.core.times import describe_age
 from baton_git.core.verb import READS, SETTLES, Input, Option, Result, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import (

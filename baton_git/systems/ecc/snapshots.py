@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from baton_git.core.errors import Ambiguous, Corrupt, NotFound, shorten
 from baton_git.core.lifecycle import choose_surplus
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import alike, parse
+from baton_git.core.records.base import Archived, alike, parse
 from baton_git.core.redaction import redact
 from baton_git.core.redaction.changes import Redactions, refuse_secret
 from baton_git.core.state import Key, State

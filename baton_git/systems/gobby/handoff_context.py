@@ -10,11 +10,10 @@ from typing import Any
 from baton_git.agents.sessions.handoff_index import read_handoff, session_of
 from baton_git.agents.turn_store import keep_ends
 from baton_git.core.brief import Rank, Section, short_session
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import is_safe, one_line, remove_terminal_codes
 from baton_git.core.records.handoff import Facts, FileUse, Handoff, SessionPrompt, UnansweredPrompt
 from baton_git.core.state import State
-from baton_git.core.times import parse_time_or_none, to_local
+from baton_git.core.times import describe_age, parse_time_or_none, to_local
 from baton_git.namespace.workspace import Workspace
 
 _BRACKETS = str.maketrans("[]", "()")

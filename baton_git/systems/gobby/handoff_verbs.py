@@ -14,10 +14,10 @@ from baton_git.agents.sessions.handoff_index import (
     resolve_handoff,
 )
 from baton_git.core.errors import NotFound
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import flat
 from baton_git.core.records.handoff import Handoff
 from baton_git.core.styles import Column, Role
+from baton_git.core.times import describe_age
 from baton_git.core.verb import READS, Input, Option, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import AtNamespace, PageInput, PageResult, PastRevision, full_position, take_page

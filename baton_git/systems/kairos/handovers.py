@@ -9,10 +9,9 @@ from typing import Literal, NamedTuple
 from baton_git.core.errors import Corrupt, EndedError, InvalidArgument, NotFound, StepConflict
 from baton_git.core.names import MAX_COMPONENT, derive_id
 from baton_git.core.output import one_line
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import parse
+from baton_git.core.records.base import Archived, parse
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.session_names import complete_name
+from baton_git.core.sessions import complete_name
 from baton_git.core.state import Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
 from baton_git.namespace.revision import Revision, WriteResult

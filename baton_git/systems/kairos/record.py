@@ -4,8 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from baton_git.core.records.base import Part, Record, Text
-from baton_git.core.records.merge_rules import Either, Fields, Latest
+from baton_git.core.records.base import Either, Fields, Latest, Part, Record, Text
 
 
 class Step(Part):

@@ -14,8 +14,7 @@ from itertools import count
 
 from baton_git.core.errors import InvalidDocument, InvalidName
 from baton_git.core.names import AgentId, RecordId
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import alike, parse
+from baton_git.core.records.base import Archived, alike, parse
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.core.times import iso, to_utc
 from baton_git.systems.paif.documents import to_paif_document

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from baton_git.core.brief import BUDGET, MIN_BUDGET
 from baton_git.core.errors import Corrupt
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import flat
 from baton_git.core.styles import Column, Role
+from baton_git.core.times import describe_age
 from baton_git.core.verb import ADDS, READS, Input, Option, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import (

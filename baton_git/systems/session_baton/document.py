@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName
+from baton_git.core.kinds import NAMES_KNOWN
 from baton_git.core.lifecycle import HeldClaim, Judge, hold_claims
 from baton_git.core.names import RecordId, SessionId
-from baton_git.core.record_paths import NAMES_KNOWN
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Record, SourceTier, parse
+from baton_git.core.records.base import Archived, Record, SourceTier, parse
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import SECTIONS, ActiveDecision, Baton, Head, Pattern, Shape
 from baton_git.core.sessions import find_session, list_contexts, shown_head

@@ -13,9 +13,8 @@ from baton_git.core.errors import BatonError, LimitExceeded
 from baton_git.core.lifecycle import HeldClaim
 from baton_git.core.merge import Decision, apply, decide
 from baton_git.core.names import Oid
-from baton_git.core.records.base import Record, merge_rule
+from baton_git.core.records.base import CHANGED_SIDE, Record, merge_rule
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.merge_rules import CHANGED_SIDE
 from baton_git.core.records.work_items import ActiveDecision, Head, Pattern
 from baton_git.core.redaction import redact
 from baton_git.core.redaction.changes import redact_edits

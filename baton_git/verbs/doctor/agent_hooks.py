@@ -10,8 +10,7 @@ from pathlib import Path
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore, find_unsaved_turn
 from baton_git.agents.registry import AGENTS, Scope
 from baton_git.agents.settings.report import AgentReport, FileReport, Verdict
-from baton_git.core.natural_times import relative_time
-from baton_git.core.times import from_seconds, parse_time_or_none
+from baton_git.core.times import from_seconds, parse_time_or_none, relative_time
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, Severity, ok
 from baton_git.verbs.doctor.examination import AgentSetup, Examination
 from baton_git.verbs.doctor.hook_log import read_log

@@ -10,11 +10,9 @@ from pydantic import Field
 from baton_git.core.errors import NotAllowed, NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import apply_reopening
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Record, parse
+from baton_git.core.records.base import Archived, Record, parse
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import Pattern
+from baton_git.core.records.work_items import Pattern, Rule
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 from baton_git.core.verb import REPLACES, verb

@@ -14,14 +14,12 @@ from baton_git.core.errors import Ambiguous, Corrupt, NotFound
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, find_kind
 from baton_git.core.layout import path_of
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, terminal_line
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import Pattern
+from baton_git.core.records.work_items import Pattern, Rule
 from baton_git.core.state import Key, State, list_beginning
 from baton_git.core.styles import Column, Role, join, paint
-from baton_git.core.times import iso, parse_time_or_none
+from baton_git.core.times import describe_age, iso, parse_time_or_none
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.commit_log import LogEntry

@@ -11,12 +11,10 @@ from pydantic import Field
 from baton_git.core.errors import Corrupt, InvalidArgument, InvalidDocument, NeedsHuman, NotAllowed, Unsettled
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import HeldClaim, hold_claims
-from baton_git.core.natural_times import EXAMPLES, expand_time
-from baton_git.core.records.base import Record, alike, parse
-from baton_git.core.records.confirmable import covered_fields, covered_values
+from baton_git.core.records.base import Record, alike, covered_fields, covered_values, parse
 from baton_git.core.records.work_items import SECTIONS, ActiveDecision
 from baton_git.core.state import Key, State, Unreadable, key_of
-from baton_git.core.times import parse_time_or_none
+from baton_git.core.times import EXAMPLES, expand_time, parse_time_or_none
 from baton_git.core.verb import REPLACES, Option, verb
 from baton_git.namespace.caller import Vouched
 from baton_git.namespace.commit_log import confirmation_trailers

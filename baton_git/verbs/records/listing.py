@@ -14,13 +14,13 @@ from baton_git.core.errors import FieldHint, InvalidArgument, NotFound, shorten
 from baton_git.core.isolation import isolate
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import WAITS
-from baton_git.core.natural_times import TimeField, describe_age
 from baton_git.core.output import Styled
 from baton_git.core.records.base import Record, parse, value_at
 from baton_git.core.records.lineage import Session
 from baton_git.core.session_line import describe_whose, describe_work
 from baton_git.core.state import Key, State
 from baton_git.core.styles import Column, Role, join, paint
+from baton_git.core.times import TimeField, describe_age
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.provenance.judgement import word_of_kind

@@ -16,7 +16,6 @@ from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at, path_of
 from baton_git.core.lifecycle import PRIORITIES, WAITS, deadline, is_overdue
-from baton_git.core.natural_times import describe_age
 from baton_git.core.outlines import LoopOutline
 from baton_git.core.output import Styled, count_noun, count_times, one_line, shell_line, terminal_line
 from baton_git.core.records.base import Record
@@ -24,7 +23,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Selection, Unreadable, key_of
 from baton_git.core.styles import Role, join, paint
-from baton_git.core.times import iso
+from baton_git.core.times import describe_age, iso
 from baton_git.core.verb import READS, Input, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.remote_selection import count_waiting_commits

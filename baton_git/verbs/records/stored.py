@@ -13,12 +13,10 @@ from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, LABELLED, find_kind, name_kind, name_typed_plural, suggest_kind
 from baton_git.core.layout import path_of
 from baton_git.core.output import one_line
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record, value_at
+from baton_git.core.records.base import Archived, Part, Record, value_at
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, OpenLoop
+from baton_git.core.records.work_items import ActiveDecision, OpenLoop, Rule
 from baton_git.core.state import Entry, Key, Unreadable
 from baton_git.core.styles import Role
 from baton_git.core.times import iso, parse_time_or_none

@@ -11,10 +11,9 @@ from baton_git.core.errors import Corrupt, NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
-from baton_git.core.natural_times import parse_moment
-from baton_git.core.session_names import is_named
+from baton_git.core.sessions import is_named
 from baton_git.core.state import Key, State, complete_id
-from baton_git.core.times import shift
+from baton_git.core.times import parse_moment, shift
 from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Revision

@@ -9,14 +9,12 @@ from typing import Annotated, Self
 from pydantic import Field, PrivateAttr
 
 from baton_git.core.change_lines import INDENT, LINES, format_changes
-from baton_git.core.errors import NotFound
+from baton_git.core.errors import NotFound, find_near_names
 from baton_git.core.kinds import KINDS
-from baton_git.core.natural_times import TIME_TEXT, TimeField
 from baton_git.core.output import one_line
 from baton_git.core.state import Key
-from baton_git.core.suggestions import find_near_names
 from baton_git.core.text_layout import wrap_styled
-from baton_git.core.times import iso, to_local
+from baton_git.core.times import TIME_TEXT, TimeField, iso, to_local
 from baton_git.core.verb import READS, Input, Option, Result, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import AtRevision, ChangedRecord, PageInput, position, take_page

@@ -15,7 +15,7 @@ from baton_git.core import layout
 from baton_git.core.errors import Corrupt, NotAllowed, NotFound
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
-from baton_git.core.session_names import SessionNames, is_named
+from baton_git.core.sessions import SessionNames, is_named
 from baton_git.core.state import Unreadable
 from baton_git.namespace.commit_log import LogEntry, UndoneCommits
 from baton_git.namespace.folding import FOLD

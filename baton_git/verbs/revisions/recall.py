@@ -10,9 +10,8 @@ from pydantic import Field
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.kinds import ALL_KINDS, find_kind
-from baton_git.core.natural_times import TimeField
 from baton_git.core.output import flat
-from baton_git.core.times import iso
+from baton_git.core.times import TimeField, iso
 from baton_git.core.verb import READS, Input, Option, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position

@@ -7,17 +7,15 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
-from baton_git.core import diff, immutable_fields, layout
+from baton_git.core import diff, layout
 from baton_git.core.errors import Ambiguous, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.merge import same
 from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import Pattern
-from baton_git.core.session_names import complete_session, is_named
-from baton_git.core.sessions import restore_contexts, without_context
+from baton_git.core.records.work_items import Pattern, Rule
+from baton_git.core.sessions import complete_session, is_named, restore_contexts, without_context
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.git.store import Edit
 from baton_git.namespace.commit_log import RESTORES, UNDOES, LogEntry, confirmation_trailers, find_undone
@@ -443,7 +441,7 @@ def _confirm_rules(tip: Revision, proposal: ProposedState, person: str | None, h
 
 def _keep_immutable(tip: Revision, proposal: ProposedState) -> ProposedState:
     """Return the proposal with the immutable fields of the tip."""
-    state, kept = immutable_fields.restore_fixed(tip.state, proposal.state)
+    state, kept = diff.restore_fixed(tip.state, proposal.state)
     files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
     return proposal._replace(state=state, files=files)
 

@@ -7,8 +7,8 @@ from typing import Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from baton_git.core.natural_times import TimeField
 from baton_git.core.output import flat
+from baton_git.core.times import TimeField
 from baton_git.core.verb import REPLACES, Input, Option, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.caller import Vouched

@@ -41,13 +41,12 @@ from baton_git.agents.mining.weighing import Doubt, RepositoryEvidence
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, NotFound
 from baton_git.core.isolation import describe_bug
-from baton_git.core.natural_times import TimeField, describe_age, parse_moment
 from baton_git.core.output import count_noun, flat
 from baton_git.core.progress import Progress
 from baton_git.core.records.handoff import Handoff
 from baton_git.core.state import State
 from baton_git.core.styles import Column, Role
-from baton_git.core.times import from_seconds, iso, parse_time_or_none, shift
+from baton_git.core.times import TimeField, describe_age, from_seconds, iso, parse_moment, parse_time_or_none, shift
 from baton_git.core.verb import SETTLES, Input, Option, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.git.files.atomic_files import read_head, show_path, write_all

@@ -28,7 +28,6 @@ from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import archive_closed, choose_verified, settle_state
 from baton_git.core.names import SessionId, mint_id
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun, one_line, quote_id
 from baton_git.core.policy import Policy
 from baton_git.core.records.lineage import Session
@@ -36,7 +35,7 @@ from baton_git.core.records.work_items import LastCheck, OpenLoop
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.sessions import find_session, record_session
 from baton_git.core.state import Key, State, Unreadable
-from baton_git.core.times import iso
+from baton_git.core.times import describe_age, iso
 from baton_git.namespace.commit_log import VERSION
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Patience

@@ -11,11 +11,9 @@ from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at
 from baton_git.core.lifecycle import hold_claims
 from baton_git.core.merge.decisions import entry_values, record_data
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part, Record, alike, parse
+from baton_git.core.records.base import Archived, Part, Record, alike, parse
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.records.work_items import ActiveDecision, Rule
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 from baton_git.git.store import Edit

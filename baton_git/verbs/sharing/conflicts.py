@@ -11,11 +11,10 @@ from pydantic import Field, model_validator
 
 from baton_git.core.isolation import Failure, isolate
 from baton_git.core.kinds import ALL_KINDS
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, flat
 from baton_git.core.styles import Column, Role, join, paint
 from baton_git.core.text_layout import fit
-from baton_git.core.times import iso
+from baton_git.core.times import describe_age, iso
 from baton_git.core.verb import READS, REPLACES, Input, Option, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.commit_log import LogEntry

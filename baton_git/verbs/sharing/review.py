@@ -10,8 +10,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from baton_git.core.errors import NeedsHuman, NotFound
 from baton_git.core.names import parse_oid
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import Pattern
+from baton_git.core.records.work_items import Pattern, Rule
 from baton_git.core.state import Key
 from baton_git.core.verb import READS, REPLACES, Input, Result, verb
 from baton_git.namespace.commit_log import confirmation_trailers

@@ -13,14 +13,13 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from baton_git.core.errors import BatonError
 from baton_git.core.isolation import show_line
 from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, name_kind
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun, flat
 from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
 from baton_git.core.session_line import describe_session
 from baton_git.core.state import State, Unreadable
 from baton_git.core.styles import join
-from baton_git.core.times import iso
+from baton_git.core.times import describe_age, iso
 from baton_git.core.verb import NONE, READS, NoInput, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.remote_selection import UnsentCommits, WaitingCount, count_waiting_commits, find_unsent_commits

@@ -17,8 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.merge import ContestedValue, Decision
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part
+from baton_git.core.records.base import Archived, Part
 from baton_git.core.stored_form import FORMAT
 from baton_git.core.verb import READS, Input, Option, Result, verb
 from baton_git.core.view import Reader, ResultView

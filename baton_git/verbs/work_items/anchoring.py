@@ -11,9 +11,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from baton_git.core.errors import FieldHint, InvalidArgument
-from baton_git.core.records.anchor import Anchor
 from baton_git.core.records.base import value_at
-from baton_git.core.records.work_items import ActiveDecision, Pattern
+from baton_git.core.records.work_items import ActiveDecision, Anchor, Pattern
 from baton_git.core.state import Key
 from baton_git.core.verb import Option
 from baton_git.git.local_git import GitUnavailable, SessionRepository

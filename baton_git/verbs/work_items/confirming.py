@@ -14,8 +14,7 @@ from baton_git.core.kinds import KINDS, LABELLED
 from baton_git.core.lifecycle import apply_confirmation, apply_supersession
 from baton_git.core.proposals import find_proposals
 from baton_git.core.records.base import Record
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.records.work_items import ActiveDecision, Rule
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.verb import REPLACES, Confirmation, Input, verb
 from baton_git.core.view import Reader, ResultView

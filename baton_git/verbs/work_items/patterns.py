@@ -18,8 +18,7 @@ from baton_git.core.lifecycle import (
 )
 from baton_git.core.output import count_times
 from baton_git.core.records.base import parse
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import Pattern
+from baton_git.core.records.work_items import Pattern, Rule
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso, iso_exact
 from baton_git.core.verb import ADDS, REPLACES, Confirmation, Input, Option, Tool, verb

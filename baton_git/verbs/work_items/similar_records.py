@@ -15,9 +15,17 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import propose_when_due
 from baton_git.core.merge.combining import combine_values
 from baton_git.core.outlines import digest_words, split_words
-from baton_git.core.records.base import Record, merge_rule
-from baton_git.core.records.confirmable import covered_fields
-from baton_git.core.records.merge_rules import Counter, Earliest, Latest, MergeRule, Recent, Union
+from baton_git.core.records.base import (
+    Counter,
+    Earliest,
+    Latest,
+    MergeRule,
+    Recent,
+    Record,
+    Union,
+    covered_fields,
+    merge_rule,
+)
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Pattern
 from baton_git.core.redaction import redact_text
 from baton_git.core.state import Key, State, key_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton_git.core.diff import FieldChange, RecordChange
 from baton_git.core.output import RED, style
-from baton_git.core.session_names import SessionNames
+from baton_git.core.sessions import SessionNames
 from baton_git.core.styles import Column, Role
 from baton_git.core.text_layout import count_columns, fit, fit_styled, render_table, wrap, wrap_after, wrap_styled
 from baton_git.core.view import Reader

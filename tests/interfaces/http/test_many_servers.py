@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from baton_git.core.names import Namespace
-from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Archived
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key, State
 from baton_git.git.store import Repository, Store

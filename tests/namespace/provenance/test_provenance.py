@@ -18,8 +18,7 @@ from baton_git.core.codecs import toml
 from baton_git.core.layout import path_of
 from baton_git.core.lifecycle import archive_closed
 from baton_git.core.records.base import parse
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, Pattern
+from baton_git.core.records.work_items import ActiveDecision, Pattern, Rule
 from baton_git.core.state import Key
 from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.git.store import ReflogEntry

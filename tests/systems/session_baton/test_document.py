@@ -14,8 +14,7 @@ from baton_git.core import layout
 from baton_git.core.codecs import json
 from baton_git.core.errors import InvalidDocument
 from baton_git.core.lifecycle import DECLARED
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import alike
+from baton_git.core.records.base import Archived, alike
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key, State

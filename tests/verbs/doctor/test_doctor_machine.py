@@ -20,7 +20,7 @@ from pseudo_terminal import typing_here
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore, save_ended_turn
 from baton_git.agents.hook_events.payloads import STOP, Payload
 from baton_git.agents.hook_events.planner import identify_event
-from baton_git.core.session_names import SessionNames
+from baton_git.core.sessions import SessionNames
 from baton_git.core.view import Reader
 from baton_git.interfaces.cli.machine.doctor import format_diagnosis
 from baton_git.verbs.doctor.doctor import Diagnosis, DoctorFinding

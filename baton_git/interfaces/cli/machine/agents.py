@@ -16,9 +16,9 @@ from baton_git.agents.registry import AGENTS, Scope
 from baton_git.agents.settings.report import AgentReport, FileReport, select_hooks_of_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import flat
 from baton_git.core.styles import join
+from baton_git.core.times import describe_age
 from baton_git.git.hooks.reporting import ProgramHealth
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.interfaces.cli.app import App, command, group

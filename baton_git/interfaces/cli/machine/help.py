@@ -8,10 +8,10 @@ from collections.abc import Callable
 import click
 from click.shell_completion import CompletionItem
 
-from baton_git.core.natural_times import EXAMPLES
+from baton_git.core.errors import find_near_names
 from baton_git.core.styles import Column
-from baton_git.core.suggestions import find_near_names
 from baton_git.core.text_layout import render_table
+from baton_git.core.times import EXAMPLES
 from baton_git.interfaces.cli.printing import terminal_width, write
 from baton_git.interfaces.context.setting_registry import SETTINGS
 from baton_git.interfaces.context.variables import VARIABLES

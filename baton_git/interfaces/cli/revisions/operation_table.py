@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from baton_git.core.natural_times import relative_time
 from baton_git.core.output import Styled
 from baton_git.core.state import SHAPE
 from baton_git.core.styles import Column, Role
-from baton_git.core.times import format_minute, to_local
+from baton_git.core.times import format_minute, relative_time, to_local
 from baton_git.interfaces.cli.app import App
 from baton_git.verbs.revisions.commit_lines import describe_author, expand_subject
 from baton_git.verbs.revisions.history import Shown

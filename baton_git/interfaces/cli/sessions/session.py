@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from baton_git.core.codecs import json
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import flat, json_text
 from baton_git.core.styles import Column, Role
+from baton_git.core.times import describe_age
 from baton_git.core.verb import NoInput
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from baton_git.agents.sessions.records import SpawnedSession, end_unwatched_sessions
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, flat, one_line
 from baton_git.core.styles import Column, Role
-from baton_git.core.times import iso
+from baton_git.core.times import describe_age, iso
 from baton_git.interfaces.cli.app import App
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.workflows import open_spawned_sessions

@@ -6,9 +6,9 @@ import shlex
 from datetime import datetime
 
 from baton_git.core.names import Namespace
-from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun, flat
 from baton_git.core.styles import Column, Role
+from baton_git.core.times import describe_age
 from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.confirming import run_for_person
 from baton_git.interfaces.cli.verb_command import Addition, Values

@@ -14,11 +14,9 @@ from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.kinds import KINDS, LABELLED
 from baton_git.core.lifecycle import deadline
 from baton_git.core.proposals import NO_PROPOSALS
-from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Record, parse
+from baton_git.core.records.base import Archived, Record, parse
 from baton_git.core.records.conflict import Conflict
-from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern, Rule
 from baton_git.core.state import Entry, Key, State
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.table import ACTIONS, PageAction, list_actions

@@ -12,8 +12,7 @@ from starlette.responses import Response
 from baton_git.agents.sessions.handoff_index import read_handoff
 from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
 from baton_git.core.records.handoff import Handoff
-from baton_git.core.session_names import complete_session
-from baton_git.core.sessions import find_session
+from baton_git.core.sessions import complete_session, find_session
 from baton_git.core.state import SHAPE, State
 from baton_git.core.times import to_utc
 from baton_git.interfaces.http.problems import status_of

@@ -8,8 +8,20 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from baton_git.core.records.base import Part, Record, Text, Texts, Whole
-from baton_git.core.records.merge_rules import Counter, Either, Fields, Fixed, Keyed, Latest, RecordingRule
+from baton_git.core.records.base import (
+    Counter,
+    Either,
+    Fields,
+    Fixed,
+    Keyed,
+    Latest,
+    Part,
+    Record,
+    RecordingRule,
+    Text,
+    Texts,
+    Whole,
+)
 
 
 class Origin(Part):
