@@ -17,7 +17,7 @@ from baton_git.core.brief import (
     tier_line,
 )
 from baton_git.core.isolation import show_each
-from baton_git.core.kinds import KINDS, KindInfo, name_kind
+from baton_git.core.kinds import KINDS, name_kind
 from baton_git.core.lifecycle import PRIORITIES, WAITS, deadline, is_due, is_overdue
 from baton_git.core.output import one_line, quote_id
 from baton_git.core.policy import Policy
@@ -53,21 +53,14 @@ def _context_section(state: State, now: datetime, policy: Policy, judge: BriefJu
     older than a day."""
     contexts = list_told_contexts(state)
     newest = contexts[0] if contexts else None
-    whose = (
-        f", says {describe_writer(newest, now)}"
-        if newest is not None and (len(contexts) > 1 or _is_old(newest, now))
-        else ""
-    )
+    point = parse_time_or_none(newest.set_at) if newest is not None else None
+    is_old = point is not None and now - point > timedelta(days=1)
+    whose = f", says {describe_writer(newest, now)}" if newest is not None and (len(contexts) > 1 or is_old) else ""
     texts = newest.text.splitlines() if newest is not None and newest.text else []
     lines = tuple(f"| {one_line(line, 1000)}" for line in texts if line.strip())
     return Section(
         f"Where the work stands{whose}", lines, "lines of context", rank=Rank.STANDING, told_at=newest and newest.set_at
     )
-
-
-def _is_old(context: WorkContext, now: datetime) -> bool:
-    point = parse_time_or_none(context.set_at)
-    return point is not None and now - point > timedelta(days=1)
 
 
 def _other_contexts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
@@ -134,7 +127,9 @@ def _verified_loops_section(state: State, now: datetime, policy: Policy, judge: 
 
 
 def _follow_ups_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
-    items = _follow_ups(state)
+    items = state.select(
+        FollowUp, lambda item: True, lambda item: (-PRIORITIES.index(item.priority), -item.defer_count)
+    )
     return _limit_section(
         "Follow-ups", items, "follow-ups", policy.max_follow_ups, lambda item: follow_up_line(item, judge), Rank.OPEN
     )
@@ -191,15 +186,15 @@ def _make_section_of(kind: str) -> SectionMaker:
 
     def make(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
         records = state.records(cast("type[Record]", info.model)) if state.ids(kind) else []
-        lines, unshown = show_each(records, lambda record: _line_about(record, info, judge))
+
+        def line(record: Record) -> str:
+            text = str(value_at(record, info.about) or "")
+            return judged_line(record, text, judge) if info.labelled else tier_line(record.id, CLAIMED_TIER, text)
+
+        lines, unshown = show_each(records, line)
         return Section(info.name(2).capitalize(), lines, info.name(2), unshown=unshown)
 
     return make
-
-
-def _line_about(record: Record, info: KindInfo, judge: BriefJudge) -> str:
-    text = str(value_at(record, info.about) or "")
-    return judged_line(record, text, judge) if info.labelled else tier_line(record.id, CLAIMED_TIER, text)
 
 
 def _marks_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
@@ -236,10 +231,6 @@ def _limit_section(
     more = max(0, len(records) - limit)
     lines, unshown = show_each(records[:limit], line)
     return Section(title, lines, what, more, rank=rank, unshown=unshown)
-
-
-def _follow_ups(state: State) -> Sequence[FollowUp]:
-    return state.select(FollowUp, lambda item: True, lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
 
 
 def _patterns(state: State, status: str) -> Sequence[Pattern]:

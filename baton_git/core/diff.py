@@ -161,7 +161,7 @@ def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Itera
     if all(isinstance(side, Mapping) and side for side in sides):
         old_table, new_table = (values[0] if values else {} for values in (before, after))
         yield from _walk(old_table, new_table, f"{name}.")
-    elif len(sides) == 2 and _are_tables(*sides):
+    elif len(sides) == 2 and all(isinstance(side, list | tuple) for side in sides) and _are_tables(*sides):
         for number, (old_item, new_item) in enumerate(zip(*sides, strict=True)):
             yield from _walk(old_item, new_item, f"{name}[{number}].")
     else:
@@ -169,9 +169,8 @@ def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Itera
 
 
 def _are_tables(old: Any, new: Any) -> bool:
-    """Whether both are equally long lists of tables."""
-    lists = all(isinstance(side, list | tuple) for side in (old, new)) and len(old) == len(new)
-    return lists and all(isinstance(item, Mapping) for item in (*old, *new))
+    """Whether both lists are equally long and have tables only."""
+    return len(old) == len(new) and all(isinstance(item, Mapping) for item in (*old, *new))
 
 
 def title_of(kind: str, data: Mapping[str, Any]) -> str:
@@ -320,11 +319,9 @@ def refuse_changes(before: State, after: State) -> None:
 def restore_fixed(before: State, after: State) -> tuple[State, set[Key]]:
     """Return the later state with its immutable fields restored, and the keys of the restored records."""
     broken = {key for key in after.edits if any(find_breaches(key, before.entry(key), after.entry(key)))}
-    edits = {key: _restore_entry(before.entry(key), after.entry(key)) for key in broken}
+    edits: dict[Key, Entry | None] = {}
+    for key in broken:
+        was, now = before.entry(key), after.entry(key)
+        kept = {breach.field: breach.kept for breach in find_breaches(key, was, now)}
+        edits[key] = now.replace(**kept) if isinstance(was, Record) and isinstance(now, Record) else was
     return State(after.source, {**after.edits, **edits}), broken
-
-
-def _restore_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    if not isinstance(before, Record) or not isinstance(after, Record):
-        return before
-    return after.replace(**{breach.field: breach.kept for breach in find_breaches(Key(""), before, after)})

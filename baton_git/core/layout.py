@@ -145,18 +145,15 @@ def fits(key: Key, entry: Entry) -> bool:
 
 
 def _limit(key: Key) -> int:
-    return MAX_RECORD_BYTES * (1 if _is_from_client(key) else FRAMED)
+    # Archived records, conflicts and the shape frame what a client supplied.
+    is_from_client = not key.archived and not ALL_KINDS[key.kind].is_derived
+    return MAX_RECORD_BYTES * (1 if is_from_client else FRAMED)
 
 
 def _check_size(key: Key, text: bytes) -> None:
     if len(text) > _limit(key):
         hint = "keep the long text in a file and name it"
         raise LimitExceeded(key.display_name, len(text), _limit(key), "bytes", hint=hint)
-
-
-def _is_from_client(key: Key) -> bool:
-    """Whether a client supplied the content. Archived records, conflicts and the shape are derived by baton."""
-    return not key.archived and not ALL_KINDS[key.kind].is_derived
 
 
 def decode(key: Key, path: str, text: bytes) -> Entry:
@@ -228,7 +225,8 @@ class TreeSource:
             found = None if saved is None else self._update_listing(kind, saved)
             if found is None:
                 listing = self.make_listing(kind)
-                known = _keep_outlines(saved, listing)
+                outlines, before = (saved.outlines, saved.files) if saved is not None else ({}, {})
+                known = {id_: one for id_, one in outlines.items() if listing.files.get(id_) == before[id_]}
                 found = listing._replace(outlines=known), len(listing.files) - len(known)
             self._listings[kind] = found
             self._strays[kind] = found[0].strays
@@ -494,13 +492,6 @@ class TreeSource:
         for name, item in folder.entries().items():
             if item.is_folder:
                 yield folder.folder(name)
-
-
-def _keep_outlines(saved: Listing | None, listing: Listing) -> dict[str, Any]:
-    """Return the saved outlines of the records whose files have not changed."""
-    known = saved.outlines if saved is not None else {}
-    before = saved.files if saved is not None else {}
-    return {id_: outline for id_, outline in known.items() if listing.files.get(id_) == before[id_]}
 
 
 def _folder_at(folder: TreeFolder, path: str) -> TreeFolder:

@@ -262,9 +262,10 @@ class LocalNames:
             _Folder(f"{match[1]}:{folder.path[6:]}", folder.short)
             for folder in self._folders if (match := re.match(r"/mnt/([a-z])(?=/)", folder.path))
         ]  # fmt: skip
+        shorts = dict(self._folders)
         found += [
             _Folder(f"{path[0]}:/{path[3:].lstrip('/')}", short)
-            for path, short in ((alias.replace("\\", "/"), self._short_of(to)) for alias, to in self.aliases.items())
+            for path, short in ((alias.replace("\\", "/"), shorts.get(to)) for alias, to in self.aliases.items())
             if short is not None and re.match(r"[A-Za-z]:/.", path)
         ]  # fmt: skip
         name = self.home.rpartition("/")[2]
@@ -273,9 +274,6 @@ class LocalNames:
             found += [_Folder(f"*:/Users/{name}{top}", "")] if top else []
             found.append(_Folder(f"*:/Users/{name}", HOME))
         return sorted(found, key=lambda folder: -len(folder.path))
-
-    def _short_of(self, path: str) -> str | None:
-        return next((folder.short for folder in self._folders if folder.path == path), None)
 
     @cached_property
     def _shorts(self) -> dict[str, str]:

@@ -15,19 +15,15 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from typing import Any
 
-
-@cache
-def _compile_invisible() -> re.Pattern[str]:
-    """Return the pattern of invisible characters that `str.isprintable` accepts.
-
-    U+FE0E and U+FE0F are parts of emoji, so they are allowed. Compiled on first use, because most output is ASCII.
-    """
-    return re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0000-\U000e0fff]")
-
-
+# Texts, which `re` compiles on first use: most output is ASCII and has no colours.
+_INVISIBLE = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0000-\U000e0fff]"
+"""Invisible characters that `str.isprintable` accepts. U+FE0E and U+FE0F are parts of emoji, so they are allowed."""
+_TERMINAL_CODES = r"(?:\x1b\[|\x9b)[0-9;:?]{0,64}[@-~]|\x1b\]8;[^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|\x1b\(B"
+"""Colours, cursor movements, and the marks of a link. Other sequences can hold text, so they are not removed."""
+_BARE_COLOURS = r"\[[0-9]{1,3}(?:[;:][0-9]{1,3}){0,9}m(?!\])"
+"""Colours whose escape character another program removed; `[5m]` is a duration."""
 _SPACES = frozenset("\u00a0\u202f\u3000")
 _JOINERS = frozenset("\u200c\u200d")
 """Zero-width joiners: parts of words in some scripts, and of emoji."""
@@ -35,7 +31,7 @@ _JOINERS = frozenset("\u200c\u200d")
 
 def is_safe(text: str) -> bool:
     """Whether `text` is a single line without unsafe characters."""
-    return text.isprintable() and (text.isascii() or _compile_invisible().search(text) is None)
+    return text.isprintable() and (text.isascii() or re.search(_INVISIBLE, text) is None)
 
 
 def escape_code(char: str) -> str:
@@ -125,19 +121,6 @@ def html(value: Any) -> Any:
 # --- briefs, logs, commits
 
 
-@cache
-def _compile_terminal_codes() -> re.Pattern[str]:
-    """Return the pattern of colours, cursor movements, and the marks of a link. Other sequences can hold text, so they
-    are not removed."""
-    return re.compile(r"(?:\x1b\[|\x9b)[0-9;:?]{0,64}[@-~]|\x1b\]8;[^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)|\x1b\(B")
-
-
-@cache
-def _compile_bare_colours() -> re.Pattern[str]:
-    """Return the pattern of colours whose escape character another program removed; `[5m]` is a duration."""
-    return re.compile(r"\[[0-9]{1,3}(?:[;:][0-9]{1,3}){0,9}m(?!\])")
-
-
 _RESETS = ("[0m", "[39m", "[22m")
 """The ends of colours, without which a text is not taken to have colours."""
 
@@ -146,8 +129,8 @@ def remove_terminal_codes(text: str) -> str:
     """Return `text` without the colours and cursor movements of a terminal, whose printable rest (`[33m`) would mean
     nothing. Not for a text that a person is asked to confirm, of which everything must be seen."""
     if "\x1b" in text or "\x9b" in text:
-        text = _compile_terminal_codes().sub("", text)
-    return _compile_bare_colours().sub("", text) if any(reset in text for reset in _RESETS) else text
+        text = re.sub(_TERMINAL_CODES, "", text)
+    return re.sub(_BARE_COLOURS, "", text) if any(reset in text for reset in _RESETS) else text
 
 
 def one_line(text: str, limit: int) -> str:

@@ -183,10 +183,12 @@ def split_bundle(text: bytes, digits: str) -> Bundle:
     for match, end in zip(found, ends, strict=True) if found else ():
         name = match[1].decode("utf-8", "backslashreplace")
         own = _find_digits(name)
-        fault = "" if own.startswith(digits) and own else _describe_section_fault(name, own)
-        fault = fault or (f"names {name[:80]} twice" if name in sections else "")
-        if fault:
-            faults.append(fault)
+        if not own:
+            faults.append(f"names {name[:80]!r}, which is not the file name of an archived record")
+        elif not own.startswith(digits):
+            faults.append(f"names {name[:80]}, which belongs to another bundle")
+        elif name in sections:
+            faults.append(f"names {name[:80]} twice")
         else:
             sections[name] = BundledFile(match.end(), end, f"{own[:2]}/{name}")
     if text and not text.endswith(b"\n"):
@@ -201,12 +203,6 @@ def _find_digits(name: str) -> str:
     """
     id_ = CLOSED_ROW.id_of(name)
     return "" if id_ is None else sha256(id_.encode()).hexdigest()
-
-
-def _describe_section_fault(name: str, digits: str) -> str:
-    if not digits:
-        return f"names {name[:80]!r}, which is not the file name of an archived record"
-    return f"names {name[:80]}, which belongs to another bundle"
 
 
 @lru_cache(maxsize=16_384)

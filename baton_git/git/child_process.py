@@ -135,8 +135,12 @@ class _Pipes:
         """Write to or read from a pipe that is ready; return whether nothing more will follow."""
         pipe = cast(IO[bytes], key.fileobj)
         if pipe is self._process.stdin:
-            with suppress(BlockingIOError):
-                self._left = self._left[_write(key.fd, self._left) :]
+            try:
+                self._left = self._left[os.write(key.fd, self._left) :]
+            except BlockingIOError:
+                return False
+            except BrokenPipeError:  # the program does not read its input
+                self._left = memoryview(b"")
             if not self._left:
                 pipe.close()
             return not self._left
@@ -147,14 +151,6 @@ class _Pipes:
         if on_chunk is not None and chunk:
             on_chunk(chunk)
         return not chunk
-
-
-def _write(pipe: int, data: memoryview) -> int:
-    """Return how many bytes the pipe has taken: all, if the program does not read its input."""
-    try:
-        return os.write(pipe, data)
-    except BrokenPipeError:
-        return len(data)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -63,11 +63,20 @@ class Rebase(NamedTuple):
 
 def derive_rewritten(store: Store) -> dict[str, str]:
     """Return the newest known rewrites as a mapping of old to new commit ids, without those that cannot be decided."""
-    heads = [line for log in _list_head_logs(store.repository) for line in read_log(log)]
+    common = store.repository.common_dir  # each work tree has a HEAD with a reflog of its own
+    heads = [
+        line
+        for folder in (common, *sorted((common / "worktrees").glob("*")))
+        for line in read_log(folder / "logs" / "HEAD")
+    ]
     branches = [line for log in _list_branch_logs(store.repository) for line in read_log(log)]
     steps = list(_read_steps(heads))
     melded = {rebase.new: rebase.melded for rebase, _ in steps}
-    rebases = [*_find_finished(branches, melded), *(rebase for rebase, is_detached in steps if is_detached)]
+    rebases = [rebase for rebase, is_detached in steps if is_detached]
+    for line in branches:
+        match = _FINISHED.search(line.message)
+        if match is not None and line.old != line.new:
+            rebases.append(Rebase(line.old, line.new, Oid(match[1]), line.time, melded.get(line.new, 0)))
     amended = [line for line in heads if line.old != line.new and _AMENDED.match(line.message)]
     events: list[Rebase | LogLine] = [*rebases, *amended]
     between: dict[str, str] = {line.old: line.new for line in amended if line.message.startswith("commit (amend)")}
@@ -97,12 +106,6 @@ def read_log(path: Path) -> list[LogLine]:
     ]
 
 
-def _list_head_logs(repository: Repository) -> list[Path]:
-    """Return the reflogs of HEAD of all work trees."""
-    folders = [repository.common_dir, *sorted((repository.common_dir / "worktrees").glob("*"))]
-    return [folder / "logs" / "HEAD" for folder in folders]
-
-
 def _list_branch_logs(repository: Repository) -> list[Path]:
     logs: list[tuple[float, Path]] = []
     for path in (repository.common_dir / "logs" / "refs" / "heads").rglob("*"):
@@ -110,14 +113,6 @@ def _list_branch_logs(repository: Repository) -> list[Path]:
             if path.is_file():
                 logs.append((path.stat().st_mtime, path))
     return [path for _, path in sorted(logs, reverse=True)[:MAX_LOGS]]
-
-
-def _find_finished(lines: Iterable[LogLine], melded: Mapping[Oid, int]) -> Iterator[Rebase]:
-    """Yield the rebases in the reflogs of branches."""
-    for line in lines:
-        match = _FINISHED.search(line.message)
-        if match is not None and line.old != line.new:
-            yield Rebase(line.old, line.new, Oid(match[1]), line.time, melded.get(line.new, 0))
 
 
 def _read_steps(lines: Sequence[LogLine]) -> Iterator[tuple[Rebase, bool]]:

@@ -101,7 +101,7 @@ def read_purge_map(common_dir: Path) -> PurgeMap:
     """Return the changed commits; none if the file is missing, unreadable or larger than `MAX_BYTES`."""
     stamp = read_stamp(common_dir)
     try:
-        with _path(common_dir).open("rb") as file:
+        with (common_dir / "filter-repo" / "commit-map").open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError:
         return PurgeMap(stamp, {})
@@ -111,10 +111,6 @@ def read_purge_map(common_dir: Path) -> PurgeMap:
     return PurgeMap(
         stamp, {_decode(old): _decode(new) if new.strip(b"0") else None for old, new in lines if old != new}
     )
-
-
-def _path(common_dir: Path) -> Path:
-    return common_dir / "filter-repo" / "commit-map"
 
 
 def _decode(text: bytes) -> Oid:

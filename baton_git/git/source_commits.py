@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, Corrupt, NotFound
@@ -29,24 +30,25 @@ _ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
 
 def head_branch(store: Store) -> str | None:
     """Return the branch that is checked out in this work tree; None if HEAD is detached."""
-    try:
-        text = (store.repository.git_dir / "HEAD").read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    symbolic = _SYMBOLIC.fullmatch(text)
+    symbolic = _SYMBOLIC.fullmatch(_read_head(store))
     return symbolic[1].removeprefix("refs/heads/") if symbolic else None
 
 
 def head_commit(store: Store) -> Oid | None:
     """Return the commit at HEAD of this work tree; None if there is none, as before the first commit."""
-    try:
-        text = (store.repository.git_dir / "HEAD").read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return None
+    text = _read_head(store)
     symbolic = _SYMBOLIC.fullmatch(text)
     if symbolic:
         return store.tip(symbolic[1])
     return Oid(text) if re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", text) else None
+
+
+def _read_head(store: Store) -> str:
+    """Return the content of HEAD; empty if it cannot be read."""
+    try:
+        return (store.repository.git_dir / "HEAD").read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def find_commit(store: Store, text: str, branch: str | None = None) -> str | None:
@@ -63,7 +65,7 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
         BatonError: the commit may be older than the newest `MAX_SEARCHED` commits, or than those of a shallow clone; or
             `text` is an expression (`HEAD~1`) or the name of an annotated tag.
     """
-    start = _start(store, branch)
+    start = head_commit(store) if branch in (None, "HEAD") else named_ref(store, str(branch))
     if start is None:
         raise NotFound("branch", branch or "HEAD")
     if _RELATIVE.fullmatch(text):
@@ -102,10 +104,6 @@ def _find_rewritten(
         with suppress(Corrupt, ValueError):  # an abbreviated id, or a commit that is gone
             found = found or find_replacement(store, store.commit(Oid(commit)), searched)
     return found
-
-
-def _start(store: Store, branch: str | None) -> Oid | None:
-    return head_commit(store) if branch in (None, "HEAD") else named_ref(store, str(branch))
 
 
 def named_ref(store: Store, name: str) -> Oid | None:
@@ -171,7 +169,8 @@ def list_recent_changes(store: Store, environment: Mapping[str, str]) -> list[Ch
         output, is_whole = error.output, False
     changes = _parse(output[:MAX_OUTPUT], is_cut=not is_whole or len(output) > MAX_OUTPUT)
     if is_whole or len(changes) >= ENOUGH:
-        _save(repository, key, changes)
+        body = json.dumps(changes, separators=(",", ":")).encode()
+        durable_files.save_derived(_saved_file(repository), _make_head(key, body) + body, mode=0o600)
     return changes
 
 
@@ -197,7 +196,7 @@ def _parse(output: str, *, is_cut: bool) -> list[ChangedFiles]:
 
 def _load(repository: Repository, key: str) -> list[ChangedFiles] | None:
     try:
-        with (repository.git_dir / "baton" / "recent-changes.json").open("rb") as file:
+        with _saved_file(repository).open("rb") as file:
             head, body = file.readline(400), file.read(2 * MAX_OUTPUT)
         if head != _make_head(key, body):
             return None
@@ -206,11 +205,8 @@ def _load(repository: Repository, key: str) -> list[ChangedFiles] | None:
         return None
 
 
-def _save(repository: Repository, key: str, changes: list[ChangedFiles]) -> None:
-    """Save the list in place of the earlier one. Errors of the disk are ignored."""
-    body = json.dumps(changes, separators=(",", ":")).encode()
-    path = repository.git_dir / "baton" / "recent-changes.json"
-    durable_files.save_derived(path, _make_head(key, body) + body, mode=0o600)
+def _saved_file(repository: Repository) -> Path:
+    return repository.git_dir / "baton" / "recent-changes.json"
 
 
 def _make_head(key: str, body: bytes) -> bytes:

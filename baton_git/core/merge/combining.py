@@ -38,11 +38,12 @@ def combine_values(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> 
     o, t = ours[0], theirs[0]
     match rule:
         case Counter():
-            return _add_counts(b or 0, o, t)
+            total = max(0, o + t - (b or 0))  # the base plus the increase on each side
+            return (total,) if is_writable(total) else None
         case Union():
             return (_merge_sets(b or (), o, t),)
         case Recent(limit):
-            return (_merge_recent(b or (), o, t, limit),)
+            return (_merge_sets(b or (), [*(b or ()), *o], [*(b or ()), *t])[-limit:],)
         case Extend() if not b:
             return None
         case Append():
@@ -50,12 +51,6 @@ def combine_values(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> 
         case Keyed(by) if all(isinstance(side, list | tuple) for side in (b or (), o, t)):
             return (_merge_keyed(by, b or (), o, t),)
     return _choose_value(rule, o, t)
-
-
-def _add_counts(base: int, ours: int, theirs: int) -> Value | None:
-    """Return the base plus the increase on each side; None if the sum has too many digits to be stored."""
-    total = max(0, ours + theirs - base)
-    return (total,) if is_writable(total) else None
 
 
 def _choose_value(rule: MergeRule, o: Any, t: Any) -> Value | None:
@@ -146,10 +141,6 @@ def _merge_item(base: Any, ours: Any, theirs: Any) -> Any:
     merged = {name: _merge_item(was.get(name), ours.get(name), theirs.get(name)) for name in names}
     gone = {name for name in was if name not in ours or name not in theirs}
     return {name: value for name, value in merged.items() if name not in gone}
-
-
-def _merge_recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any], limit: int) -> list[Any]:
-    return _merge_sets(base, [*base, *ours], [*base, *theirs])[-limit:]
 
 
 def _merge_appended(base: str, ours: str, theirs: str) -> tuple[str] | None:

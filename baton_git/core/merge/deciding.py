@@ -70,16 +70,13 @@ class _Merger:
         """Yield a placement for every record that theirs changed, or that ours moved to a key that theirs changed."""
         moved = {key for key, new_key in self.ours.moves.items() if new_key in self.changed}
         for key in sorted(self.changed | moved):
-            if self._is_theirs_alone(key):
+            if not self.ours.is_changed(key) and key not in self.theirs.moves and key not in self.theirs.arrived:
                 yield Placement(key, self.theirs.state.entry(key), key, "take", key)
                 continue
             was = self.base.entry(key)
             if was is not None:
                 yield self._merge_known(key, was)
             yield from self._merge_added(key, was)
-
-    def _is_theirs_alone(self, key: Key) -> bool:
-        return not self.ours.is_changed(key) and key not in self.theirs.moves and key not in self.theirs.arrived
 
     def _merge_known(self, key: Key, was: Entry) -> Placement:
         """Return the placement of a record that exists in the base."""
@@ -158,7 +155,8 @@ class _Merger:
     def place_rules(self, placements: list[Placement]) -> list[Placement]:
         """Return the placements with each rule taken from the side whose graduation of the pattern wins."""
         # A rule that only ours changed needs no decision, unless theirs changed the graduation of its pattern.
-        keys = {key if _is_rule(key) else Key(Rule.kind, key.id) for key in self.changed if _decides_rule(key)}
+        deciding = (key for key in self.changed if key.kind in (Rule.kind, Pattern.kind) and not key.archived)
+        keys = {Key(Rule.kind, key.id) for key in deciding}
         rules = [
             self._place_rule(key, winner) for key in sorted(keys) if (winner := self._rule_winner(key)) is not None
         ]
@@ -192,10 +190,6 @@ class _Merger:
 
 def _is_rule(key: Key) -> bool:
     return key.kind == Rule.kind and not key.archived
-
-
-def _decides_rule(key: Key) -> bool:
-    return key.kind in (Rule.kind, Pattern.kind) and not key.archived
 
 
 def _pattern_of(rule: Key) -> Key:
@@ -242,12 +236,12 @@ def _merge_records(key: Key, entries: tuple[Entry | None, Part, Part], prefer: P
     sides = base, record_data(ours), record_data(theirs)
     data, contested = merge_fields(model, *sides, prefer, rules)
     frames = [entry for entry in (ours, theirs) if isinstance(entry, Archived)]
-    frame = _merge_frames(was, frames) if frames else None
+    # The closing (time, reason, session) of the only side that changed it, else the earlier one.
+    changed = [frame for frame in frames if frame_json(frame) != frame_json(was)] or frames
+    frame = min(
+        changed,
+        key=lambda frame: (frame.at, canonical_json(frame.as_data()), ordered_json(frame.as_data())),
+        default=None,
+    )
     entry: Part = frame.replace(record=data) if frame is not None else parse(model, data)
     return Placement(key, entry, key, "merge", key, tuple(contested))
-
-
-def _merge_frames(was: Entry | None, frames: list[Archived]) -> Archived:
-    """Return the closing (time, reason, session) of the only side that changed it, else the earlier closing."""
-    changed = [frame for frame in frames if frame_json(frame) != frame_json(was)] or frames
-    return min(changed, key=lambda frame: (frame.at, canonical_json(frame.as_data()), ordered_json(frame.as_data())))

@@ -57,15 +57,12 @@ def graduation_winner(
         return None if not one_sided else "theirs" if alike(o, b) else "ours"
     if is_graduated(ours) != is_graduated(theirs):
         return "theirs" if is_graduated(ours) else "ours"
-    return prefer or ("ours" if _rank(o) > _rank(t) else "theirs")
+    ranks = [(-_trust(side), canonical_json(side)) for side in (o, t)]
+    return prefer or ("ours" if ranks[0] > ranks[1] else "theirs")
 
 
 def _part(data: Table) -> dict[str, Any]:
     return {name: data[name] for name in GRADUATION if name in data}
-
-
-def _rank(part: Table) -> tuple[int, str]:
-    return -_trust(part), canonical_json(part)
 
 
 def _trust(data: Table) -> int:
@@ -267,15 +264,11 @@ def _value_order(side: Value) -> tuple[int, bool, str]:
 def merge_value(base: Value, ours: Value, theirs: Value) -> Value | None:
     """Return the value of the only side that changed it, or of both if equal; None if both changed it differently."""
     if alike(theirs, ours):
-        return ours if _is_text(ours) else min(ours, theirs, key=ordered_json)
+        # Equal values that are no texts may have different JSON: key order, the sign of zero.
+        return ours if not ours or isinstance(ours[0], str) else min(ours, theirs, key=ordered_json)
     if alike(theirs, base):
         return ours
     return theirs if alike(ours, base) else None
-
-
-def _is_text(side: Value) -> bool:
-    """Whether the value is text or absent. Other equal values may have different JSON: key order, the sign of zero."""
-    return not side or isinstance(side[0], str)
 
 
 def _merge_counter(model: type[Part], name: str, sides: Sides, terms: _Terms) -> Value | None:

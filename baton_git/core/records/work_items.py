@@ -243,11 +243,11 @@ class Shape(Part):
     )
 
 
-class Rule(Record):
-    """The text that a graduated pattern became, for sessions to follow, in the file `rules/<pattern-id>.md`.
+# --- rules: what graduated patterns became, for sessions to follow
 
-    Its id is that of the pattern.
-    """
+
+class Rule(Record):
+    """The file `rules/<pattern-id>.md`; its id is that of the pattern."""
 
     kind: ClassVar[str] = "rule"
 

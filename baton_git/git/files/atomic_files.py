@@ -42,11 +42,6 @@ def check_size(what: str, size: int) -> None:
         raise LimitExceeded(what, size, MAX_BYTES, "bytes")
 
 
-def _explain_missing(path: str) -> str:
-    """Return the hint for a missing file: the whole path if the message shortens it."""
-    return "check the path" if repr(path) == shorten(path) else f"nothing is at {path}"
-
-
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn an OSError inside the `with` block into an error that names the path.
@@ -59,7 +54,9 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound("file", show_path(path), hint=_explain_missing(show_path(path))) from error
+        shown = show_path(path)  # whole in the hint if the message shortens it
+        hint = "check the path" if repr(shown) == shorten(shown) else f"nothing is at {shown}"
+        raise NotFound("file", shown, hint=hint) from error
     except IsADirectoryError as error:
         raise InvalidArgument(f"{show_path(path)} is a folder, not a file", path=show_path(path)) from error
     except OSError as error:

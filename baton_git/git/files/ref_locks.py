@@ -76,10 +76,6 @@ def hold_flock(path: str | Path, wait: float) -> Iterator[bool | None]:
         os.close(fd)
 
 
-def _grab_within(fd: int, wait: float) -> bool | None:
-    return try_flock(fd) if wait_until(lambda: try_flock(fd) is not False, wait) else False
-
-
 def _wait_in_order(fd: int, wait: float) -> bool | None:
     """Wait for the lock in the kernel, which grants it in the order of the requests, unlike polling.
 
@@ -218,8 +214,8 @@ class RefLocks:
         path = f"{self.folder}{os.sep}{_TICKET}{durable_files.random_name()}"
         fd = durable_files.open_new(path, value, mode=0o644)
         try:
-            if _grab_within(fd, self.wait) is False:  # a ticket without a flock looks like that of a dead process
-                raise _busy(path)
+            if not wait_until(lambda: try_flock(fd) is not False, self.wait):
+                raise _busy(path)  # a ticket without a flock looks like that of a dead process
             yield Ticket(path, fd, value)
         finally:
             durable_files.remove(path)

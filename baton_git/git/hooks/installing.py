@@ -180,9 +180,10 @@ def plan_uninstall(location: HookLocation) -> tuple[Step, ...]:
     Raises:
         StoreError: like `install`.
     """
-    return (
-        *_unconfigure_steps(location), *_remove_steps(location), *_cleanup_steps(location), *_leave_steps(location),
-    )  # fmt: skip
+    own = location.repository.common_dir / "baton"
+    written = [*(location.scripts / event for event in EVENTS), own / "hooks.log", own / "hook-input" / "post-rewrite"]
+    removals = [Remove(path) for path in written if exists(path)]
+    return (*_unconfigure_steps(location), *_remove_steps(location), *removals, *_leave_steps(location))
 
 
 def script_path(path: Path) -> Path:
@@ -204,8 +205,9 @@ def _install_steps(location: HookLocation, scripts: Mapping[str, HookScript]) ->
     for event, script in scripts.items():
         if location.mode == "files":
             yield from _file_steps(location.folder_for(event) / event, script)
-        elif not location.is_emptied:
-            yield from _external_steps(location, event)
+        elif not location.is_emptied and find_uncalled(location, [event]):
+            line = f"add this line to {location.file_for(event)}:\n  {location.line_for(event)}"
+            yield Say(f"{location.why_external}; {line}")
     if location.is_emptied:
         yield Say(f"{location.why_external}{location.remedy_if_emptied}")
 
@@ -261,12 +263,6 @@ def _backup_steps(path: Path, file: Path, current: bytes) -> Iterator[Step]:
         yield Say(f"{path.name}: an older backup is kept as {kept.name} and does not run")
     yield KeepAs(file, backup)
     yield Say(f"{file.name}: the existing hook is kept as {backup.name} and runs first")
-
-
-def _external_steps(location: HookLocation, event: str) -> Iterator[Step]:
-    if find_uncalled(location, [event]):
-        file = location.file_for(event)
-        yield Say(f"{location.why_external}; add this line to {file}:\n  {location.line_for(event)}")
 
 
 def find_uncalled(location: HookLocation, events: Sequence[str]) -> list[str]:
@@ -327,13 +323,6 @@ def _restore_steps(path: Path) -> Iterator[Step]:
             yield Say(f"{file} was changed by hand and is left unchanged")
     for kept in sorted(path.parent.glob(f"{path.name}{BACKUP}.*")):
         yield Say(f"an older backup is kept as {kept}")
-
-
-def _cleanup_steps(location: HookLocation) -> Iterator[Step]:
-    ours = [location.scripts / event for event in EVENTS]
-    own = location.repository.common_dir / "baton"
-    ours += [own / "hooks.log", own / "hook-input" / "post-rewrite"]
-    yield from (Remove(path) for path in ours if exists(path))
 
 
 def _leave_steps(location: HookLocation) -> Iterator[Step]:

@@ -126,13 +126,12 @@ def _state(location: HookLocation, script: HookScript, health: ProgramHealth) ->
     why = next(_obstacles(location, script, health), None)
     if why is not None:
         return EventState(script.event, False, why)
-    file = _file(location, script.event)
+    ours = installed_script(location, script.event)
     how = {
         "configured": "configured in git's settings",
-        "files": f"as {file}",
-        "external": f"called from {file}",
+        "files": f"as {ours}",
+        "external": f"called from {location.file_for(script.event)}",
     }[location.mode]
-    ours = installed_script(location, script.event)
     is_outdated = read_hook(ours) != script.text
     return EventState(script.event, True, how, is_outdated, find_neighbours(location, script.event, ours))
 
@@ -205,7 +204,3 @@ def _external_obstacles(location: HookLocation, event: str) -> Iterator[str]:
         yield f"{location.why_external}, so git does not run baton's hook; add this line to {file}: {line}"
     elif not is_program(folder / event):
         yield f"{folder / event} is missing or not executable"
-
-
-def _file(location: HookLocation, event: str) -> Path:
-    return location.file_for(event) if location.mode == "external" else installed_script(location, event)

@@ -143,15 +143,12 @@ def encode_in_place(base: bytes, data: bytes) -> bytes:
     old, new = base[start : len(base) - end], data[start : len(data) - end]
     parts = [_encode_size(len(base)), _encode_size(len(data)), _copy(0, start)]
     done = 0
-    for run in _EQUAL.finditer(_compare(old, new)) if len(old) == len(new) else ():
+    # A byte for each place, which is 0 if the texts are equal there: in C, while a loop would take 100 times as long.
+    differing = int.from_bytes(old, "big") ^ int.from_bytes(new, "big") if len(old) == len(new) else 0
+    for run in _EQUAL.finditer(differing.to_bytes(len(old), "big")) if len(old) == len(new) else ():
         parts += [*_insert(new[done : run.start()]), _copy(start + run.start(), run.end() - run.start())]
         done = run.end()
     return b"".join([*parts, *_insert(new[done:]), _copy(len(base) - end, end)])
-
-
-def _compare(left: bytes, right: bytes) -> bytes:
-    """Return a byte for each place of two texts of the same length, which is 0 if they are equal there."""
-    return (int.from_bytes(left, "big") ^ int.from_bytes(right, "big")).to_bytes(len(left), "big")
 
 
 def _encode_size(size: int) -> bytes:

@@ -190,12 +190,10 @@ class Refs:
         """Call `on_move` once the ref is durable, and read it back."""
         if move.ticket.on_move is not None:
             move.ticket.on_move()
-        return Swap.MOVED if self._has_value(move.ref, move.new) else Swap.OVERTAKEN
-
-    def _has_value(self, ref: str, value: Oid) -> bool:
         with suppress(StoreError):
-            return self.tip(ref) == value
-        return False
+            if self.tip(move.ref) == move.new:
+                return Swap.MOVED
+        return Swap.OVERTAKEN
 
     def log_file(self, ref: str) -> str:
         return f"{self.common_dir}{os.sep}logs{os.sep}{ref}"

@@ -113,12 +113,7 @@ def remote_address(
     program = find_git(repository, environment)
     known = known or read_configured(program)
     printed = program.ask("ls-remote", "--get-url", check_remote_name(name, known.names))
-    return _make_absolute(repository, (printed or name).rstrip("\n"))
-
-
-def _make_absolute(repository: Repository, address: str) -> str:
-    """Make a relative path absolute; return URLs unchanged."""
-    head = address.partition("/")[0]
-    if ":" in head or address.startswith("/"):
+    address = (printed or name).rstrip("\n")
+    if ":" in address.partition("/")[0] or address.startswith("/"):  # a URL, or an absolute path
         return address
     return os.path.normpath((repository.work_tree or repository.common_dir) / address)

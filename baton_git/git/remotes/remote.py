@@ -228,7 +228,8 @@ class Remote:
         remaining = dict(wants)
         while remaining:
             options = (*_FETCH, *self._server, *self._verbosity(), *([depth.option] if depth is not None else []))
-            done = self._run(git, options, _refspecs(remaining), seconds, deadline, watch)
+            pairs = [f"+{remote}:{local}" for remote, local in remaining.items()]
+            done = self._run(git, options, pairs, seconds, deadline, watch)
             if done.code != 0 and depth is not None and _NO_DEPTH.search(done.err):
                 depth = None  # the server or the transport (dumb HTTP) has no shallow fetch
                 continue
@@ -349,10 +350,6 @@ def _fetched_refs(wants: Mapping[str, str], report: str) -> dict[str, str]:
     globs = {local: remote for remote, local in wants.items() if "*" in remote}
     shown = [full for name in _MOVED.findall(report) for full in _full_names(name)] if globs else []
     return arrived | {remote: local for local, remote in matches(globs, shown).items()}
-
-
-def _refspecs(wants: Mapping[str, str]) -> list[str]:
-    return [f"+{remote}:{local}" for remote, local in wants.items()]
 
 
 def _full_names(shown: str) -> tuple[str, ...]:

@@ -80,7 +80,9 @@ class AllowedSigners:
         if signature is None:
             return Unsigned()
         if not signature.startswith(ARMOR):
-            return BadSignature(f"is {_describe_kind(signature)} signature; only SSH signatures are verified")
+            named = (kind for armor, kind in _FOREIGN.items() if signature.startswith(armor))
+            kind = next(named, "an unknown kind of")
+            return BadSignature(f"is {kind} signature; only SSH signatures are verified")
         when = _verify_time(payload)
         if when is None:
             return BadSignature("is on a commit without a valid time")
@@ -147,10 +149,6 @@ class _VerifyInput(NamedTuple):
         return _FileOptions(
             ("-s", str(signature)), ("-f", str(allowed)), () if self.revoked is None else ("-r", str(revoked))
         )  # fmt: skip
-
-
-def _describe_kind(signature: bytes) -> str:
-    return next((kind for armor, kind in _FOREIGN.items() if signature.startswith(armor)), "an unknown kind of")
 
 
 def _verify_time(payload: bytes) -> tuple[str, ...] | None:

@@ -66,8 +66,10 @@ def run(argv: Sequence[str | bytes], environment: Mapping[str, str], stdin: byte
         NoAnswer: the program did not start, was killed, took too long, or is too old.
     """
     program = os.fsdecode(argv[0])
+    # No prompts in windows: SSH_ASKPASS_REQUIRE for newer versions, and a failing SSH_ASKPASS for older ones.
+    quiet = {**environment, "SSH_ASKPASS_REQUIRE": "never", "SSH_ASKPASS": "false"}
     try:
-        done = child_process.run(argv, _disable_prompts(environment), None, SECONDS, stdin=stdin)
+        done = child_process.run(argv, quiet, None, SECONDS, stdin=stdin)
     except (OSError, ValueError) as error:
         raise NoAnswer(f"cannot run {program}: {getattr(error, 'strerror', None) or error}") from error
     if done is None:
@@ -101,11 +103,6 @@ def ask(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     except OSError as error:
         raise NoAnswer(f"cannot run {argv[0]}: {error.strerror or error}") from error
     return done.returncode
-
-
-def _disable_prompts(environment: Mapping[str, str]) -> dict[str, str]:
-    """Disable prompts in windows: SSH_ASKPASS_REQUIRE for newer versions, and a failing SSH_ASKPASS for older ones."""
-    return {**environment, "SSH_ASKPASS_REQUIRE": "never", "SSH_ASKPASS": "false"}
 
 
 # --- the user's key
@@ -154,19 +151,13 @@ class Signer:
         """Sign a file, as git does: replacements of ssh-keygen do not support signing stdin."""
         target = folder / "payload"
         target.write_bytes(payload)
-        key = ["-f", self._path()]
-        if literal := self._literal():
-            (folder / "key.pub").write_text(f"{literal}\n")
+        home = self.environment.get("HOME")
+        key = ["-f", f"{home}/{self.key[2:]}" if home and self.key.startswith("~/") else self.key]
+        if self.key.startswith(("key::", "ssh-")):
+            (folder / "key.pub").write_text(f"{self.key.removeprefix('key::')}\n")
             key = ["-f", str(folder / "key.pub"), "-U"]
         ran = run([self.program, "-Y", "sign", *NAMESPACE, *key, str(target)], self.environment)
         return ran, (folder / "payload.sig").read_bytes() if ran.status == 0 else b""
-
-    def _literal(self) -> str | None:
-        return self.key.removeprefix("key::") if self.key.startswith(("key::", "ssh-")) else None
-
-    def _path(self) -> str:
-        home = self.environment.get("HOME")
-        return f"{home}/{self.key[2:]}" if home and self.key.startswith("~/") else self.key
 
 
 def _cannot(why: str, hint: str = _HINT) -> StoreError:
@@ -204,7 +195,7 @@ class PersonalSigner:
             NeedsHuman: the key needs neither a touch nor a passphrase.
             StoreError: the key cannot be read.
         """
-        if not (self._needs_touch() or self._needs_passphrase()):
+        if not (self._needs_touch() or (not self._literal and is_encrypted(_read(self._private)))):
             raise NeedsHuman(
                 f"{self.key[:80]} needs neither a touch nor a passphrase, so an agent could sign with it, too",
                 hint="create one that does: ssh-keygen -t ed25519-sk, or ssh-keygen -p -f KEY for a passphrase",
@@ -236,18 +227,15 @@ class PersonalSigner:
                 target = Path(folder) / "payload"
                 target.write_bytes(payload)
                 argv = ["ssh-keygen", "-Y", "sign", *NAMESPACE, *self._key_options(Path(folder)), str(target)]
-                status = ask(argv, self._environment())
+                # The ssh agent would not prompt for the passphrase of a key.
+                hidden = () if self._needs_touch() else ("SSH_AUTH_SOCK",)
+                status = ask(argv, {name: text for name, text in self.environment.items() if name not in hidden})
                 signature = (Path(folder) / "payload.sig").read_bytes() if status == 0 else b""
         except (NoAnswer, OSError) as error:
             raise StoreError(f"cannot sign the commit: {error}", hint="nothing was written") from error
         if not signature.startswith(ARMOR):
             raise StoreError("cannot sign the commit: ssh-keygen gave no signature", hint="nothing was written")
         return signature.replace(b"\r\n", b"\n")
-
-    def _environment(self) -> dict[str, str]:
-        """Return the environment, without the ssh agent for a key with a passphrase: the agent would not prompt."""
-        hidden = () if self._needs_touch() else ("SSH_AUTH_SOCK",)
-        return {name: value for name, value in self.environment.items() if name not in hidden}
 
     def _key_options(self, folder: Path) -> list[str]:
         if self._literal:
@@ -272,9 +260,6 @@ class PersonalSigner:
     def _needs_touch(self) -> bool:
         text = self._literal or (_read(self._public).decode("utf-8", "replace") if self._public.is_file() else "")
         return text.startswith("sk-")
-
-    def _needs_passphrase(self) -> bool:
-        return not self._literal and is_encrypted(_read(self._private))
 
 
 def is_encrypted(private: bytes) -> bool:

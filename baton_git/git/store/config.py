@@ -95,7 +95,9 @@ def _settings(path: Path, lines: list[str]) -> Iterator[tuple[str, str, tuple[in
         number += 1
         header = _HEADER.match(line)
         if header:
-            section, line = _section(header), line[header.end() :]
+            name, below = header[1].lower(), header[2]
+            section = name if below is None else name + "." + re.sub(r"\\(.)", r"\1", below)
+            line = line[header.end() :]
         if line.lstrip()[:1] in ("", "#", ";"):
             continue
         while _CONTINUED.search(line) and number < len(lines):
@@ -108,11 +110,6 @@ def _settings(path: Path, lines: list[str]) -> Iterator[tuple[str, str, tuple[in
             )  # fmt: skip
         name = key[1].strip()
         yield f"{section}.{name.lower()}", _unquote_value(key[3] or "") if key[2] else "true", (start, number)
-
-
-def _section(header: re.Match[str]) -> str:
-    name = header[1].lower()
-    return name if header[2] is None else name + "." + re.sub(r"\\(.)", r"\1", header[2])
 
 
 def _fold_key(key: str) -> str:

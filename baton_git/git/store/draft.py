@@ -151,7 +151,7 @@ class ObjectDraft:
 
     def _edit_tree(self, base: Oid | None, node: _Node, where: str) -> Oid | None:
         """Return the id of `base` after the edits of `node`, or None if the resulting tree is empty."""
-        entries = {} if base is None else self._entries(base, where)
+        entries = {} if base is None else entries_of(self, base, f"folder {where or '/'} ({base})")
         edits: dict[str, TreeEntry | None] = {}
         for name, edit in node.items():
             old = entries.get(name)
@@ -175,14 +175,11 @@ class ObjectDraft:
         if edit is None:
             return None
         if isinstance(edit, TreeEntry):
-            return self._place_entry(old, edit, path)
+            if edit.is_folder or edit.mode & _KIND == FOLDER_MODE:
+                raise InvalidArgument(f"{path} is a folder; only its files can be written", path=path)
+            return edit if edit.mode & _KIND == SUBMODULE_MODE else edit._replace(oid=self._blob_id(old, edit.oid))
         mode = old.mode if old is not None and old.mode & _KIND == _REGULAR else FILE_MODE
         return TreeEntry(self._blob_id(old, edit), False, mode)
-
-    def _place_entry(self, old: TreeEntry | None, entry: TreeEntry, path: str) -> TreeEntry:
-        if entry.is_folder or entry.mode & _KIND == FOLDER_MODE:
-            raise InvalidArgument(f"{path} is a folder; only its files can be written", path=path)
-        return entry if entry.mode & _KIND == SUBMODULE_MODE else entry._replace(oid=self._blob_id(old, entry.oid))
 
     def _edit_folder(self, old: TreeEntry | None, node: _Node, path: str) -> TreeEntry | None:
         edits = {name: edit for name, edit in node.items() if name != _ITSELF}
@@ -207,9 +204,6 @@ class ObjectDraft:
         if edit not in self.objects and (old is None or old.oid != edit):
             self.borrowed.add(edit)
         return edit
-
-    def _entries(self, tree: Oid, where: str) -> Mapping[str, TreeEntry]:
-        return entries_of(self, tree, f"folder {where or '/'} ({tree})")
 
 
 def _only_removes(edit: Edit | _Node) -> bool:

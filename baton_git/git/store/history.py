@@ -178,13 +178,8 @@ class _Walk:
             return
         if oid not in self.commits:
             self.commits[oid] = commit = self._load(oid)
-            self._numbers[oid] = _number(commit, at_most)
+            numbers = _REVISION.findall(commit.message.rpartition("\n\n")[2])  # none in a commit made by hand
+            self._numbers[oid] = float(numbers[-1]) if numbers else at_most
         if oid not in self._queued:
             self._queued.add(oid)
             heapq.heappush(self._waiting, (-self._numbers[oid], -self.commits[oid].time, oid))
-
-
-def _number(commit: CommitInfo, at_most: float) -> float:
-    """Return the revision in the trailers of a commit, or `at_most` for a commit without one (made by hand)."""
-    numbers = _REVISION.findall(commit.message.rpartition("\n\n")[2])
-    return float(numbers[-1]) if numbers else at_most

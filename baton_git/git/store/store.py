@@ -406,13 +406,10 @@ class Store:
         """
         self.objects.read_again(new, COMMIT)
         with self._writing(ref):
-            self._move(ref, new)
-
-    def _move(self, ref: str, new: Oid) -> None:
-        while (old := self.tip(ref)) != new:
-            with self.ref_files.ticket(new) as ticket:
-                if self.ref_files.swap(ref, old, new, None, ticket) is not Swap.ELSEWHERE:
-                    return
+            while (old := self.tip(ref)) != new:
+                with self.ref_files.ticket(new) as ticket:
+                    if self.ref_files.swap(ref, old, new, None, ticket) is not Swap.ELSEWHERE:
+                        return
 
     def log(self, tip: Oid, *more: Oid, first_parent: bool = False) -> Iterator[CommitInfo]:
         """Yield the commits reachable from `tip` or one of `more`, newest first, children before parents; read lazily.

@@ -53,16 +53,13 @@ def fan_out(draft: ObjectDraft, tree: Oid, kind: str) -> Oid:
     folder = KINDS[kind].folder
     stored = root.folder(folder).stored()
     edits: dict[str, Edit] = {}
-    for path in layout.paths_below(stored) if _has_single_records(stored, kind) else ():
+    has_single = stored.oid is not None and any(not name.startswith("=") for name in stored.entries())
+    for path in layout.paths_below(stored) if has_single else ():
         place = None if path.startswith("=") else stored_form.find_fanned_path(kind, path)
         entry = find_stored(stored, path)
         if place is not None and entry is not None:
             edits |= {f"{folder}/{path}": None, f"{folder}/{place}": entry}
     return draft.move_files(tree, {**edits, **_second_version(root)}) if edits else tree
-
-
-def _has_single_records(stored: Folder, kind: str) -> bool:
-    return stored.oid is not None and any(not name.startswith("=") for name in stored.entries())
 
 
 def _second_version(root: Folder) -> dict[str, Edit]:
