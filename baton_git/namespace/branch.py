@@ -35,8 +35,7 @@ from baton_git.namespace.history import REVISION_WEIGHT, BranchHistory, draft_ro
 from baton_git.namespace.last_tip import is_revision
 from baton_git.namespace.local_places import LocalPlaces
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
-from baton_git.namespace.provenance.ledger import RemoteSource
-from baton_git.namespace.provenance.origins import record_draft
+from baton_git.namespace.provenance.ledger import RemoteSource, record_draft
 from baton_git.namespace.revision import (
     Change,
     CommitStamp,

@@ -17,7 +17,7 @@ from baton_git.core.state import Key
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import parse_entry
 from baton_git.namespace.provenance.judgement import word_of_kind
-from baton_git.namespace.provenance.origins import find_origin
+from baton_git.namespace.provenance.ledger import find_origin
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.index import RecallIndex

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.namespace.provenance.trees import ENTRY
+from baton_git.namespace.provenance.commit_view import ENTRY
 
 pytestmark = pytest.mark.lint
 

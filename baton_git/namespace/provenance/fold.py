@@ -16,22 +16,20 @@ from baton_git.core.names import Oid
 from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.provenance.commit_view import (
+    ChangedRecords,
     CommitView,
+    LabelledChange,
+    blob_at,
     facets_of,
+    find_labelled_changes,
     is_absent,
+    is_bare,
     list_sources,
     other_key,
     values_at,
 )
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import Mark, ProvenanceMarks, Slot
-from baton_git.namespace.provenance.trees import (
-    ChangedRecords,
-    LabelledChange,
-    blob_at,
-    find_labelled_changes,
-    is_bare,
-)
 from baton_git.namespace.provenance.uniform import UniformCommits, find_uniform
 
 Known = Callable[[Oid], ProvenanceMarks | None]

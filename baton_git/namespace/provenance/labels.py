@@ -15,8 +15,7 @@ from baton_git.namespace.caller import Vouching
 from baton_git.namespace.commit_log import UNAUTHENTICATED
 from baton_git.namespace.history import BranchHistory
 from baton_git.namespace.provenance.fold import compute_marks
-from baton_git.namespace.provenance.marks import CommitClaim, Mark, ProvenanceMarks, Slot
-from baton_git.namespace.provenance.snapshots import MarkSnapshots
+from baton_git.namespace.provenance.marks import CommitClaim, Mark, MarkSnapshots, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.uniform import UniformCommits
 
 Kind = Literal["confirmed", "agent", "unauthenticated", "received", "hand", "unknown"]

@@ -19,13 +19,14 @@ from baton_git.namespace.merge_commit import MergedTree, base_tree, merge_trees,
 from baton_git.namespace.provenance.commit_view import (
     CommitView,
     CoveredValues,
+    blob_at,
     facets_of,
+    find_labelled_changes,
     is_absent,
     other_key,
     values_at,
 )
 from baton_git.namespace.provenance.marks import Mark, ProvenanceMarks, Slot, combine_marks
-from baton_git.namespace.provenance.trees import blob_at, find_labelled_changes
 
 
 def compute_merged_marks(

@@ -20,10 +20,9 @@ from typing import Final, NamedTuple
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
 from baton_git.git.store import Store
-from baton_git.namespace.provenance.commit_view import CommitView
+from baton_git.namespace.provenance.commit_view import CommitView, is_bare
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import Mark, ProvenanceMarks, as_data, from_data
-from baton_git.namespace.provenance.trees import is_bare
 
 _VERSION: Final = 1
 _MODE: Final = 0o600

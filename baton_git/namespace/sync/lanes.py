@@ -23,7 +23,7 @@ from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.fetch import FetchResult
 from baton_git.namespace.merge_commit import create_merge_commit, sort_parents
-from baton_git.namespace.provenance.origins import record_draft
+from baton_git.namespace.provenance.ledger import record_draft
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.tracking_refs import (
