@@ -12,7 +12,7 @@ from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import parse
 from baton_git.core.state import Key, State
-from baton_git.namespace.ingest.rejections import find_refusals
+from baton_git.namespace.ingest.server import find_refusals
 from baton_git.systems.paif.records.identity import Identity
 
 Pair = tuple[Machine, Machine]

@@ -16,8 +16,7 @@ from pathlib import Path
 from baton_git.git.store import Store
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.namespace.ingest.budget import PUSHED
-from baton_git.namespace.ingest.rejections import Refusal
-from baton_git.namespace.ingest.server import check_ref_updates, parse_ref_updates
+from baton_git.namespace.ingest.server import Refusal, check_ref_updates, parse_ref_updates
 
 
 def accepts_push(arguments: Sequence[str]) -> bool:

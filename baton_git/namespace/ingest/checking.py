@@ -22,9 +22,8 @@ from baton_git.core.kinds import KIND_OF_FOLDER
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import COMMIT, TREE, CommitInfo, raw_entries
 from baton_git.git.store import Store
-from baton_git.namespace.ingest.budget import NOT_ACCEPTED, SYNC, Budget, first_meeting
-from baton_git.namespace.ingest.deadline import IngestDeadline
-from baton_git.namespace.ingest.tree_names import FOLDER, find_tree_fault, parse_plain_tree
+from baton_git.namespace.ingest.budget import NOT_ACCEPTED, SYNC, Budget, IngestDeadline, first_meeting
+from baton_git.namespace.ingest.trees import FOLDER, find_tree_fault, parse_plain_tree
 
 _MACHINE = re.compile(r"^Baton-Machine: (.+)$", re.MULTILINE)
 KNOWN_DEPTH: Final = 2000

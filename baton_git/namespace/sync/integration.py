@@ -20,7 +20,7 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import parse_entry, read_revision_number
 from baton_git.namespace.file_modes import describe_merged_modes
 from baton_git.namespace.history import is_root
-from baton_git.namespace.ingest.unreadable import find_new_unreadable
+from baton_git.namespace.ingest.trees import find_new_unreadable
 from baton_git.namespace.merge_commit import create_merge_commit, merge_trees
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.actions import BranchTips

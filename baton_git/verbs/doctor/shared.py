@@ -15,7 +15,7 @@ from baton_git.core.output import count_noun, one_line
 from baton_git.git import child_process
 from baton_git.git.files import durable_files
 from baton_git.namespace.ingest.budget import SYNC
-from baton_git.namespace.ingest.rejected_tips import RejectedTips
+from baton_git.namespace.ingest.fetch import RejectedTips
 from baton_git.namespace.purges import begins_midway, read_purged
 from baton_git.namespace.remote_selection import (
     count_waiting_commits,

@@ -18,12 +18,10 @@ from baton_git.core.errors import Rejected, RemoteError
 from baton_git.core.names import Namespace, Oid
 from baton_git.git.remotes import FetchLimits, open_remote
 from baton_git.git.store import Repository, Store
-from baton_git.namespace.ingest.budget import SYNC
-from baton_git.namespace.ingest.deadline import IngestDeadline
+from baton_git.namespace.ingest.budget import SYNC, IngestDeadline
 from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
-from baton_git.namespace.ingest.rejections import find_refusals
-from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, format_refusal
-from baton_git.namespace.ingest.tree_names import find_tree_fault
+from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, find_refusals, format_refusal
+from baton_git.namespace.ingest.trees import find_tree_fault
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 from baton_git.verbs.sessions.auto_sync import sync_at_start

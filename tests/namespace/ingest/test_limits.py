@@ -24,11 +24,9 @@ from baton_git.git.objects.values import raw_entries
 from baton_git.git.remotes import open_remote
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.ingest.budget import BOOT, PUSHED, SYNC, Budget, Limits
-from baton_git.namespace.ingest.fetch import fetch_and_check
-from baton_git.namespace.ingest.rejected_tips import RejectedTips
-from baton_git.namespace.ingest.rejections import find_refusals
-from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, format_refusal
-from baton_git.namespace.ingest.tree_names import find_tree_fault, parse_plain_tree
+from baton_git.namespace.ingest.fetch import RejectedTips, fetch_and_check
+from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, find_refusals, format_refusal
+from baton_git.namespace.ingest.trees import find_tree_fault, parse_plain_tree
 
 Pair = tuple[Machine, Machine]
 FEW = replace(SYNC, entries=10, commits=4, changed=10, live=8)
@@ -207,7 +205,7 @@ def test_a_remembered_rejection_ends_with_a_raised_limit_and_with_a_new_version(
     assert memory.get(tip, FEW) is not None
     assert memory.get(tip, replace(FEW, entries=9)) is not None
     assert memory.get(tip, replace(FEW, entries=11)) is None
-    monkeypatch.setattr("baton_git.namespace.ingest.rejected_tips.__version__", f"{__version__}.1")
+    monkeypatch.setattr("baton_git.namespace.ingest.fetch.__version__", f"{__version__}.1")
     assert memory.get(tip, FEW) is None
 
 

@@ -23,7 +23,7 @@ from baton_git.core.state import Key
 from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.git.store import ReflogEntry
 from baton_git.namespace.caller import Vouched
-from baton_git.namespace.ingest.rejections import find_refusals
+from baton_git.namespace.ingest.server import find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.workspace import Workspace
