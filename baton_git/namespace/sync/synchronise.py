@@ -27,7 +27,7 @@ from baton_git.namespace.ingest.checking import KNOWN_DEPTH, find_machine
 from baton_git.namespace.ingest.fetch import FetchResult, PurgedTip, fetch_and_check
 from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.purges import begins_midway, find_purged, follow_purge, forget_purge, read_purged
-from baton_git.namespace.review.rejected_changes import find_rejected_changes
+from baton_git.namespace.review.subjects import find_rejected_changes
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.actions import BranchTips, Plan, SyncAction, is_rewritten, plan_sync
 from baton_git.namespace.sync.ahead_behind import count_commits
