@@ -8,7 +8,7 @@ from typing import Any
 from machines import REF, Machine
 
 from baton_git.git.remotes import PushOvertaken, open_remote
-from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.actions import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 
 Turn = Callable[[], object]

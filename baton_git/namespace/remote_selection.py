@@ -11,9 +11,17 @@ from baton_git.checks.approvals import without_login
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.output import count_noun
 from baton_git.core.times import from_seconds, iso, relative_time
-from baton_git.namespace.sync.ahead_behind import count_commits, find_seen, find_unsent, is_waiting
 from baton_git.namespace.sync.sharing_state import SharingState, share_key
-from baton_git.namespace.sync.tracking_refs import encode_remote, git_tracking_ref, list_known_remotes, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import (
+    count_commits,
+    encode_remote,
+    find_seen,
+    find_unsent,
+    git_tracking_ref,
+    is_waiting,
+    list_known_remotes,
+    tracking_refs_of,
+)
 from baton_git.namespace.workspace import Workspace
 
 if TYPE_CHECKING:

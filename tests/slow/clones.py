@@ -29,7 +29,7 @@ from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.git.store.folder import Folder
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import Revision
-from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.actions import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton import document_writing, documents

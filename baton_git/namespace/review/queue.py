@@ -29,8 +29,14 @@ from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_commit import base_tree, create_merge_commit, merge_trees
 from baton_git.namespace.review.subjects import find_subject
 from baton_git.namespace.revision import CommitStamp
-from baton_git.namespace.sync.ahead_behind import count_commits, is_waiting
-from baton_git.namespace.sync.tracking_refs import encode_remote, list_tracked_lanes, set_ref, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import (
+    count_commits,
+    encode_remote,
+    is_waiting,
+    list_tracked_lanes,
+    set_ref,
+    tracking_refs_of,
+)
 
 
 class ReviewDecisions(NamedTuple):

@@ -25,7 +25,7 @@ from baton_git.namespace.ingest.fetch import FetchResult
 from baton_git.namespace.merge_commit import create_merge_commit, sort_parents
 from baton_git.namespace.provenance.ledger import record_draft
 from baton_git.namespace.revision import CommitStamp
-from baton_git.namespace.sync.policy import Settle
+from baton_git.namespace.sync.actions import Settle
 from baton_git.namespace.sync.tracking_refs import (
     TRACKED_LANES,
     encode_remote,

@@ -26,7 +26,7 @@ from baton_git.namespace.ingest.budget import Budget
 from baton_git.namespace.ingest.fetch import fetch_older
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.provenance.labels import load_marks
-from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.actions import Terms
 
 NEWEST: Final = Depth(100)
 """How much is fetched at the first meeting: of 250 agents, 100 generations have 8,000 commits."""

@@ -29,14 +29,13 @@ from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.purges import begins_midway, find_purged, follow_purge, forget_purge, read_purged
 from baton_git.namespace.review.subjects import find_rejected_changes
 from baton_git.namespace.revision import CommitStamp
-from baton_git.namespace.sync.actions import BranchTips, Plan, SyncAction, is_rewritten, plan_sync
-from baton_git.namespace.sync.ahead_behind import count_commits
-from baton_git.namespace.sync.changed_files import check_changed
-from baton_git.namespace.sync.connectivity import find_first_damage
+from baton_git.namespace.sync.actions import BranchTips, Plan, SyncAction, Terms, is_rewritten, plan_sync
 from baton_git.namespace.sync.integration import (
     Integration,
     Proposal,
+    find_shared_ids,
     integrate,
+    list_removed,
     preview_integration,
     preview_reset,
     propose,
@@ -67,11 +66,10 @@ from baton_git.namespace.sync.older_history import (
     refuse_unrelated,
     widen_glimpse,
 )
-from baton_git.namespace.sync.policy import Terms
-from baton_git.namespace.sync.removed_and_renamed import find_shared_ids, list_removed
 from baton_git.namespace.sync.tracking_refs import (
     INCOMING,
     TrackingRefs,
+    count_commits,
     encode_remote,
     lanes_of,
     list_tracked_lanes,
@@ -79,6 +77,7 @@ from baton_git.namespace.sync.tracking_refs import (
     track_lane,
     tracking_refs_of,
 )
+from baton_git.namespace.sync.tree_checks import check_changed, find_first_damage
 
 SECONDS = 60.0
 """Time limit of a sync that the user requested, in seconds."""

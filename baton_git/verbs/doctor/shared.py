@@ -23,9 +23,14 @@ from baton_git.namespace.remote_selection import (
     find_unsent_commits,
     select_remote,
 )
-from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.lanes import ABANDONED
-from baton_git.namespace.sync.tracking_refs import lanes_of, list_known_remotes, track_lane, tracking_refs_of
+from baton_git.namespace.sync.tracking_refs import (
+    count_commits,
+    lanes_of,
+    list_known_remotes,
+    track_lane,
+    tracking_refs_of,
+)
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination

@@ -27,7 +27,7 @@ from baton_git.namespace.remote_selection import (
     select_remote,
 )
 from baton_git.namespace.results import ResultPart
-from baton_git.namespace.sync.policy import Policy
+from baton_git.namespace.sync.actions import Policy
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.sync import SyncResult, sync
 from baton_git.verbs.verification.trust import trusts_remote

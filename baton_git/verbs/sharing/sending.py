@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from baton_git.core.errors import AccessDenied, BatonError, Busy, RemoteError, StoreError, Unreachable
 from baton_git.namespace.remote_selection import select_automatic_remote
-from baton_git.namespace.sync.ahead_behind import find_unsent
 from baton_git.namespace.sync.sharing_state import PAUSE, Sharing, SharingState
+from baton_git.namespace.sync.tracking_refs import find_unsent
 from baton_git.namespace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -31,12 +31,11 @@ from baton_git.namespace.remote_selection import (
     select_receiving_remote,
     select_remote,
 )
-from baton_git.namespace.sync.ahead_behind import find_unsent
+from baton_git.namespace.sync.actions import Settle, Terms, parse_policy
 from baton_git.namespace.sync.lanes import list_lanes_of_others
-from baton_git.namespace.sync.policy import Settle, Terms, parse_policy
 from baton_git.namespace.sync.sharing_state import Sharing, SharingState, share_key
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
-from baton_git.namespace.sync.tracking_refs import TRACKED_LANES
+from baton_git.namespace.sync.tracking_refs import TRACKED_LANES, find_unsent
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sessions.meeting import Meeting, meet_remotes
 

@@ -22,7 +22,7 @@ from baton_git.namespace.ingest.budget import SYNC, IngestDeadline
 from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
 from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, find_refusals, format_refusal
 from baton_git.namespace.ingest.trees import find_tree_fault
-from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.actions import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 from baton_git.verbs.sessions.auto_sync import sync_at_start
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
@@ -399,7 +399,7 @@ def test_baton_sync_is_not_recommended_if_its_own_limit_is_exceeded(
     bob.by_hand({f"notes/{number}": b"x" for number in range(20)})
     bob.sync()
     few = replace(SYNC, changed=10)
-    monkeypatch.setattr("baton_git.namespace.sync.changed_files.SYNC", few)
+    monkeypatch.setattr("baton_git.namespace.sync.tree_checks.SYNC", few)
     stamp = ada.ws.stamp("sync", ada.clock())
     [done] = synchronise([ada.ws.branch], remote_of(ada), "origin", Terms(), stamp, SyncOptions(30, budget=few))
     assert done.error is not None

@@ -26,8 +26,8 @@ from baton_git.interfaces.background.detached import reap_children
 from baton_git.interfaces.background.requests import Requests, request_work
 from baton_git.interfaces.background.worker import work
 from baton_git.namespace.remote_selection import LATE, find_unsent_commits
-from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.sharing_state import JITTER, LONGEST_DELAY, PAUSE, Sharing, SharingState
+from baton_git.namespace.sync.tracking_refs import count_commits
 from baton_git.namespace.workspace import Background
 from baton_git.verbs.sessions.auto_sync import HAND_OVER, sync_at_end
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session

@@ -6,8 +6,7 @@ import pytest
 from machines import Machine, loop
 
 from baton_git.core.names import Oid
-from baton_git.namespace.sync.actions import BranchTips, Plan, plan_sync
-from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.actions import BranchTips, Plan, Terms, plan_sync
 
 PATH = "open_loops/OL-2.toml"
 

@@ -20,9 +20,9 @@ from baton_git.git.remotes import PushOvertaken
 from baton_git.namespace.ingest.budget import PUSHED, Budget
 from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates
 from baton_git.namespace.remote_selection import count_pending_commits
+from baton_git.namespace.sync.actions import Terms
 from baton_git.namespace.sync.lanes import fold_tips, name_lane
 from baton_git.namespace.sync.outgoing import find_known_tips
-from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.remote_names import check_remote
 from baton_git.namespace.sync.tracking_refs import TRACKED_LANES, list_tracked_lanes
 from baton_git.verbs.sessions.auto_sync import sync_at_start

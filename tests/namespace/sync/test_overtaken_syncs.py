@@ -17,7 +17,7 @@ from overtaking import AlwaysFaster, Turn, Watched, faster, merges, remote_tip, 
 from baton_git.core.errors import Busy, Unreachable, Unsettled
 from baton_git.core.names import Namespace, Oid
 from baton_git.namespace.provenance.bootstrap import ledger_of
-from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.actions import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 
 Pair = tuple[Machine, Machine]

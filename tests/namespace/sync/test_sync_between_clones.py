@@ -18,7 +18,7 @@ from baton_git.git.remotes import PushOvertaken, open_remote
 from baton_git.git.store import TreeEntry
 from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.remote_selection import select_automatic_remote
-from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.actions import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 from baton_git.verbs.sessions.auto_sync import sync_at_end, sync_at_start
 from baton_git.verbs.sessions.session_start import begin_session

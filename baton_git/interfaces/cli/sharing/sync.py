@@ -15,7 +15,7 @@ from baton_git.interfaces.cli.app import SECONDS, App, command, require_terminal
 from baton_git.interfaces.cli.common_command import find_completer
 from baton_git.interfaces.cli.confirming import YES, confirm_extent
 from baton_git.interfaces.cli.printing import agrees, progress_line
-from baton_git.namespace.sync.policy import Settle
+from baton_git.namespace.sync.actions import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.workspace import Workspace
