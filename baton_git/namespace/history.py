@@ -36,10 +36,8 @@ from baton_git.namespace.commit_log import (
     read_revision_number,
 )
 from baton_git.namespace.last_tip import find_moved, read_tip
-from baton_git.namespace.machine_state import GoneNamespaces
-from baton_git.namespace.namespaces import find_fetched, make_missing_error
-from baton_git.namespace.other_prefixes import find_other_prefix
-from baton_git.namespace.outline_files import OutlineFiles
+from baton_git.namespace.machine_state import GoneNamespaces, OutlineFiles
+from baton_git.namespace.namespaces import find_fetched, find_other_prefix, make_missing_error
 from baton_git.namespace.provenance.bootstrap import open_ledger
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.revision import Revision

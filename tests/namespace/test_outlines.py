@@ -30,7 +30,7 @@ from baton_git.core.sessions import list_contexts, shown_head
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.outline_files import OutlineFiles
+from baton_git.namespace.machine_state import OutlineFiles
 from baton_git.namespace.revision import ProposedState
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.records.listing import list_records

@@ -16,8 +16,7 @@ from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.repository_choice import current_folder
 from baton_git.namespace.last_tip import was_here
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
-from baton_git.namespace.namespaces import is_namespace_tip
-from baton_git.namespace.other_prefixes import find_other_prefix
+from baton_git.namespace.namespaces import find_other_prefix, is_namespace_tip
 
 _HEADS = "refs/heads/"
 

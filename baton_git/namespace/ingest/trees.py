@@ -1,4 +1,4 @@
-"""Find changed files that are not allowed in a namespace, such as links and names that differ only in case.
+"""Find what is not allowed in the trees of a namespace: names, links, and names that differ only in case.
 
 Only folders that differ are compared, so the cost grows with the number of changed files.
 """
@@ -222,7 +222,7 @@ def _find_bundle_fault(stored: Folder, path: str, digits: str) -> str:
     return f"is no bundle of archived records: it {faults[0]}" if faults else ""
 
 
-# --- find the records that a change made unreadable
+# --- the records that a change made unreadable
 
 
 def find_new_unreadable(before: State, after: State, *, archived: bool = True) -> list[Unreadable]:

@@ -25,9 +25,7 @@ from baton_git.namespace.commit_log import CONFIRMED, CONFIRMS, RESTORES, UNDOES
 from baton_git.namespace.provenance.ledger import Ledger, find_origin
 from baton_git.namespace.provenance.marks import CommitClaim, Mark, ProvenanceMarks, Slot
 
-# --- find the labelled records (those of the kinds in `LABELLED`) that differ between two trees, by comparing blob ids
-# A fold compares thousands of trees with hundreds of entries, of which usually one differs. Therefore the bytes of the
-# trees are compared, and only the part between the common prefix and the common suffix is parsed.
+# --- the labelled records that differ between two trees, by comparing blob ids
 
 
 _RECORD_FOLDERS = frozenset(KINDS[kind].folder for kind in LABELLED)
@@ -215,7 +213,7 @@ def is_bare(root: Folder) -> bool:
     return not any(root.folder(name).oid for name in _RECORD_FOLDERS) and root.folder(ARCHIVE).oid is None
 
 
-# --- one commit of the fold over the history: its origin, its trees, and the values of its records that a facet covers
+# --- one commit: its origin, its trees, and the values of its records that a facet covers
 
 
 CoveredValues = tuple[Any, ...] | None

@@ -1,4 +1,4 @@
-"""Review of remote changes: a person accepts or rejects them record by record.
+"""Review of remote changes: a person accepts or rejects them record by record, and may stop in between.
 
 A rejection is permanent: the files of accepted and rejected records count as part of the merge base, so a record comes
 up again only if the remote changes it again. After the last decision, a merge commit or a fast-forward makes all remote
@@ -23,8 +23,7 @@ from baton_git.git.files import durable_files
 from baton_git.git.store import Edit, Folder, ObjectDraft, TreeEntry
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import REJECTED, read_revision_number
-from baton_git.namespace.file_merge import KIND, is_change_of_form
-from baton_git.namespace.file_modes import describe_modes
+from baton_git.namespace.file_merge import KIND, describe_modes, is_change_of_form
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_commit import base_tree, create_merge_commit, merge_trees
 from baton_git.namespace.review.subjects import find_subject

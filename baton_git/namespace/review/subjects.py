@@ -1,4 +1,4 @@
-"""What a review or a sync tells about changed files: the record that each belongs to, and which own changes were rejected."""
+"""The record to which a changed file belongs, and the changes of this machine that a review elsewhere rejected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, load_entry
 from baton_git.namespace.file_merge import KIND
 
-# --- find the record under which a changed file is reviewed
+# --- the record under which a changed file is reviewed
 
 
 def find_subject(path: str, states: Sequence[State]) -> tuple[str, str]:
@@ -43,7 +43,7 @@ def find_subject(path: str, states: Sequence[State]) -> tuple[str, str]:
     return ("pattern" if key.kind == Rule.kind else key.kind), id_
 
 
-# --- find the changes of this machine that somebody rejected in a review on another machine
+# --- the changes of this machine that somebody rejected in a review on another machine
 
 
 _MAX_COMMITS = 1000

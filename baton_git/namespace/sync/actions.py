@@ -1,4 +1,4 @@
-"""Plan a sync: the actions that bring a local branch and its remote branch to the same state, as data."""
+"""Plan a sync: the actions that bring a local branch and its remote branch to the same state under the user's terms."""
 
 from __future__ import annotations
 

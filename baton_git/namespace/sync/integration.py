@@ -22,7 +22,7 @@ from baton_git.core.state import Key, State
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import parse_entry, read_revision_number
-from baton_git.namespace.file_modes import describe_merged_modes
+from baton_git.namespace.file_merge import describe_merged_modes
 from baton_git.namespace.history import is_root
 from baton_git.namespace.ingest.trees import find_new_unreadable
 from baton_git.namespace.merge_commit import create_merge_commit, merge_trees
@@ -263,7 +263,7 @@ def _put_unsent_on_theirs(store: Store, draft: ObjectDraft, tips: BranchTips) ->
     return merge_trees(draft, base, store.commit(tips.theirs).tree, store.commit(tips.local).tree).tree
 
 
-# --- find the records of this machine that a sync removed, or that shared their id with a record of the remote
+# --- the records of this machine that a sync removed, or that shared their id with a record of the remote
 
 
 class SharedId(NamedTuple):

@@ -21,7 +21,7 @@ from baton_git.core.output import count_noun
 from baton_git.git.remotes import Depth, Push, PushAccepted, PushOutcome, PushOvertaken, PushRefused, Remote
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.file_modes import describe_merged_modes
+from baton_git.namespace.file_merge import describe_merged_modes
 from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.ingest.checking import KNOWN_DEPTH, find_machine
 from baton_git.namespace.ingest.fetch import FetchResult, PurgedTip, fetch_and_check

@@ -102,7 +102,7 @@ def create_backup(branch: Branch, tip: Oid, stamp: CommitStamp) -> str:
     return ref
 
 
-# --- count the commits by which a local branch and its remote branch differ, as far as known without a fetch
+# --- the number of commits by which a local branch and its remote branch differ, as far as known without a fetch
 
 
 def count_commits(store: Store, tip: Oid | None, *excluded: Oid | None) -> int:

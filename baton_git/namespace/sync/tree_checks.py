@@ -13,7 +13,7 @@ from baton_git.core.names import Oid
 from baton_git.git.store import Folder, Store
 from baton_git.namespace.ingest.budget import SYNC, Budget
 
-# --- check that the objects of a branch's newest revision are present and readable
+# --- ours: the objects of the newest revision are present and readable
 
 
 MOST_READ: Final = 2_000
@@ -48,7 +48,7 @@ def _files(folder: Folder) -> Iterator[tuple[Folder, str, Oid]]:
             yield folder, name, entry.oid
 
 
-# --- limit the number of files in which a remote's branch may differ from ours
+# --- theirs: the number of files that differ from ours is limited
 
 
 def check_changed(before: Folder, after: Folder, budget: Budget, allowances: Callable[[], int]) -> None:

@@ -13,8 +13,7 @@ from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.extent import make_unconfirmed
 from baton_git.namespace.moving import move_to_prefix
-from baton_git.namespace.namespaces import list_namespaces
-from baton_git.namespace.other_prefixes import PREFIXES, list_misplaced
+from baton_git.namespace.namespaces import PREFIXES, list_misplaced, list_namespaces
 from baton_git.namespace.results import COMMIT, ResultPart
 from baton_git.namespace.sync.remote_names import check_remote, move_on_remote
 from baton_git.namespace.workspace import Workspace

@@ -20,8 +20,7 @@ from baton_git.core.times import from_seconds
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.git.store import Folder
-from baton_git.namespace.file_merge import text_at
-from baton_git.namespace.file_modes import EXPECTED, find_other_mode
+from baton_git.namespace.file_merge import EXPECTED, find_other_mode, text_at
 from baton_git.namespace.provenance.judgement import UnvouchedClaim
 from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
 from baton_git.namespace.revision import Revision

@@ -12,7 +12,7 @@ from baton_git.core.times import describe_age
 from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.confirming import run_for_person
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.namespace.other_prefixes import MOVE, list_misplaced
+from baton_git.namespace.namespaces import MOVE, list_misplaced
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.upkeep.namespace_moves import (
     DeletedNamespace,
