@@ -75,8 +75,10 @@ def find_protected(before: State, after: State, labels: Labels, settled: frozens
     The records are only compared if any can be confirmed here, and the labels only computed for records that lose
     something, so most writes need no history.
     """
+    if not labels.can_be_confirmed:
+        return
     judge = Judgement(labels)
-    for loss in find_losses(before, after, settled) if labels.can_be_confirmed else ():
+    for loss in find_losses(before, after, settled):
         is_confirmed = any(labels.of(loss.key, facet).kind == "confirmed" for facet in loss.facets)
         if is_confirmed and not (loss.act == _REMOVE and _is_superseded(before.entry(loss.key), judge)):
             yield loss

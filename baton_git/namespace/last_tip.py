@@ -28,7 +28,7 @@ from baton_git.core.output import one_line
 from baton_git.git.store import Store
 from baton_git.namespace.commit_log import read_revision_number
 from baton_git.namespace.machine_state import GoneNamespaces
-from baton_git.namespace.provenance.bootstrap import ledger_of
+from baton_git.namespace.provenance.ledger import find_ledger
 from baton_git.namespace.purges import follow_purge, is_removed_by_filter
 
 BACKUP = "refs/baton-backup/"
@@ -154,7 +154,7 @@ def _compare(store: Store, namespace: Namespace, ref: str, kept: Oid | None, tip
         return None if is_meant else MovedBranch(namespace, ref, "deleted", known, None)
     if store.ref_files.is_symbolic(ref):
         return None  # it cannot be written, and reading it says what it leads to
-    if noted is None and not ledger_of(store).is_made_here(known):
+    if noted is None and not find_ledger(store.repository.common_dir).is_made_here(known):
         return None  # `git push --mirror` brought the kept ref of another repository
     change = _relate(store, known, tip)
     return None if change is None else MovedBranch(namespace, ref, change, known, tip)

@@ -122,11 +122,10 @@ class HookMarkers:
         )
 
 
-class HookMarker:
+class HookMarker(NamedTuple):
     """One kind of marker: a folder with an empty file for each namespace, named after the last part of its branch."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    folder: str
 
     def set(self, component: str) -> None:
         """Create the marker. Errors are ignored, because nothing depends on hooks alone."""

@@ -22,7 +22,7 @@ from baton_git.git.refs.kept_refs import KEPT
 from baton_git.git.rewritten import PurgeMap, read_purge_map, read_stamp
 from baton_git.git.store import Store
 from baton_git.namespace.commit_log import parse_entry
-from baton_git.namespace.provenance.bootstrap import ledger_of
+from baton_git.namespace.provenance.ledger import find_ledger
 
 FORMAT = 1
 TRACKING = ("refs/baton-remotes/", "refs/baton-incoming/")
@@ -99,7 +99,7 @@ def find_purged(store: Store, tip: Oid, purged: Mapping[Oid, Oid | None]) -> int
 
 
 def _follow(store: Store, known: Purged, purge: PurgeMap) -> None:
-    ledger = ledger_of(store)
+    ledger = find_ledger(store.repository.common_dir)
     made = [old for old in purge.commits if ledger.is_made_here(old)]
     sources = {old: list(ledger.sources_of(old)) for old in purge.commits}
     _move_refs(store, PRIVATE, purge.commits)

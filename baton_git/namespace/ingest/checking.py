@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -270,7 +270,7 @@ class _NewBranch:
 
     def find_malformed(self) -> Rejected | None:
         """Return the rejection of a new commit whose tree has a fault or too many files. Ancestors come first."""
-        check, accepted = self.check, self._most_files(self.accepted)
+        check, accepted = self.check, max((self._files(commit) for commit in self.accepted), default=0)
         for number, commit in enumerate(reversed(self.commits), start=1):
             tree = check.store.commit(commit).tree
             files = check.judge(tree).entries
@@ -283,7 +283,7 @@ class _NewBranch:
                 rejection = self._count_files(commit, files, accepted, number)
                 if rejection is not None:
                     return rejection
-        return self._find_repetition()
+        return self._find_repetition() if self.is_first else None
 
     def _count_files(self, commit: Oid, files: int, accepted: int, number: int) -> Rejected | None:
         """Return the rejection of a commit with too many files, unless several machines added them.
@@ -310,7 +310,7 @@ class _NewBranch:
 
     def _find_repetition(self) -> Rejected | None:
         """Return the rejection of a large first tree that repeats the same folders."""
-        files, tip = max((self._files(tip), tip) for tip in self.tips) if self.is_first else (0, "")
+        files, tip = max((self._files(tip), tip) for tip in self.tips)
         if files <= SYNC.entries or files <= 2 * self.check.distinct:
             return None
         where = f"{self.ref} is rejected: commit {tip[:8]}"
@@ -333,9 +333,6 @@ class _NewBranch:
 
     def _files(self, commit: Oid) -> int:
         return self.check.measure(bytes.fromhex(self.check.store.commit(commit).tree), 0).entries
-
-    def _most_files(self, commits: Iterable[Oid]) -> int:
-        return max((self._files(commit) for commit in commits), default=0)
 
     def _known_machines(self) -> frozenset[str]:
         """Return the machines that the newest accepted commits name."""

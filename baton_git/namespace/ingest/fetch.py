@@ -140,7 +140,7 @@ def fetch_and_check(
         ) as quarantine:
             rejections = _check_quarantine(store, quarantine, budget, deadline, met)
             sound = {ref: tip for ref, tip in quarantine.tips.items() if ref not in rejections}
-            refused |= _find_purged(store, quarantine, sound, purged)
+            refused |= _find_purged(store, quarantine, sound, purged) if purged else {}
             accepted = {ref: tip for ref, tip in sound.items() if ref not in refused}
             packs = quarantine.packs(accepted.values(), max(1.0, deadline.seconds_left))
             with store.adopt_packs(packs):
@@ -152,7 +152,9 @@ def fetch_and_check(
         error = _name_command(error, budget)
         _remember_rejected_fetch(remote, wants, memory, error, budget, deadline)
         raise error from None
-    _remember_rejections(memory, quarantine, rejections, budget)
+    for ref, rejection in rejections.items():
+        if not rejection.data.get("for_now"):  # a check that took too long may succeed next time
+            memory.add(quarantine.tips[ref], rejection, budget)
     if not rejections and not rejected:
         memory.clear()
     return FetchResult(accepted, {**rejected, **rejections}, refused)
@@ -221,8 +223,6 @@ def _find_purged(
     store: Store, quarantine: Quarantine, tips: Mapping[str, Oid], purged: Collection[Oid]
 ) -> dict[str, PurgedTip]:
     """Return the tips in whose history are purged commits."""
-    if not purged:
-        return {}
     found = {}
     with _extend(store, quarantine) as extended:
         for ref, tip in tips.items():
@@ -232,14 +232,6 @@ def _find_purged(
                 others = sum(commit not in purged and not store.is_stored(commit) for commit in history)
                 found[ref] = PurgedTip(tip, number, others)
     return found
-
-
-def _remember_rejections(
-    memory: RejectedTips, quarantine: Quarantine, rejections: Mapping[str, Rejected], budget: Budget
-) -> None:
-    for ref, error in rejections.items():
-        if not error.data.get("for_now"):  # a check that took too long may succeed next time
-            memory.add(quarantine.tips[ref], error, budget)
 
 
 def _without_rejected(

@@ -25,11 +25,6 @@ _MOVE = re.compile(
 _TRACKING = ("refs/remotes/", "refs/baton-remotes/", "refs/baton-incoming/")
 
 
-def ledger_of(store: Store) -> Ledger:
-    """Return the ledger of a store as it is, even if it was not created yet."""
-    return find_ledger(store.repository.common_dir)
-
-
 def open_ledger(store: Store, prefix: str) -> Ledger:
     """Return the ledger of a store; create it if it does not exist.
 
@@ -44,7 +39,7 @@ def open_ledger(store: Store, prefix: str) -> Ledger:
     known: Ledger | None = store.memory.get(("ledger", prefix))
     if known is not None and known.exists:
         return known
-    ledger = ledger_of(store)
+    ledger = find_ledger(store.repository.common_dir)
     if not ledger.exists:
         _begin(store, prefix, ledger)
     return store.memory.put(("ledger", prefix), ledger, 0)

@@ -115,10 +115,6 @@ class Plan(NamedTuple):
     accepted: Oid | None = None
 
     @property
-    def is_stopped(self) -> bool:
-        return any(action.kind == "stop" for action in self.actions)
-
-    @property
     def sends(self) -> bool:
         return any(action.kind in ("send", "create") for action in self.actions)
 
@@ -144,8 +140,8 @@ def plan_sync(branch: Branch, tips: BranchTips, terms: Terms) -> Plan:
     tips = tips._replace(theirs=theirs)
     behind = count_commits(branch.store, tips.theirs, tips.local)
     accepted, waits = _find_accepted(branch, tips, terms) if behind else (None, [])
-    actions = [*_plan_incoming(branch, tips, accepted), *waits]
-    sends = tips.local is not None and not waits and not _is_behind(branch.store, tips.local, theirs)
+    actions = [*(_plan_incoming(branch, tips, accepted) if accepted is not None else ()), *waits]
+    sends = tips.local is not None and not waits and not branch.store.is_ancestor(tips.local, theirs)
     if sends:
         merges = any(action.kind == "merge" for action in actions)
         actions.append(SyncAction("send", name, count_commits(branch.store, tips.local, tips.theirs) + merges))
@@ -156,11 +152,7 @@ def is_rewritten(store: Store, tips: BranchTips) -> bool:
     """Return whether the remote branch exists, but has lost commits since it was last seen."""
     if tips.seen is None or tips.theirs is None:
         return False
-    return not _is_behind(store, tips.seen, tips.theirs)
-
-
-def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
-    return old == new or store.is_ancestor(old, new)
+    return not store.is_ancestor(tips.seen, tips.theirs)
 
 
 def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | None:
@@ -199,16 +191,14 @@ def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | N
     )  # fmt: skip
 
 
-def _plan_incoming(branch: Branch, tips: BranchTips, accepted: Oid | None) -> Iterator[SyncAction]:
+def _plan_incoming(branch: Branch, tips: BranchTips, accepted: Oid) -> Iterator[SyncAction]:
     """Yield the action that adds the remote commits up to `accepted` to the branch; nothing if it has them all."""
-    if accepted is None:
-        return
     name, store = str(branch.namespace), branch.store
     commits = count_commits(store, accepted, tips.local)
     if tips.local is None:
         yield SyncAction("take", name, commits)
     elif commits:
-        yield SyncAction("forward" if _is_behind(store, tips.local, accepted) else "merge", name, commits)
+        yield SyncAction("forward" if store.is_ancestor(tips.local, accepted) else "merge", name, commits)
 
 
 def _find_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tuple[Oid | None, list[SyncAction]]:

@@ -107,7 +107,10 @@ def integrate(
     integration = Integration(tips.local, problems=_find_own_problems(branch, tips))
     for _ in range(_ATTEMPTS):
         tip = branch.tip()
-        step = _plan_step_from(branch.store, tip, accepted, proposal, unstored, is_sent=is_sent)
+        if proposal is not None and (is_sent or proposal.tip == tip):
+            step = _plan_step_from(branch.store, tip, proposal)
+        else:
+            step = _plan_step(branch.store, tip, accepted, unstored)
         if step is None:
             # if the remote has the proposal, another sync of this machine has just fetched it
             if proposal is None or not is_sent:
@@ -170,17 +173,10 @@ def _plan_step(
     return _Step(draft, joined.commit, joined.tree, conflicts, joined.renamed_ids)
 
 
-def _plan_step_from(
-    store: Store, tip: Oid | None, accepted: Oid | None, proposal: Proposal | None, unstored: ObjectDraft | None,
-    *, is_sent: bool,
-) -> _Step | None:  # fmt: skip
-    """Return the next step like `_plan_step`, by way of the proposal if possible."""
-    if proposal is None:
-        return _plan_step(store, tip, accepted, unstored)
+def _plan_step_from(store: Store, tip: Oid | None, proposal: Proposal) -> _Step | None:
+    """Return the next step like `_plan_step`, by way of a proposal."""
     if proposal.tip == tip:
         return proposal.step
-    if not is_sent:
-        return _plan_step(store, tip, accepted, unstored)
     with store.expose(proposal.draft):
         step = _plan_step(store, tip, proposal.commit, proposal.draft)
     if step is None:

@@ -283,7 +283,8 @@ class _Sync:
             if attempt == 0 and self.options.everything:
                 new = _find_new_namespaces(self.jobs[0].branch, fetched, self.jobs)
                 self.jobs += [_job(branch, self.name) for branch in new]
-            self.jobs = [_note_repair(job, damaged) for job in self.jobs]
+            if damaged:
+                self.jobs = [_note_repair(job, damaged) for job in self.jobs]
             with self._limit_reads():
                 self.jobs = [self._merge_and_plan_push(job, fetched) for job in self.jobs]
             self._push()
@@ -295,7 +296,9 @@ class _Sync:
     def _fetch(self, attempt: int, *, everything: bool) -> FetchResult | None:
         """Return what the remote has; None if the time was up before, but earlier attempts were successful."""
         more = attempt == 0 and self.options.everything
-        wants = _wants(self.jobs, self.name, more=more)
+        wants = {job.branch.ref: job.refs.incoming for job in self.jobs}
+        if more:
+            wants = {f"{self.jobs[0].branch.prefix}*": f"{INCOMING}{encode_remote(self.name)}/*"}
         depth = self._depth()
         if self.terms.lanes and depth is None:
             wants |= wanted_lanes([job.branch for job in self.jobs], self.name, everything=more)
@@ -340,7 +343,7 @@ class _Sync:
     def _widen(self, job: _Job) -> None:
         """Fetch the rest of the newest part after a glimpse that took less than half of the time."""
         seconds = _seconds_left(self.end)
-        if self.glimpsed and seconds > self.options.seconds / 2:
+        if seconds > self.options.seconds / 2:
             widen_glimpse(
                 job.branch, self.remote, job.refs.incoming, self.terms, self.options.budget,
                 seconds=seconds / 2, generations=NEWEST.generations - GLIMPSE.generations,
@@ -348,7 +351,8 @@ class _Sync:
 
     def _complete(self, job: _Job) -> _Job:
         """Fetch the older history that is missing, unless this sync must be quick; say what is left."""
-        self._widen(job)
+        if self.glimpsed:
+            self._widen(job)
         left = describe_boundary(job.branch)
         if left and self.options.completes and self.meets and self.options.hand_over():
             left += "; a background process does it now"
@@ -369,7 +373,13 @@ class _Sync:
 
     def _push(self) -> None:
         """Push what is planned. Jobs that were overtaken stay in `jobs`."""
-        selected = _select_pushes(self.jobs, self.options)
+        options, planned = self.options, [job.push for job in self.jobs if job.push is not None]
+        # A dry run shows the same plans; a start of a session only receives.
+        selected = [
+            push
+            for push in (() if options.dry_run or options.receive_only else planned)
+            if not (options.existing_only and push.expected is None)
+        ]
         self.jobs = [job._replace(lane_moves=self._plan_lane(job, selected)) for job in self.jobs]
         moves = [*selected, *(move for job in self.jobs for move in job.lane_moves)]
         answers = self.remote.push(moves, seconds=_seconds_left(self.end)) if moves else {}
@@ -483,8 +493,20 @@ class _Sync:
             return job._replace(outcome=replace(job.outcome, error=job.outcome.error or error))
 
     def _report(self, job: _Job, tips: BranchTips, integration: Integration) -> _Job:
-        outcome = _compare_records(job.branch, tips.local, integration, self.terms, job.outcome)
-        return job._replace(outcome=_add_integration(outcome, integration))
+        """Add what the integration did to the outcome."""
+        outcome = job.outcome
+        if tips.local is not None and integration.tip is not None and integration.received:
+            outcome = _compare_records(job.branch, tips.local, integration.tip, integration, self.terms, outcome)
+        outcome = replace(
+            outcome,
+            received=outcome.received + integration.received,
+            conflicts=(*outcome.conflicts, *integration.conflicts),
+            renamed={**(outcome.renamed or {}), **integration.renamed},
+            problems=tuple(dict.fromkeys((*outcome.problems, *integration.problems))),
+            notes=tuple(dict.fromkeys((*outcome.notes, *integration.notes))),
+            checked_out_at=integration.checked_out_at or outcome.checked_out_at,
+        )
+        return job._replace(outcome=outcome)
 
     def _merge_and_plan_push(self, job: _Job, fetched: FetchResult) -> _Job:
         """Do the local part of an attempt: plan, merge, and decide what to push."""
@@ -501,8 +523,10 @@ class _Sync:
             return job._replace(outcome=replace(job.outcome, error=rejected))
         try:
             theirs = fetched.tips.get(job.branch.ref)
-            self._check_related(job, theirs)
-            job = self._fold_lanes(job, theirs)
+            if theirs is not None and job.branch.store.boundary.of(job.branch.ref):
+                self._check_related(job, theirs)
+            if theirs is not None and job.lanes is not None:
+                job = self._fold_lanes(job, theirs, job.lanes)
             with job.expose():
                 newest = theirs if job.folded is None else job.folded.commit
                 _check_changed(job, newest, self.terms, self.options.budget)
@@ -514,22 +538,18 @@ class _Sync:
         branch = job.branch
         return read_lanes(branch, fetched, fetched.tips.get(branch.ref), name_lane(branch, self.terms.machine))
 
-    def _fold_lanes(self, job: _Job, theirs: Oid | None) -> _Job:
+    def _fold_lanes(self, job: _Job, theirs: Oid, lanes: Lanes) -> _Job:
         """Merge the branch of the remote with the lanes that were fetched."""
-        if job.lanes is None or theirs is None:
-            return job
         store, now = job.branch.store, self.stamp.seconds if self.options.receive_only else None
         skips = job.skips_lanes or store.boundary.of(job.branch.ref)  # lanes may begin in what is not here yet
-        folded = None if skips else fold_lanes(store, theirs, job.lanes, job.branch.tip(), now=now)
-        notes = (*job.outcome.notes, *job.lanes.notes, *(folded.notes if folded is not None else ()))
+        folded = None if skips else fold_lanes(store, theirs, lanes, job.branch.tip(), now=now)
+        notes = (*job.outcome.notes, *lanes.notes, *(folded.notes if folded is not None else ()))
         return job._replace(folded=folded, outcome=replace(job.outcome, notes=tuple(dict.fromkeys(notes))))
 
-    def _check_related(self, job: _Job, theirs: Oid | None) -> None:
+    def _check_related(self, job: _Job, theirs: Oid) -> None:
         """Raise Rejected if a merge needs older history that is not here; fetch it first if there is time."""
         local = job.branch.tip()
-        if local is None or theirs is None or not job.branch.store.boundary.of(job.branch.ref):
-            return
-        if began_here(job.branch, local, job.branch.store.boundary.of(job.branch.ref)):
+        if local is None or began_here(job.branch, local, job.branch.store.boundary.of(job.branch.ref)):
             return
         if self.options.completes and not job.branch.store.merge_bases(local, theirs):
             complete_history(job.branch, self.remote, job.refs.incoming, self.terms, self.options.budget, self.end)
@@ -565,8 +585,8 @@ class _Sync:
                 preview_reset(branch, tips) if resets else preview_integration(branch, plan.accepted, job.unstored)
             )
             return job._replace(outcome=replace(job.outcome, changes=tuple(changes)))
-        if plan.is_stopped:
-            [stop] = plan.actions
+        stop = next((action for action in plan.actions if action.kind == "stop"), None)
+        if stop is not None:
             error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)
             return job._replace(outcome=replace(job.outcome, error=error))
         return self._take_in(job, tips, plan)
@@ -626,26 +646,12 @@ def _count_new(job: _Job, tip: Oid, push: Push) -> int:
     return count_commits(store, tip, *(commit for commit in known if store.has(commit)))  # a purged commit is not here
 
 
-def _select_pushes(jobs: Iterable[_Job], options: SyncOptions) -> list[Push]:
-    if options.dry_run or options.receive_only:
-        return []
-    planned = (job.push for job in jobs)
-    return [push for push in planned if push is not None and not (options.existing_only and push.expected is None)]
-
-
 def _seconds_left(end: float) -> float:
     return max(0.05, end - time.monotonic())
 
 
 def _job(branch: Branch, name: str) -> _Job:
     return _Job(branch, tracking_refs_of(branch, name), SyncOutcome(str(branch.namespace)))
-
-
-def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
-    jobs = list(jobs)
-    if more:
-        return {f"{jobs[0].branch.prefix}*": f"{INCOMING}{encode_remote(name)}/*"}
-    return {job.branch.ref: job.refs.incoming for job in jobs}
 
 
 def _find_new_namespaces(first: Branch, fetched: FetchResult, jobs: Iterable[_Job]) -> list[Branch]:
@@ -782,14 +788,12 @@ _REMOVED = "{0} was removed on the remote (baton rollback --record {0} restores 
 
 
 def _compare_records(
-    branch: Branch, before: Oid | None, integration: Integration, terms: Terms, outcome: SyncOutcome
+    branch: Branch, before: Oid, tip: Oid, integration: Integration, terms: Terms, outcome: SyncOutcome
 ) -> SyncOutcome:
     """Add to the outcome the rejected changes of this machine, the removed records, and the ids of two records."""
-    if before is None or integration.tip is None or not integration.received:
-        return outcome
-    old, new = branch.revision_at(before).state, branch.revision_at(integration.tip).state
+    old, new = branch.revision_at(before).state, branch.revision_at(tip).state
     shared = find_shared_ids(old, new, integration.renamed)
-    rejections = find_rejected_changes(branch, before, integration.tip)
+    rejections = find_rejected_changes(branch, before, tip)
     rejected = {id_ for rejection in rejections for id_ in rejection.ids}
     removed = [_REMOVED.format(id_) for id_ in list_removed(old, new, integration.renamed) if id_ not in rejected]
     shared_ids = (pair.describe(new, terms.name) for pair in shared)
@@ -809,18 +813,6 @@ def _record_received(
     commits = (info.oid for info in branch.store.only_in(theirs, *known))
     new = [commit for commit in commits if commit not in made and not ledger.is_made_here(commit)]
     ledger.record_received(terms.address or terms.name, terms.name, new)
-
-
-def _add_integration(outcome: SyncOutcome, integration: Integration) -> SyncOutcome:
-    return replace(
-        outcome,
-        received=outcome.received + integration.received,
-        conflicts=(*outcome.conflicts, *integration.conflicts),
-        renamed={**(outcome.renamed or {}), **integration.renamed},
-        problems=tuple(dict.fromkeys((*outcome.problems, *integration.problems))),
-        notes=tuple(dict.fromkeys((*outcome.notes, *integration.notes))),
-        checked_out_at=integration.checked_out_at or outcome.checked_out_at,
-    )
 
 
 _REFUSED = "the remote's commits are merged here; the next sync will push again"

@@ -16,7 +16,7 @@ from overtaking import AlwaysFaster, Turn, Watched, faster, merges, remote_tip, 
 
 from baton_git.core.errors import Busy, Unreachable, Unsettled
 from baton_git.core.names import Namespace, Oid
-from baton_git.namespace.provenance.bootstrap import ledger_of
+from baton_git.namespace.provenance.ledger import find_ledger
 from baton_git.namespace.sync.actions import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 
@@ -143,7 +143,7 @@ def test_a_kill_during_the_push_loses_nothing(pair: Pair, is_sent: bool) -> None
     assert {"OL-bob", "OL-ada"} < bob.state.ids("open_loop")
     assert remote_tip(bob) == bob.tip
     assert len(merges(bob)) == 1
-    ledger = ledger_of(bob.store)
+    ledger = find_ledger(bob.store.repository.common_dir)
     assert ledger is not None
     assert ledger.is_made_here(own)
 
