@@ -18,8 +18,8 @@ from baton_git.core import layout
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Store
+from baton_git.namespace.caller import Vouching
 from baton_git.namespace.provenance.labels import Labels
-from baton_git.namespace.revision import Vouching
 from baton_git.namespace.workspace import Workspace
 
 COMMITS = 10_000

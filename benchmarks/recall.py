@@ -38,7 +38,7 @@ from charts import draw_chart
 from measuring import missed, report, workspace
 
 from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, turns_folder
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.common_words import STOP_WORDS
 from baton_git.recall.passages import split_text

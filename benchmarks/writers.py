@@ -24,7 +24,8 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import FollowUp
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import PATIENCE, Branch
-from baton_git.namespace.revision import ChangeCaller, CommitStamp, Vouching
+from baton_git.namespace.caller import ChangeCaller, Vouching
+from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.work_items.followups import add_follow_up
 

@@ -46,9 +46,10 @@ from baton_git.core.names import Namespace
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller, Vouching
 from baton_git.namespace.folding import fold
 from baton_git.namespace.last_tip import accept_tip
-from baton_git.namespace.revision import ChangeCaller, CommitStamp, Vouching
+from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.workspace import Actor, Workspace
 
 NAME = "team"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from baton_git.namespace.revision import Vouched, WriteResult
+from baton_git.namespace.caller import Vouched
+from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.undo import rollback, undo
 

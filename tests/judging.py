@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
+from baton_git.namespace.caller import Vouching
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels
-from baton_git.namespace.revision import Vouching
 
 AGENTS = Judgement(Labels(cast("Any", None), None, Vouching()))

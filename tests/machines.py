@@ -19,9 +19,9 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, State
 from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.remote_settings import RemoteSettings
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue
-from baton_git.namespace.revision import Vouched
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts

@@ -14,8 +14,9 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller, Vouching
 from baton_git.namespace.machine import Machine
-from baton_git.namespace.revision import ChangeCaller, CommitStamp, Vouching
+from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton.documents import read_document
 

@@ -17,10 +17,11 @@ from baton_git.core.lifecycle import HeldClaim
 from baton_git.core.records.base import TIERS, Archived, Facet, Record, alike, covered_fields, covered_values, parse
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Entry, Key, State
+from baton_git.namespace.caller import ChangeCaller
 from baton_git.namespace.history import BranchHistory
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels
-from baton_git.namespace.revision import ChangeCaller, Revision
+from baton_git.namespace.revision import Revision
 
 Fields = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Values for reading and writing a branch: who asks, revisions, commit stamps, proposed states and results."""
+"""Values for reading and writing a branch: revisions, commit stamps, proposed states and results."""
 
 from __future__ import annotations
 
@@ -6,53 +6,15 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from baton_git.core import diff
 from baton_git.core.errors import BatonError
-from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.redaction import Redaction
 from baton_git.core.state import Key, State
-from baton_git.git.store import CommitInfo, Edit, ObjectDraft, ReflogEntry
-
-# --- who asks for a change, as the interface knows it: a person who vouches for the command, or anybody else
-
-
-class Vouched(NamedTuple):
-    """Evidence that a person on this machine vouches for the current command: who, and how it was confirmed."""
-
-    by: str
-    how: Literal["terminal", "typed", "page", "signature", "client"]
-
-
-class Vouching(NamedTuple):
-    """Whose confirmations count here besides those made on this machine.
-
-    Attributes:
-        signed: tells whether a commit is signed by an allowed key; None if no keys are configured.
-        trusts_remote: tells whether the user trusts the remote at an address.
-    """
-
-    signed: Callable[[CommitInfo], bool] | None = None
-    trusts_remote: Callable[[str], bool] = lambda url: False
-
-
-class ChangeCaller(NamedTuple):
-    """Who asks for a change, and whose confirmations count on this machine.
-
-    Neither field has a default, so that no caller is taken for a person, or a record for unconfirmed, by omission.
-
-    Attributes:
-        person: the confirmation of a person; None for an agent, a program, and anybody who may be one.
-        vouching: whose confirmations count besides those made on this machine.
-    """
-
-    person: Confirmed | Vouched | None
-    vouching: Vouching
-
-
-# --- values for reading and writing a branch: revisions, commit stamps, proposed states and results
+from baton_git.git.store import Edit, ObjectDraft, ReflogEntry
+from baton_git.namespace.caller import ChangeCaller
 
 
 class CommitStamp(NamedTuple):

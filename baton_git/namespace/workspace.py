@@ -26,21 +26,14 @@ from baton_git.core.times import iso
 from baton_git.git.rewritten import MIN_HASH, find_newest, load_rewritten
 from baton_git.git.store import CommitInfo
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller, Vouched, Vouching
 from baton_git.namespace.commit_log import UNAUTHENTICATED, UNAUTHENTICATED_AUTHOR
 from baton_git.namespace.machine import Machine
 from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.labels import Labels, Patience
 from baton_git.namespace.remote_settings import RemoteSettings
 from baton_git.namespace.results import Changed
-from baton_git.namespace.revision import (
-    ChangeCaller,
-    CommitStamp,
-    ProposedState,
-    Revision,
-    Vouched,
-    Vouching,
-    WriteResult,
-)
+from baton_git.namespace.revision import CommitStamp, ProposedState, Revision, WriteResult
 
 if TYPE_CHECKING:
     from baton_git.core.records.work_items import Anchor

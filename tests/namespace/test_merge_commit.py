@@ -13,9 +13,9 @@ from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Repository, Store, TreeEntry
+from baton_git.namespace.caller import Vouching
 from baton_git.namespace.merge_commit import AUTHOR, LATEST, create_merge_commit, is_automatic_merge, is_root
 from baton_git.namespace.provenance.labels import Labels
-from baton_git.namespace.revision import Vouching
 from baton_git.verbs.sharing.conflict_resolution import resolve
 
 Pair = tuple[Machine, Machine]

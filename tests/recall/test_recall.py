@@ -30,8 +30,9 @@ from baton_git.core.records.handoff import Handoff
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.last_tip import accept_tip
-from baton_git.namespace.revision import Revision, Vouched
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index, ranking, sources
 from baton_git.recall.answer import OPTIONS

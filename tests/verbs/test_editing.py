@@ -10,7 +10,7 @@ from world import NOW, later, stored
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.state import Key
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.verbs.records.closing import forget_record, reopen_record
 from baton_git.verbs.records.editing import edit_record
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision

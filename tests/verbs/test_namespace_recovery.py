@@ -9,7 +9,7 @@ import pytest
 from world import NOW, acting
 
 from baton_git.core.errors import BranchMoved, Protected
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.verbs.upkeep.namespace_moves import delete_namespace
 from baton_git.verbs.upkeep.namespace_recovery import accept_namespace, restore_namespace
 from baton_git.verbs.work_items.decisions import add_decision

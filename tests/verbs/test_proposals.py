@@ -15,7 +15,7 @@ from baton_git.core.policy import Policy
 from baton_git.core.proposals import find_proposals
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.recalling import Question, find_answer
 from baton_git.systems.session_baton.document_writing import write_document

@@ -17,7 +17,7 @@ from baton_git.core.errors import (
     NotFound,
 )
 from baton_git.core.lifecycle import Confirmed
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.verbs.records.details import find_record
 from baton_git.verbs.records.editing import edit_record
 from baton_git.verbs.work_items.decisions import add_decision, monitor_decision, supersede_decision

@@ -20,7 +20,7 @@ from baton_git.core.sessions import record_session
 from baton_git.core.state import Key
 from baton_git.core.times import iso
 from baton_git.git.store import Repository, Store
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session, compose_brief, make_session_id

@@ -20,8 +20,9 @@ from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key
 from baton_git.core.verb import READS
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.moving import delete_branch
-from baton_git.namespace.revision import ProposedState, Revision, Vouched
+from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import IMPORT, write_document
 from baton_git.systems.session_baton.documents import read_document

@@ -35,9 +35,9 @@ from baton_git.interfaces.cli.common_command import CommonCommand, find_complete
 from baton_git.interfaces.cli.printing import ask, tell, terminal_width, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
-from baton_git.namespace.revision import ConfirmQuestion, Vouched
+from baton_git.namespace.caller import ConfirmQuestion, Vouched
 from baton_git.namespace.results import WrittenResult, describe_new_namespace, describe_write
-from baton_git.namespace.revision import Vouched, WriteResult
+from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
 
 

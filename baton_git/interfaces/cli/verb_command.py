@@ -36,7 +36,7 @@ from baton_git.interfaces.cli.app import (
 from baton_git.interfaces.cli.common_command import CommonCommand, Completer, find_completer
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import progress_line, write
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.machine import Machine
 from baton_git.namespace.workspace import Workspace
 

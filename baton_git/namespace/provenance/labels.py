@@ -11,12 +11,12 @@ from baton_git.core.errors import Corrupt, Rejected
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Facet
 from baton_git.core.state import Key
+from baton_git.namespace.caller import Vouching
 from baton_git.namespace.commit_log import UNAUTHENTICATED
 from baton_git.namespace.history import BranchHistory
 from baton_git.namespace.provenance.fold import compute_marks
 from baton_git.namespace.provenance.marks import CommitClaim, Mark, MarkSnapshots, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.uniform import UniformCommits
-from baton_git.namespace.revision import Vouching
 
 Kind = Literal["confirmed", "agent", "unauthenticated", "received", "hand", "unknown"]
 RANK: dict[Kind, int] = {"unknown": -1, "hand": 0, "received": 1, "unauthenticated": 2, "agent": 3, "confirmed": 4}

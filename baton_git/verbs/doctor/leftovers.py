@@ -14,11 +14,12 @@ from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPOR
 from baton_git.git.refs.kept_refs import KEPT
 from baton_git.git.store.housekeeping import is_running
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller, Vouching
 from baton_git.namespace.history import ROOT_AUTHOR
 from baton_git.namespace.last_tip import BACKUP
 from baton_git.namespace.machine_state import PendingRename, PendingRenames
 from baton_git.namespace.moving import describe_rename, rename_branch
-from baton_git.namespace.revision import ChangeCaller, CommitStamp, Vouching
+from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import INCOMING, REMOTES
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair
 from baton_git.verbs.doctor.examination import Examination

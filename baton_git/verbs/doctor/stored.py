@@ -19,13 +19,14 @@ from baton_git.git.refs.kept_refs import KEPT
 from baton_git.git.refs.ref_files import packed_below
 from baton_git.git.store import Folder, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.caller import ChangeCaller, Vouching
 from baton_git.namespace.history import ROOT_AUTHOR
 from baton_git.namespace.ingest.budget import SYNC
 from baton_git.namespace.ingest.fetch import fetch_and_check
 from baton_git.namespace.last_tip import BACKUP, MovedBranch, describe_move, describe_return, find_moved, list_moved
 from baton_git.namespace.moving import restore_branch
 from baton_git.namespace.namespaces import MOVE, list_misplaced
-from baton_git.namespace.revision import ChangeCaller, CommitStamp, Vouching
+from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import INCOMING, REMOTES, list_known_remotes, tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok

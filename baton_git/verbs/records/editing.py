@@ -16,9 +16,10 @@ from baton_git.core.records.work_items import SECTIONS, ActiveDecision
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.core.times import EXAMPLES, expand_time, parse_time_or_none
 from baton_git.core.verb import REPLACES, Option, verb
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.results import Changed
-from baton_git.namespace.revision import ProposedState, Revision, Vouched
+from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty
 from baton_git.verbs.records.details import NamedRecord, find_record
 from baton_git.verbs.records.stored import DATES, check_kind

@@ -11,10 +11,9 @@ from baton_git.core.output import flat
 from baton_git.core.times import TimeField
 from baton_git.core.verb import REPLACES, Input, Option, verb
 from baton_git.core.view import Reader, ResultView
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.extent import YES, YES_OPTION
 from baton_git.namespace.results import DRY_RUN, Preview
-from baton_git.namespace.revision import Vouched
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.log import REVISION
 from baton_git.verbs.revisions.rollback import (

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from baton_git.core.errors import NeedsHuman
 from baton_git.core.records.base import Record
 from baton_git.core.state import Key, key_of
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.guard import HOW
-from baton_git.namespace.revision import Vouched
 from baton_git.namespace.workspace import Workspace
 
 

@@ -20,9 +20,9 @@ from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 from baton_git.core.verb import ADDS, REPLACES, SETTLES, Confirmation, Input, Option, Tool, verb
-from baton_git.namespace.revision import ConfirmQuestion, Vouched
+from baton_git.namespace.caller import ConfirmQuestion, Vouched
 from baton_git.namespace.results import Changed
-from baton_git.namespace.revision import ProposedState, Revision, Vouched, WriteResult
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
 from baton_git.verbs.work_items.authorship import authorship_of, confirm_change

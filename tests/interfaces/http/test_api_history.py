@@ -9,7 +9,7 @@ import pytest
 
 from baton_git.core.lifecycle import Confirmed
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.verbs.revisions import log as log_verbs
 from baton_git.verbs.revisions.undo import undo
 from baton_git.verbs.work_items.patterns import graduate_pattern

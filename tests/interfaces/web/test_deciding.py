@@ -13,7 +13,7 @@ from test_pages import some_work
 from web_server import TOKEN, hidden
 from web_world import GEMINI, World, two_machines
 
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.verbs.work_items.confirming import confirm_records
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
 

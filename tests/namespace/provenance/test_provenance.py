@@ -22,10 +22,10 @@ from baton_git.core.records.work_items import ActiveDecision, Pattern, Rule
 from baton_git.core.state import Key
 from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.git.store import ReflogEntry
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.ingest.server import find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
-from baton_git.namespace.revision import Vouched
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.records.editing import edit_record

@@ -12,9 +12,9 @@ from machines import Machine
 from baton_git.core.names import Oid
 from baton_git.core.state import Key
 from baton_git.git.store import ObjectDraft
+from baton_git.namespace.caller import Vouching
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.provenance.labels import Labels
-from baton_git.namespace.revision import Vouching
 
 RULE = Key("rule", "PAT-1")
 PATH = "rules/PAT-1.md"

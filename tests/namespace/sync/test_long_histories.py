@@ -23,10 +23,10 @@ from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import Key
 from baton_git.git.remotes import Depth
 from baton_git.git.store import Store
+from baton_git.namespace.caller import Vouching
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.provenance.labels import Labels
 from baton_git.namespace.provenance.marks import MarkSnapshots
-from baton_git.namespace.revision import Vouching
 from baton_git.namespace.sync import older_history, synchronise
 from baton_git.namespace.workspace import Background
 from baton_git.verbs.records.details import show_record

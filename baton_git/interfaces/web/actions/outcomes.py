@@ -15,7 +15,7 @@ from baton_git.core.verb import Result
 from baton_git.interfaces.web.notices import NOTICE_FIELDS
 from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import sentence
-from baton_git.namespace.revision import Vouched
+from baton_git.namespace.caller import Vouched
 from baton_git.namespace.workspace import Workspace
 
 # --- the outcome of an action: whether a click counts as a confirmation, why it was refused, and the next page
