@@ -105,7 +105,7 @@ def test_nothing_changes_if_nobody_else_pushes(pair: Pair) -> None:
     use_lanes(ada, bob)
     for one in (ada, bob, ada, bob):
         one.sync()
-        one.loop(f"OL-{one.name}-{one.clock()}")
+        one.loop(f"OL-{one.name}-{one.clock():%H%M%S%f}")
         assert one.sync().sent == 1
     assert lanes_on_remote(ada) == {}
     assert merges(bob) == []
