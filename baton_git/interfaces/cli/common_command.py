@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 COMMON = frozenset({"--create", "--repo", "--namespace", "--session", "--agent", "--json", "--help"})
 """Options listed under "Options of every command"; only commands that can create a namespace have `--create`."""
+WORDS = "baton.words"
+"""The key of the context's `meta` under which the words of the command line are, for a help that depends on them."""
 _FIELDS = re.compile(r"[\w.]+(?:,[\w.]+)+")
 """A list of two or more fields; a single word after `--json` may be an argument of the command."""
 
@@ -63,6 +65,7 @@ class CommonCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
             self._check_values(ctx, args)
+        ctx.meta[WORDS] = tuple(args)
         return super().parse_args(ctx, list(_join_fields(args, self._is_field)))
 
     def _check_values(self, ctx: click.Context, args: Sequence[str]) -> None:

@@ -501,6 +501,19 @@ def test_help_of_edit_names_the_values_of_a_field(baton):
     assert "normal, elevated, escalated" in baton("edit", "--help").out
 
 
+def test_help_of_edit_shows_the_fields_of_the_named_record_only(baton):
+    baton("decision", "add", "Drop Kafka", "--why", "no one reads it", "--id", "kafka")
+    for words in (["DEC-1"], ["kafka"], ["decisions/kafka"], ["x", "--kind", "decision"]):
+        shown = baton("edit", *words, "--help").out
+        assert "--why TEXT" in shown, words
+        assert "--item TEXT" not in shown, words
+        assert "Patterns: " not in shown, words
+    for words in ([], ["nothing"]):
+        shown = baton("edit", *words, "--help").out
+        assert "--why TEXT" in shown
+        assert "--item TEXT" in shown
+
+
 def test_an_empty_graph_has_an_explanation(baton):
     assert "there is no session yet" in baton("log", "--graph").err
 

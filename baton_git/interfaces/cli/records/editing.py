@@ -9,14 +9,18 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from baton_git.core.kinds import KINDS
+from baton_git.core.errors import BatonError
+from baton_git.core.kinds import KINDS, find_kind
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App, at_terminal
-from baton_git.interfaces.cli.common_command import find_completer
+from baton_git.interfaces.cli.common_command import WORDS, find_completer
 from baton_git.interfaces.cli.confirming import run_for_person
 from baton_git.interfaces.cli.records.editor import edit_in_editor
 from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.details import find_record
 from baton_git.verbs.records.editing import EDITABLE, EditRecord, edit_record
 
 NOT_OPTIONS = ("id", "source_tier", "graduated_to")
@@ -43,10 +47,46 @@ def _make_option(name: str, by_kind: dict[str, FieldInfo]) -> Any:
     is_list = get_origin(annotation) is tuple
     type_ = click.INT if int in (annotation, *get_args(annotation)) else click.STRING
     return click.option(
-        f"--{name.replace('_', '-')}", name, type=type_, multiple=is_list,
+        f"--{name.replace('_', '-')}", name, type=type_, multiple=is_list, cls=FieldOption, by_kind=by_kind,
         metavar="NUMBER" if type_ is click.INT else "TEXT", shell_complete=find_completer(name, "edit"),
-        help=f"{_describe_field(by_kind)}{' Repeatable.' if is_list else ''}",
     )  # fmt: skip
+
+
+class FieldOption(click.Option):
+    """The option of a field. If the command line names a record, the help shows the fields of its kind only."""
+
+    def __init__(self, *args: Any, by_kind: dict[str, FieldInfo], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._by_kind = by_kind
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        kind = _find_kind(ctx)
+        by_kind = self._by_kind if kind is None else {kind: self._by_kind[kind]} if kind in self._by_kind else {}
+        record = super().get_help_record(ctx) if by_kind else None
+        repeats = " Repeatable." if self.multiple else ""
+        return None if record is None else (record[0], f"{_describe_field(by_kind)}{repeats}")
+
+
+def _find_kind(ctx: click.Context) -> str | None:
+    """Return the kind of the record that the command line names; None if it names none, or one that is not there."""
+    try:
+        values, _, _ = ctx.command.make_parser(ctx).parse_args(list(ctx.meta.get(WORDS, ())))
+    except click.UsageError:
+        return None
+    id_ = str(values.get("id") or "")
+    kind = find_kind(str(values.get("kind") or id_.partition("/")[0]))
+    if kind is not None or not id_:
+        return kind
+    minted = [kind for kind in EDITABLE if id_.upper().startswith(f"{KINDS[kind].prefix}-")]
+    return minted[0] if minted else _look_up_kind(id_, CommonOptions(values.get("repo"), values.get("namespace")))
+
+
+def _look_up_kind(id_: str, options: CommonOptions) -> str | None:
+    try:
+        with Call(Settings(options)).workspace() as ws:
+            return find_record(ws.branch.read().state, id_).kind
+    except BatonError:  # a help text never fails; the command itself reports the error
+        return None
 
 
 def _describe_field(by_kind: dict[str, FieldInfo]) -> str:
@@ -88,8 +128,8 @@ def _edit(app: App, ws: Workspace, verb_input: EditRecord, values: Values) -> Re
 ADDITIONS = {
     "edit": Addition(
         _EDIT,
-        about="If no field is given, the command opens the record in git's editor, at a terminal. If the text has "
-        "errors, you can edit it again.",
+        about="With the id of a record, --help shows the fields of its kind only.\n\nIf no field is given, the command "
+        "opens the record in git's editor, at a terminal. If the text has errors, you can edit it again.",
         fill=_fill_fields,
         run=_edit,
     ),
