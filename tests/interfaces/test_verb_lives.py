@@ -20,8 +20,7 @@ from verb_drivers import DRIVERS, Answer, Driver
 from baton_git.core.names import Namespace
 from baton_git.core.verb import Verb
 from baton_git.interfaces.context.invocation import Call
-from baton_git.verbs.doctor.doctor import ORDER
-from baton_git.verbs.doctor.registry import CHECKS
+from baton_git.verbs.doctor.doctor import CHECKS, ORDER
 from baton_git.verbs.sessions.verb_hints import describe_verbs
 from baton_git.verbs.table import all_verbs
 

@@ -1,23 +1,71 @@
-"""The inputs of the checks: a repository, one of its namespaces, and the machine."""
+"""What the checks of `doctor` examine, and what they find."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from baton_git.agents.registry import Scope
 from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.report import HookInspection
 from baton_git.core.errors import BatonError
+from baton_git.core.output import count_noun, one_line
+from baton_git.core.times import parse_time_or_none
 from baton_git.git.hooks.reporting import ProgramHealth
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Store
 from baton_git.namespace.workspace import Workspace
+
+# --- the findings of checks, and their repairs
+
+
+Severity = Literal["ok", "warning", "error", "unknown"]
+
+
+class Repair(NamedTuple):
+    """A repair for `doctor --fix`.
+
+    Attributes:
+        about: what the repair does, in the imperative: `Remove 2 files that killed processes left`.
+        run: carries out the repair, and returns in one line how to take it back; None if nobody needs to.
+        paths: returns the files of the person (hooks, settings of agents, git's configuration) that it may create,
+            change or remove; it is called before and after the repair. These are copied first. None if there are none:
+            records have a history, and all else is baton's own data of this machine.
+    """
+
+    about: str
+    run: Callable[[], str | None]
+    paths: Callable[[], Iterable[Path]] | None = None
+
+
+class Diagnostic(NamedTuple):
+    """One finding of a check.
+
+    Attributes:
+        summary: the finding in one sentence, without a full stop.
+        cause: the possible cause, and details.
+        advice: what a person can do, as a command if there is one.
+        repair: what `doctor --fix` does; None if a person must act.
+    """
+
+    severity: Severity
+    summary: str
+    cause: str = ""
+    advice: str = ""
+    repair: Repair | None = None
+
+
+def ok(summary: str) -> Diagnostic:
+    """Return a finding without a problem."""
+    return Diagnostic("ok", summary)
+
+
+# --- the inputs of the checks: a repository, one of its namespaces, and the machine
 
 
 class AgentSetup(NamedTuple):
@@ -129,3 +177,32 @@ class Examination:
             return self.now.timestamp() - path.lstat().st_mtime
         except OSError:
             return 0.0
+
+
+# --- recent problems in the logs of hooks and of background processes
+
+
+LOG_AGE = timedelta(days=7)
+"""Older problems are not reported."""
+LOG_LINES = 2000
+"""Maximum number of lines that are read, from the end of a log."""
+
+
+def read_log(examination: Examination, name: str, who: str = "hooks") -> Iterator[Diagnostic]:
+    """Report the recent problems in a log; `who` wrote it."""
+    path = examination.common_dir / "baton" / name
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+    except OSError:
+        return
+    recent = [line for line in lines if _is_recent(line, examination.now)]
+    if recent:
+        yield Diagnostic(
+            "warning", f"{who} logged {count_noun(len(recent), 'problem')} in the last {LOG_AGE.days} days",
+            f"the last: {one_line(recent[-1], 200)}", f"see {path}",
+        )  # fmt: skip
+
+
+def _is_recent(line: str, now: datetime) -> bool:
+    moment = parse_time_or_none(line.split(" ")[0])
+    return moment is not None and now - LOG_AGE < moment

@@ -21,8 +21,7 @@ from baton_git.namespace.commit_log import VERSION as VERSION_TRAILER
 from baton_git.namespace.last_tip import describe_return, find_moved
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
-from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.examination import Diagnostic, Examination, Repair, ok
 from baton_git.verbs.doctor.journal import list_files
 
 GIT_SINCE = (2, 30)

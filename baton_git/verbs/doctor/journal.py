@@ -18,7 +18,7 @@ from typing import Any
 from baton_git.core.errors import Corrupt, NotAllowed, NotFound
 from baton_git.core.times import iso
 from baton_git.git.files import durable_files
-from baton_git.verbs.doctor.diagnostic import Repair
+from baton_git.verbs.doctor.examination import Repair
 
 KEPT = 20
 """Maximum number of entries. Older ones are removed, and their repairs can no longer be undone."""

@@ -21,8 +21,7 @@ from baton_git.namespace.machine_state import PendingRename, PendingRenames
 from baton_git.namespace.moving import describe_rename, rename_branch
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import INCOMING, REMOTES
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair
-from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.examination import Diagnostic, Examination, Repair
 
 LOCK_SECONDS = 60.0
 """Age at which a lock that no living process holds counts as left over."""

@@ -1,4 +1,4 @@
-"""Checks of the records: unreadable files, claims that nobody on this machine vouches for, and impossible times."""
+"""Checks of the records: unreadable files, unvouched claims, rows left over by imports, and impossible times."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from baton_git.core.times import iso, shift
 from baton_git.git.store import TreeEntry
 from baton_git.git.store.stored_views import find_stored_path
 from baton_git.namespace.commit_log import RESTORES, LogEntry
+from baton_git.namespace.import_quarantine import ImportQuarantine, list_quarantines
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.silent_reverts import find_recent_reverts
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
-from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.examination import Diagnostic, Examination, Repair, ok
 from baton_git.verbs.records.ready import describe_revert, make_return_command
 from baton_git.verbs.revisions.history import files_at
 from baton_git.verbs.upkeep.validation import MODE, ValidatedFile, validate_branch
@@ -215,3 +215,19 @@ def check_clock(examination: Examination) -> Iterator[Diagnostic]:
 
 def _machine(entry: LogEntry) -> str:
     return entry.machine or "an unnamed machine"
+
+
+# --- the check for rows that an import could not convert
+
+
+def check_imports(examination: Examination) -> Iterator[Diagnostic]:
+    """Find rows in the quarantine of imports, by namespace."""
+    for namespace in list_quarantines(examination.common_dir):
+        rows = ImportQuarantine(examination.common_dir, namespace).rows()
+        if rows:
+            first = f"{rows[0].path}: {rows[0].why}" if rows[0].path else rows[0].why
+            yield Diagnostic(
+                "warning", f"{namespace}: {count_noun(len(rows), 'imported row')} did not fit: {first}",
+                "the source has values that a record cannot hold",
+                f"baton import quarantine -n {namespace}; then correct the source and import it again, or discard them",
+            )  # fmt: skip

@@ -32,9 +32,7 @@ from baton_git.namespace.sync.tracking_refs import (
     tracking_refs_of,
 )
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
-from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.hook_log import read_log
+from baton_git.verbs.doctor.examination import Diagnostic, Examination, Repair, ok, read_log
 
 ANSWER_SECONDS = 5.0
 """Seconds within which a remote must answer."""

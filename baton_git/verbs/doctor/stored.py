@@ -29,8 +29,7 @@ from baton_git.namespace.namespaces import MOVE, list_misplaced
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import INCOMING, REMOTES, list_known_remotes, tracking_refs_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
-from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.examination import Diagnostic, Examination, Repair, ok
 
 NAMED = 5
 """Maximum number of objects or commits that are named; the others are only counted."""

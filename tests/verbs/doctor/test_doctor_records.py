@@ -13,7 +13,7 @@ from world import NOW
 import baton_git
 from baton_git.core.errors import NotFound
 from baton_git.recall.index import FILE
-from baton_git.verbs.doctor.diagnostic import Repair
+from baton_git.verbs.doctor.examination import Repair
 from baton_git.verbs.doctor.journal import RepairJournal
 
 BRANCH = "refs/heads/baton/work"

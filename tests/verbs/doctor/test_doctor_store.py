@@ -11,9 +11,8 @@ from typing import Any
 from pseudo_terminal import typing, typing_here
 
 from baton_git.git.store import Repository, Store
-from baton_git.verbs.doctor.diagnostic import Diagnostic
-from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.registry import CHECKS, examine
+from baton_git.verbs.doctor.doctor import CHECKS, examine
+from baton_git.verbs.doctor.examination import Diagnostic, Examination
 
 
 def find_newest_pack(made: Path) -> Path:

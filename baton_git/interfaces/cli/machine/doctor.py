@@ -24,12 +24,18 @@ from baton_git.interfaces.context.agent_settings import (
 from baton_git.interfaces.context.machine_examination import examine_machine
 from baton_git.interfaces.context.setting_registry import PREFIX
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.diagnostic import Repair, Severity
-from baton_git.verbs.doctor.doctor import ORDER, Diagnosis, DoctorFinding
-from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.doctor import (
+    CHECKS,
+    ORDER,
+    Check,
+    Diagnosis,
+    DoctorFinding,
+    examine,
+    select_checks,
+    write_report,
+)
+from baton_git.verbs.doctor.examination import Examination, Repair, Severity
 from baton_git.verbs.doctor.journal import RepairJournal
-from baton_git.verbs.doctor.registry import CHECKS, Check, examine, select_checks
-from baton_git.verbs.doctor.report import write_report
 
 STATUS: Mapping[Severity, int | None] = {"error": FAILED, "unknown": UNKNOWN, "warning": None, "ok": None}
 INDENT = 9

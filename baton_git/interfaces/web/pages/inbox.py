@@ -20,8 +20,7 @@ from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.records import NEEDS, Sign, list_signs
 from baton_git.interfaces.web.texts import address
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.doctor import ORDER, DoctorFinding, doctor
-from baton_git.verbs.doctor.registry import CHECKS
+from baton_git.verbs.doctor.doctor import CHECKS, ORDER, DoctorFinding, doctor
 from baton_git.verbs.records.ready import ReadyItem, list_ready
 from baton_git.verbs.upkeep.namespace_status import StatusResult, status
 from baton_git.verbs.upkeep.quarantine import list_quarantine
