@@ -63,10 +63,10 @@ def test_resources_exist_for_a_namespace_of_any_name(here, read, baton, namespac
 
 
 def test_a_record_is_read_live_and_archived(here, read, baton):
-    baton("loop", "add", "Did", "--expect", "it", "--id", "OL/1 ü")
-    uri = f"baton://record/work/open_loop/{quote('OL/1 ü', safe='')}"
+    baton("loop", "add", "Did", "--expect", "it", "--id", "OL/1?ü")
+    uri = f"baton://record/work/open_loop/{quote('OL/1?ü', safe='')}"
     assert json.loads(read(uri))["action"] == "Did"
-    baton("loop", "close", "OL/1 ü", "--reason", "gone")
+    baton("loop", "close", "OL/1?ü", "--reason", "gone")
     archived = json.loads(read(uri))
     assert (archived["reason"], archived["record"]["action"]) == ("gone", "Did")
 
