@@ -45,6 +45,7 @@ class SessionContext(NamedTuple):
         version: the version of the agent CLI.
         parent: the session that this one was forked from or works for.
         subagent: whether another session started this one, not a person.
+        home: the folder in which the session started or was resumed last, if that is known to be `cwd`.
     """
 
     position: Position
@@ -57,6 +58,7 @@ class SessionContext(NamedTuple):
     model: str | None = None
     parent: str | None = None
     subagent: bool = False
+    home: str | None = None
 
 
 class Prompt(NamedTuple):

@@ -192,7 +192,7 @@ class _Reader:
         elif kind == "turn_context":
             last = self._setting or SessionContext(position, time)
             cwd, model = text_at(payload, "cwd") or last.cwd, text_at(payload, "model") or last.model
-            yield from self._update_context(position, time, last._replace(cwd=cwd, model=model))
+            yield from self._update_context(position, time, last._replace(cwd=cwd, model=model, home=cwd))
         elif kind == "compacted":
             yield Compaction(position, time, text_at(payload, "message") or "")
         elif start := read_session_start(position, record):

@@ -117,7 +117,7 @@ class Analyser:
         known = self.known
         known.session = event.session or known.session
         known.cwd = event.cwd or known.cwd
-        known.home = known.home or event.cwd
+        known.home = event.home or known.home or event.cwd
         known.branch = event.branch or known.branch
         known.started = known.started or event.time
 

@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from baton_git.agents.hook_events.payloads import Payload
+from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.hook_events.payloads import START, Payload
 from baton_git.agents.registry import AGENTS
 from baton_git.core.codecs.limits import check_nesting
 
@@ -23,7 +24,7 @@ _FIRST_LINE = 1 << 20
 
 
 def find_start_folder(payload: Payload, environment: Mapping[str, str]) -> str:
-    """Return the folder in which the session started if the agent CLI reports it; else its current folder.
+    """Return the folder in which the session started or was resumed if the agent CLI reports it; else its current one.
 
     The `cwd` of an event is the session's current folder, which may be elsewhere (after `cd`, in another work tree or
     in a submodule). If it were used, the session's facts could be saved in another project, and its context taken from
@@ -33,7 +34,22 @@ def find_start_folder(payload: Payload, environment: Mapping[str, str]) -> str:
     for name in cli.folder_variables:
         if environment.get(name):
             return environment[name]
-    return (_read_codex_cwd(payload.transcript) if cli.folder_in_transcript else "") or payload.cwd
+    if not cli.folder_in_transcript or _is_resumed_in(payload):
+        return payload.cwd
+    return _read_codex_cwd(payload.transcript) or payload.cwd
+
+
+def _is_resumed_in(payload: Payload) -> bool:
+    """Whether the session was resumed in the folder of an event.
+
+    Codex (0.171) goes on in the same transcript, whose first record names the folder of the first start. Only the
+    event of the resume tells the other one; hooks remember its work tree for the later events.
+    """
+    if payload.kind == START:
+        return payload.detail == "resume" and os.path.isdir(payload.cwd)
+    repository = find_repository(payload.cwd) if payload.cwd else None
+    session = repository and HookSessionStore(repository.common_dir).get(payload.agent, payload.session)
+    return bool(session and session.work_tree) and f"{payload.cwd}/".startswith(f"{session.work_tree}/")
 
 
 def _read_codex_cwd(transcript: str) -> str:
