@@ -32,6 +32,7 @@ from baton_git.agents.extraction.findings import (
     CHANGED,
     KEPT_ACTIVITY,
     KEPT_DECISIONS,
+    KEPT_LEFT,
     KEPT_OPEN,
     READ,
     Findings,
@@ -100,7 +101,9 @@ class Analyser:
             self.end = self.end or event
             self.unread, self.tally = event.unread, event.tally
         elif isinstance(event, Restart):
-            self.known = Findings()
+            # a commit stays in the repository when its turn is left, so it has to be told as what it is
+            made = [commit["hash"] for commit in self.known.commits if commit["hash"]]
+            self.known = Findings(left_commits=list(dict.fromkeys([*self.known.left_commits, *made]))[-KEPT_LEFT:])
             if event.rereads:
                 self.settled = self.end = None
 

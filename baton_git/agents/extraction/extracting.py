@@ -73,6 +73,7 @@ class Extraction:
         position: the position up to which the transcript was read.
         turns: prompts and answers, cut to the size limit of a session.
         commits: for each commit in the facts, when its command ended and where it ran.
+        left_commits: the ids of commits that were made in turns which are no longer on the path of the conversation.
         misread: why the transcript's format was probably not understood; None when it was understood.
     """
 
@@ -88,6 +89,7 @@ class Extraction:
     options: Options = field(default_factory=Options)
     home: str | None = None
     commits: tuple[dict[str, Any], ...] = ()
+    left_commits: tuple[str, ...] = ()
     ended: str | None = None
     turns: tuple[Turn, ...] = ()
     misread: str | None = None
@@ -191,6 +193,7 @@ def _make_extraction(
         agent=name, session=known.session, cwd=known.cwd or folder, branch=known.branch, started=known.started,
         facts=facts, compactions=known.compactions, unread=analyser.unread, position=position, options=options,
         home=known.home, commits=commits, ended=known.ended, turns=turns,
+        left_commits=tuple(sorted({*known.left_commits} - {commit["hash"] for commit in known.commits})),
         misread=describe_misread(analyser.tally, known),
     )  # fmt: skip
 

@@ -29,6 +29,7 @@ Table = dict[str, Any]
 
 KEPT_ACTIVITY = 100
 KEPT_DECISIONS = 50
+KEPT_LEFT = 50
 KEPT_OPEN = 500
 """Maximum numbers of items that are remembered; the newest are kept. `KEPT_DECISIONS` applies separately to decisions
 that were found by their wording and to all others; `KEPT_OPEN` applies to calls without a result."""
@@ -57,6 +58,7 @@ class Findings:
         turns, turn_count: the turns as `agents.turn_store` defines them, as lists; and how many there were in all.
         answer_marks: the mark of the last reply in a turn, by the number of the turn.
         left_subagents: the ids of the subagents of turns that are no longer on the path of the conversation.
+        left_commits: the ids of the commits that were known before such turns were left, those on the path included.
         uses, touches: how much each file was used, by path; and the total number of uses.
         paths: for each file name without its folder, the path that was used last.
         subagents: findings of each subagent, by the name of its transcript.
@@ -91,6 +93,7 @@ class Findings:
     turn_count: int = 0
     answer_marks: dict[str, Mark] = field(default_factory=dict)
     left_subagents: list[str] = field(default_factory=list)
+    left_commits: list[str] = field(default_factory=list)
     uses: dict[str, Table] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
     touches: int = 0
@@ -181,7 +184,7 @@ def note_outcome(known: Findings, name: str, command: str, output: str, mark: Ma
 
 # A damaged file counts as missing. The file belongs to one transcript, identified by its path, its first bytes, and the
 # bytes before the position that was reached. Secrets are redacted before the file is written.
-VERSION = 8
+VERSION = 9
 _SAMPLE_SIZE = 4096
 """Number of bytes at the start and before the saved position that identify a transcript."""
 

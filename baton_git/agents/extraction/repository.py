@@ -117,15 +117,19 @@ def list_written_files(folder: Path, status: str, span: SessionSpan) -> list[str
     return paths[:MAX_FILES]
 
 
-def add_found_files(facts: dict[str, Any], paths: Sequence[str]) -> None:
-    """Add to `files_used` the files whose changes only git shows, after those that the transcript shows as changed."""
+def add_found_files(facts: dict[str, Any], paths: Sequence[str], found: str = "git") -> None:
+    """Add to `files_used` the files whose changes only git shows, after those that the transcript shows as changed.
+
+    Args:
+        found: `git`, or `left` for those in commits of turns that the conversation left.
+    """
     uses: list[dict[str, Any]] = list(facts.get("files_used", ()))
     known = {use["path"]: use for use in uses}
     new = []
     for path in dict.fromkeys(paths):
         use = known.get(path)
         if use is None or not use.get("changes"):
-            new.append({**(use or {}), "path": path, "changes": 1, "found": "git"})
+            new.append({**(use or {}), "path": path, "changes": 1, "found": found})
     if new:
         paths_found = {use["path"] for use in new}
         rest = [use for use in uses if use["path"] not in paths_found]
@@ -230,19 +234,19 @@ def _add_commits(facts: dict[str, Any], repository: SessionRepository, extractio
     if span is None or not limit or not _list_head(repository):
         return
     commits: list[dict[str, Any]] = list(facts.get("git_commits", ()))
-    new = [
-        (name, subject) for name, subject in find_commits(repository, span)
-        if not any(fact["hash"] and name.startswith(fact["hash"]) for fact in commits)
-    ]  # fmt: skip
-    if new:
-        on_branch = [name for name, _, _ in reversed(_read_log(repository, extraction.started))]
-        new = [(name, subject) for name, subject in new if name in on_branch]
-    if new:
-        origin = {"verified": True, "on_branch": True, "found": "git"}
-        commits += [{"hash": name[:12], "message": subject, **origin} for name, subject in new]
-        facts["git_commits"] = sorted(commits, key=lambda fact: _find_index(on_branch, fact))[-limit:]
-        if _wants_changed_files(extraction):
-            add_found_files(facts, list_committed_files(repository, [name for name, _ in new]))
+    known = tuple(fact["hash"] for fact in commits if fact["hash"])
+    made = [name for name, _ in find_commits(repository, span) if not name.startswith(known)]
+    if not made and not extraction.left_commits:
+        return
+    on_branch = {name: subject for name, _, subject in reversed(_read_log(repository, extraction.started))}
+    left = [name for name in on_branch if name.startswith(extraction.left_commits) and not name.startswith(known)]
+    for found, new in (("left", left), ("git", [name for name in made if name in on_branch and name not in left])):
+        origin = {"verified": True, "on_branch": True, "found": found}
+        commits += [{"hash": name[:12], "message": on_branch[name], **origin} for name in new]
+        if new and _wants_changed_files(extraction):
+            add_found_files(facts, list_committed_files(repository, new), found)
+    if len(commits) > len(facts.get("git_commits", ())):
+        facts["git_commits"] = sorted(commits, key=lambda fact: _find_index([*on_branch], fact))[-limit:]
 
 
 def _find_index(oldest_first: list[str], fact: dict[str, Any]) -> int:

@@ -65,8 +65,8 @@ class CommitMade(Part):
     source: Source | None = Field(None, description="The position of the command that made the commit.")
     found: Text = Field(
         "transcript",
-        description="Where the commit was found: in the session's `transcript`, in the transcript of a `subagent`, or "
-        "only in `git`.",
+        description="Where the commit was found: in the session's `transcript`, in the transcript of a `subagent`, "
+        "only in `git`, or in a commit of a turn that the conversation `left`, as after a rewind.",
     )
 
 
@@ -143,8 +143,8 @@ class FileUse(Part):
     gone: Flag = Field(False, description="Whether the session removed or renamed the file and did not write it again.")
     found: Text = Field(
         "transcript",
-        description="Where the use was found: in the session's `transcript`, in the transcript of a `subagent`, or "
-        "only in `git`.",
+        description="Where the use was found: in the session's `transcript`, in the transcript of a `subagent`, "
+        "only in `git`, or in a commit of a turn that the conversation `left`, as after a rewind.",
     )
     names: Texts = Field(
         (),

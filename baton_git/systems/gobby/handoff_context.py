@@ -137,10 +137,13 @@ def _is_end(name: str, paths: Sequence[str]) -> bool:
     return any(path.endswith(f"/{name}") for path in paths)
 
 
+_FOUND = {"subagent": "by a subagent", "git": "seen by git only", "left": "in a turn that was taken back"}
+
+
 def _describe_use(path: str, use: FileUse) -> str:
     counts = [f"changed {use.changes}×"] if use.changes > 1 else ["changed"] if use.changes else []
     counts += ["read"] if use.reads and not use.changes else []
-    counts += ["by a subagent"] if use.found == "subagent" else ["seen by git only"] if use.found == "git" else []
+    counts += [_FOUND[use.found]] if use.found in _FOUND else []
     counts += ["then removed"] if use.gone else []
     return f"{path} ({', '.join(counts)}){': ' if use.names else ''}{', '.join(use.names)}"
 

@@ -86,6 +86,7 @@ def _answer(facts: Facts) -> list[str]:
 def _commit(commit: Facts) -> Iterator[str]:
     doubt = {True: "", False: " (not in the repository)", None: " (not verified)"}[commit.get("verified")]
     doubt = " (on no branch now)" if commit.get("on_branch") is False else doubt
+    doubt = " (made in a turn that was taken back)" if commit.get("found") == "left" else doubt
     yield f"- `{commit['hash'] or '?'}` {flat(commit['message'])}{doubt}"
     yield from (f"      {flat(line)}" for line in (commit.get("stat") or "").splitlines())
 
