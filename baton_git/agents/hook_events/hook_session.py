@@ -129,7 +129,7 @@ class HookSessionStore:
             if newest - self._get_modified_time(name) > LEFT_AFTER:
                 self._remove(name)
         for old in list(self.all())[KEPT:]:
-            for suffix in (".json", ".facts", ".lock", ".turn", ".waiting", ".heard", ".told"):
+            for suffix in (".json", ".facts", ".lock", ".turn", ".waiting", ".heard", ".first", ".told"):
                 self._remove(self.path(old.cli, old.session, suffix))
 
     def _get_modified_time(self, name: str) -> float:
@@ -313,27 +313,35 @@ def _parse_turn(data: Any) -> EndedTurn | None:
 _TURN_TYPES = {name: type(value) for name, value in EndedTurn("")._asdict().items()}
 
 
-# --- prompts and answers that hook events contain, for sessions without a transcript
-# `codex exec --ephemeral` and `claude --no-session-persistence` write no transcript. The file is read only if there is
-# none when the facts are saved.
+# --- prompts and answers that hook events contain, for sessions whose transcript does not have them
+# `codex exec --ephemeral` and `claude --no-session-persistence` write no transcript. Gemini CLI (0.61) begins it before
+# the first prompt and writes that after the hook, so a session that is killed then has a transcript without a prompt:
+# the first prompt has a file of its own. The files are read only if the transcript has no turn when facts are saved.
 
-HEARD_SUFFIX = ".heard"
+HEARD_SUFFIX, FIRST_SUFFIX = ".heard", ".first"
 MAX_HEARD = 4 << 20
 """Maximum size of the file; later events are not added."""
+MAX_YOUNG = 1 << 18
+"""Maximum size in bytes of a transcript that may have no prompt; the beginning of a Codex transcript has 64 KiB."""
 
 
 def note_event(memory: HookSessionStore, payload: Payload, time: str) -> None:
-    """Add the prompt or the answer of an event to the session's file, if the session has no transcript (yet).
+    """Add the prompt or the answer of an event to the session's file, if its transcript may not have it.
 
     Args:
         time: when the event came: ISO 8601, UTC.
     """
     text = {PROMPT: payload.prompt, STOP: payload.response}.get(payload.kind, "")
-    if not text.strip() or payload.aside or _exists(payload.transcript):
+    if not text.strip() or payload.aside:
         return
-    path = memory.path(payload.agent, payload.session, HEARD_SUFFIX)
+    has_transcript = os.path.isfile(payload.transcript)
+    path = memory.path(payload.agent, payload.session, FIRST_SUFFIX if has_transcript else HEARD_SUFFIX)
+    if has_transcript and (payload.kind != PROMPT or os.path.exists(path)):
+        return
     line = json.dumps({"kind": payload.kind, "time": time, "text": text}) + "\n"
     try:
+        if has_transcript and os.path.getsize(payload.transcript) > MAX_YOUNG:
+            return
         os.makedirs(memory.folder, mode=0o700, exist_ok=True)
         with open(path, "a", encoding="utf-8", opener=open_private) as file:
             if file.tell() < MAX_HEARD:
@@ -344,16 +352,13 @@ def note_event(memory: HookSessionStore, payload: Payload, time: str) -> None:
 
 def read_heard(memory: HookSessionStore, agent: str, session: str) -> list[tuple[str, str, str]]:
     """Return kind (`PROMPT` or `STOP`), time and text of each noted event; empty without a file."""
-    heard = []
-    try:
-        with open(memory.path(agent, session, HEARD_SUFFIX), encoding="utf-8", errors="replace") as file:
-            for line in file:
-                data = _parse_heard(line)
-                if data is not None:
-                    heard.append(data)
-    except OSError:
-        return []
-    return heard
+    for suffix in (HEARD_SUFFIX, FIRST_SUFFIX):
+        try:
+            with open(memory.path(agent, session, suffix), encoding="utf-8", errors="replace") as file:
+                return [data for line in file if (data := _parse_heard(line)) is not None]
+        except OSError:
+            continue
+    return []
 
 
 def _parse_heard(line: str) -> tuple[str, str, str] | None:
@@ -364,13 +369,6 @@ def _parse_heard(line: str) -> tuple[str, str, str] | None:
     except (ValueError, KeyError, TypeError):
         return None
     return values if all(isinstance(value, str) for value in values) else None
-
-
-def _exists(path: str) -> bool:
-    try:
-        return bool(path) and os.path.isfile(path)
-    except ValueError:
-        return False
 
 
 # --- what a session was told by hooks, so that nothing is told twice

@@ -130,6 +130,8 @@ class SessionFacts:
             session=session.session,
             has_ended=self._has_ended,
         )  # fmt: skip
+        if not extraction.turns and read_heard(self._settings.memory, session.cli, session.session):
+            return self._extract_heard()  # it was killed before it wrote its first prompt
         # A saver's event is of the turn that it waited for; `turn` may be a later one, which ended in the meantime.
         answers = [(self._response, self._response_size)]
         answers += [(self._turn.response, self._turn.size)] if self._turn is not None and self._turn.size >= 0 else []
@@ -192,7 +194,7 @@ class SessionFacts:
         return Path(self._settings.memory.path(self._session.cli, self._session.session, HEARD_SUFFIX))
 
     def _extract_heard(self) -> Extraction:
-        """Extract the facts from the prompts and answers of hook events, because there is no transcript.
+        """Extract the facts from the prompts and answers of hook events, because no transcript has them.
 
         Raises:
             NotFound: no event had any.

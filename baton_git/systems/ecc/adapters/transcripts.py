@@ -73,6 +73,9 @@ class _TranscriptSummary:
     def add_event(self, event: Event) -> None:
         if isinstance(event, EndReached):
             self.unread = event.unread
+        if isinstance(event, Restart):  # the turns so far may have been left, and the others follow again
+            self.title = self.prompt = self.reply = ""
+            self.last = None
         if isinstance(event, Restart | ResumePoint | EndReached):
             return
         if event.time and parse_time_or_none(event.time) is not None:

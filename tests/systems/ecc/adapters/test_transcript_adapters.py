@@ -185,6 +185,22 @@ def test_an_adapter_refuses_the_transcript_of_another_agent(tmp_path):
         look(where, "x.jsonl")
 
 
+def test_the_objective_is_no_prompt_that_was_taken_back(tmp_path):
+    where = around(tmp_path)
+    path = codex(where.home)
+    more = [
+        ("event_msg", {"type": "thread_rolled_back", "num_turns": 1}),
+        ("event_msg", {"type": "user_message", "message": "Explain the rounding"}),
+    ]
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(
+            json.dumps({"timestamp": DONE, "type": kind, "payload": payload}) + "\n" for kind, payload in more
+        )
+    [worker] = look(where, "codex:latest")["workers"]
+    assert worker["intent"]["objective"] == "Explain the rounding"
+    assert worker["outputs"]["summary"] == []
+
+
 def test_damage_is_counted_and_the_rest_is_read(tmp_path):
     where = around(tmp_path)
     path = claude(where.home)
