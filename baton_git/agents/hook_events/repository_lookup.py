@@ -48,8 +48,9 @@ def _is_resumed_in(payload: Payload) -> bool:
     if payload.kind == START:
         return payload.detail == "resume" and os.path.isdir(payload.cwd)
     repository = find_repository(payload.cwd) if payload.cwd else None
-    session = repository and HookSessionStore(repository.common_dir).get(payload.agent, payload.session)
-    return bool(session and session.work_tree) and f"{payload.cwd}/".startswith(f"{session.work_tree}/")
+    session = HookSessionStore(repository.common_dir).get(payload.agent, payload.session) if repository else None
+    top = session.work_tree if session is not None else ""
+    return top != "" and f"{payload.cwd}/".startswith(f"{top}/")
 
 
 def _read_codex_cwd(transcript: str) -> str:
