@@ -31,7 +31,7 @@ from baton_git.namespace.revision import ProposedState
 from baton_git.verbs.records.details import show_record
 from baton_git.verbs.revisions.recall import recall
 from baton_git.verbs.revisions.undo import redo, undo
-from baton_git.verbs.sessions.archive_folding import fold_automatically, fold_in_background
+from baton_git.verbs.sessions.session_end import fold_automatically, fold_in_background
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.upkeep.validation import validate_branch
 

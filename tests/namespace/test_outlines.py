@@ -38,7 +38,7 @@ from baton_git.verbs.records.ready import list_ready
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 from baton_git.verbs.upkeep.namespace_status import read_status
-from baton_git.verbs.work_items.similar_records import find_same
+from baton_git.verbs.work_items.new_records import find_same
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

@@ -43,7 +43,7 @@ from baton_git.recall.ranking import rank_passages
 from baton_git.recall.record_passages import split_record
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import parse_question
-from baton_git.verbs.records.closing import forget_record
+from baton_git.verbs.records.editing import forget_record
 from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, answer_question, recall
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up

@@ -11,8 +11,7 @@ from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFo
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.state import Key
 from baton_git.namespace.caller import Vouched
-from baton_git.verbs.records.closing import forget_record, reopen_record
-from baton_git.verbs.records.editing import edit_record
+from baton_git.verbs.records.editing import edit_record, forget_record, reopen_record
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.work_items.loops import add_loop, settle_loop

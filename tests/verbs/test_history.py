@@ -14,11 +14,9 @@ from baton_git.core.lifecycle import Confirmed
 from baton_git.core.sessions import find_session
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log
-from baton_git.verbs.revisions.log import log
-from baton_git.verbs.revisions.operations import list_operations
+from baton_git.verbs.revisions.history import Filter, compare, list_operations, read_commit, read_log
+from baton_git.verbs.revisions.log import find_sessions, log
 from baton_git.verbs.revisions.undo import redo, rollback, undo
-from baton_git.verbs.sessions.lineage import find_sessions
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import begin_session
 from baton_git.verbs.sessions.sessions import init

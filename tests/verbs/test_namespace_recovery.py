@@ -10,8 +10,7 @@ from world import NOW, acting
 
 from baton_git.core.errors import BranchMoved, Protected
 from baton_git.namespace.caller import Vouched
-from baton_git.verbs.upkeep.namespace_moves import delete_namespace
-from baton_git.verbs.upkeep.namespace_recovery import accept_namespace, restore_namespace
+from baton_git.verbs.upkeep.namespace_moves import accept_namespace, delete_namespace, restore_namespace
 from baton_git.verbs.work_items.decisions import add_decision
 
 

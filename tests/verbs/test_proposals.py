@@ -19,9 +19,8 @@ from baton_git.namespace.caller import Vouched
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.recalling import Question, find_answer
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.records.details import show_record
-from baton_git.verbs.records.editing import edit_record
+from baton_git.verbs.records.editing import edit_record, forget_record
 from baton_git.verbs.records.listing import list_records
 from baton_git.verbs.records.ready import list_ready
 from baton_git.verbs.revisions.undo import redo, undo

@@ -9,8 +9,8 @@ from baton_git.core.errors import InvalidArgument, NotAllowed
 from baton_git.verbs.revisions.undo import undo
 from baton_git.verbs.work_items.decisions import add_decision, merge_decision, supersede_decision
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, merge_follow_up
+from baton_git.verbs.work_items.new_records import are_similar
 from baton_git.verbs.work_items.patterns import merge_pattern, record_pattern
-from baton_git.verbs.work_items.similar_records import are_similar
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,7 @@ from baton_git.systems.session_baton.document_writing import IMPORT, write_docum
 from baton_git.systems.session_baton.documents import read_document
 from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.recorded import check_records
-from baton_git.verbs.records.closing import forget_record, reopen_record
-from baton_git.verbs.records.editing import edit_record
+from baton_git.verbs.records.editing import edit_record, forget_record, reopen_record
 from baton_git.verbs.revisions.undo import rollback, undo
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import begin_session

@@ -19,8 +19,7 @@ from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.records.closing import forget_record, reopen_record
-from baton_git.verbs.records.editing import edit_record
+from baton_git.verbs.records.editing import edit_record, forget_record, reopen_record
 from baton_git.verbs.revisions.undo import redo, rollback, undo
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.work_items.decisions import add_decision, monitor_decision

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from baton_git.core.errors import BatonError
 from baton_git.interfaces.background.worker import OpenWorkspace
-from baton_git.verbs.sessions.archive_folding import fold_automatically
+from baton_git.verbs.sessions.session_end import fold_automatically
 
 START_DELAY = 1.0
 """Seconds from the first request until the archive is folded, so that the fold is sent with what the session wrote."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from baton_git.interfaces.background.worker import OpenWorkspace
-from baton_git.verbs.sharing.sending import count_delay, send_unsent
+from baton_git.verbs.sharing.auto_sync import count_delay, send_unsent
 
 START_DELAY = 2.0
 """Seconds from the first request until something is sent, so that sessions that end together are sent together."""

@@ -52,11 +52,10 @@ from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attemp
 from baton_git.interfaces.hook.session_steps import save_last_checkpoint, save_periodic_checkpoint, start_session
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
-from baton_git.verbs.sessions.archive_folding import fold_in_background
-from baton_git.verbs.sessions.auto_sync import send_in_background, sync_at_end
-from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sessions.session_end import end_session, fold_in_background
 from baton_git.verbs.sessions.session_start import BegunSession
 from baton_git.verbs.sessions.verb_hints import describe_verbs
+from baton_git.verbs.sharing.auto_sync import send_in_background, sync_at_end
 
 if TYPE_CHECKING:
     from baton_git.interfaces.hook.workflow_actions import SessionActions

@@ -17,8 +17,8 @@ from baton_git.interfaces.hook.asked_remotes import may_ask, note_asked
 from baton_git.interfaces.hook.session_steps import SYNC_SECONDS
 from baton_git.interfaces.hook.unreadable import can_tell
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sessions.auto_sync import meet_at_start
 from baton_git.verbs.sessions.meeting import Meeting
+from baton_git.verbs.sharing.auto_sync import meet_at_start
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,59}")
 _MOST_NAMED = 5

@@ -27,7 +27,7 @@ from baton_git.interfaces.context.system_settings import read_call_options
 from baton_git.interfaces.hook.event_runner import HookReply
 from baton_git.interfaces.hook.session_facts import attempt
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sessions.auto_sync import send_in_background
+from baton_git.verbs.sharing.auto_sync import send_in_background
 
 
 def save_below(payload: Payload, tops: Sequence[str]) -> HookReply:

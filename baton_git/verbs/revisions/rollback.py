@@ -25,13 +25,14 @@ from baton_git.namespace.reverting import revert
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.details import COMPANIONS
-from baton_git.verbs.revisions.history import files_at, full_id
-from baton_git.verbs.revisions.operations import (
+from baton_git.verbs.revisions.history import (
     ENDING,
     REDO,
     UNDO,
+    files_at,
     find_redoable,
     find_undoable,
+    full_id,
     is_undo,
     make_commit_argument,
     name_commit,

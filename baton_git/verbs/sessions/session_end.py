@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Self
+from typing import Final, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -25,16 +25,39 @@ from baton_git.core.state import HEAD, State
 from baton_git.core.times import EARLIEST, iso, parse_time_or_none
 from baton_git.core.verb import REPLACES, Input, Option, Tool, verb
 from baton_git.core.view import Reader, ResultView
+from baton_git.namespace.folding import fold, may_be_due, was_undone
 from baton_git.namespace.last_seen import find_last_seen
 from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_end_hooks
-from baton_git.verbs.sessions.archive_folding import fold_in_background
-from baton_git.verbs.sessions.auto_sync import SyncNews, sync_at_end
 from baton_git.verbs.sessions.gone_sessions import mark_gone
 from baton_git.verbs.sessions.session_start import add_session, find_parent
+from baton_git.verbs.sharing.auto_sync import SyncNews, send_in_background, sync_at_end
 from baton_git.verbs.sharing.open_conflicts import describe_unnamed, list_open_conflicts
+
+FOLD_TASK: Final = "fold"
+"""The name of the background task."""
+
+
+def fold_in_background(ws: Workspace) -> bool:
+    """Let a background process fold the archive if that may be due; return whether it goes on after this process.
+
+    Raises:
+        Corrupt: the newest revision cannot be read.
+    """
+    tree = ws.branch.read().tree if ws.folds_archive and ws.branch.tip() is not None else None
+    return tree is not None and may_be_due(ws.branch.store.folder(tree)) and ws.background.request(FOLD_TASK)
+
+
+def fold_automatically(ws: Workspace, now: datetime) -> None:
+    """Fold the archive if that is due, unless a person took back a fold not long ago; let the fold be sent.
+
+    Raises:
+        BatonError: under the same conditions as `fold`.
+    """
+    if ws.folds_archive and not was_undone(ws) and fold(ws, now) is not None:
+        send_in_background(ws)
 
 
 def end_session(

@@ -46,10 +46,10 @@ from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.systems.session_hooks import StartResult
 from baton_git.verbs.records.ready import describe_revert, list_rejected_imports, make_return_command
-from baton_git.verbs.sessions.auto_sync import AT_START, receive_at_start, send_leftovers
 from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
 from baton_git.verbs.sessions.meeting import Meeting
 from baton_git.verbs.sessions.verb_hints import describe_verbs
+from baton_git.verbs.sharing.auto_sync import AT_START, receive_at_start, send_leftovers
 from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, list_due_loops, select_news
 from baton_git.verbs.verification.consent import WaitingChecks
 

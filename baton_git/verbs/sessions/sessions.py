@@ -17,7 +17,6 @@ from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
 from baton_git.namespace.results import AtNamespace, full_position
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_start_hooks
-from baton_git.verbs.sessions.auto_sync import AT_START, meet_at_start, receive_at_start
 from baton_git.verbs.sessions.session_start import (
     CHECK_BUDGET,
     BegunSession,
@@ -25,6 +24,7 @@ from baton_git.verbs.sessions.session_start import (
     begin_session,
     make_session_id,
 )
+from baton_git.verbs.sharing.auto_sync import AT_START, meet_at_start, receive_at_start
 
 
 class NewNamespace(Input):

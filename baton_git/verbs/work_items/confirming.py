@@ -25,7 +25,7 @@ from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.details import find_record
-from baton_git.verbs.work_items.authorship import refuse_without_person
+from baton_git.verbs.work_items.new_records import refuse_without_person
 
 
 class ConfirmRecords(Input):

@@ -25,9 +25,15 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
-from baton_git.verbs.work_items.authorship import authorship_of, confirm_change
-from baton_git.verbs.work_items.new_ids import NewId
-from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, merge_records
+from baton_git.verbs.work_items.new_records import (
+    Added,
+    MergeInto,
+    NewId,
+    authorship_of,
+    confirm_change,
+    describe_similar,
+    merge_records,
+)
 
 DecisionId = Annotated[str, Field(description="The id of a decision, or a unique prefix of it.", examples=["DEC-042"])]
 

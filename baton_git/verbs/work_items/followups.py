@@ -17,13 +17,13 @@ from baton_git.core.verb import ADDS, REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
-from baton_git.verbs.work_items.authorship import authorship_of
-from baton_git.verbs.work_items.new_ids import NewId
-from baton_git.verbs.work_items.references import find_reference
-from baton_git.verbs.work_items.similar_records import (
+from baton_git.verbs.work_items.new_records import (
     Added,
     MergeInto,
+    NewId,
+    authorship_of,
     describe_similar,
+    find_reference,
     find_same,
     merge_records,
 )

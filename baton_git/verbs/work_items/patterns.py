@@ -28,9 +28,15 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
-from baton_git.verbs.work_items.authorship import authorship_of
-from baton_git.verbs.work_items.new_ids import NewId
-from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, find_same, merge_records
+from baton_git.verbs.work_items.new_records import (
+    Added,
+    MergeInto,
+    NewId,
+    authorship_of,
+    describe_similar,
+    find_same,
+    merge_records,
+)
 
 PatternId = Annotated[str, Field(description="The id of a pattern, or a unique prefix of it.", examples=["PAT-9d2k1m"])]
 

@@ -24,8 +24,8 @@ from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, find
 from baton_git.namespace.ingest.trees import find_tree_fault
 from baton_git.namespace.sync.actions import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
-from baton_git.verbs.sessions.auto_sync import sync_at_start
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
+from baton_git.verbs.sharing.auto_sync import sync_at_start
 
 Pair = tuple[Machine, Machine]
 LIMITS = FetchLimits(1 << 30, 1 << 30)

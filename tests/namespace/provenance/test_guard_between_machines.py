@@ -17,8 +17,7 @@ from baton_git.core.errors import Protected
 from baton_git.core.state import Key
 from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.namespace.caller import Vouched
-from baton_git.verbs.records.closing import forget_record
-from baton_git.verbs.records.editing import edit_record
+from baton_git.verbs.records.editing import edit_record, forget_record
 from baton_git.verbs.sharing.conflict_resolution import resolve
 from baton_git.verbs.work_items.confirming import confirm_records
 from baton_git.verbs.work_items.decisions import supersede_decision

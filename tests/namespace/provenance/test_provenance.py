@@ -27,8 +27,7 @@ from baton_git.namespace.ingest.server import find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.records.closing import forget_record
-from baton_git.verbs.records.editing import edit_record
+from baton_git.verbs.records.editing import edit_record, forget_record
 from baton_git.verbs.revisions.undo import redo, rollback, undo
 from baton_git.verbs.work_items.decisions import supersede_decision
 from baton_git.verbs.work_items.patterns import dismiss_pattern

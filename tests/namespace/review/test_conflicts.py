@@ -20,8 +20,8 @@ from baton_git.core.errors import (
     NotFound,
 )
 from baton_git.git.store import Repository, Store
-from baton_git.verbs.sharing.conflict_blame import find_writers
 from baton_git.verbs.sharing.conflict_resolution import Side, find_current_value, resolve
+from baton_git.verbs.sharing.conflicts import find_writers
 from baton_git.verbs.work_items.loops import close_loop
 from baton_git.verbs.work_items.patterns import dismiss_pattern
 

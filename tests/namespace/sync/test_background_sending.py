@@ -29,9 +29,8 @@ from baton_git.namespace.remote_selection import LATE, find_unsent_commits
 from baton_git.namespace.sync.sharing_state import JITTER, LONGEST_DELAY, PAUSE, Sharing, SharingState
 from baton_git.namespace.sync.tracking_refs import count_commits
 from baton_git.namespace.workspace import Background
-from baton_git.verbs.sessions.auto_sync import HAND_OVER, sync_at_end
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
-from baton_git.verbs.sharing.sending import RETRIES, count_delay, send_unsent
+from baton_git.verbs.sharing.auto_sync import HAND_OVER, RETRIES, count_delay, send_unsent, sync_at_end
 from baton_git.verbs.upkeep.namespace_status import read_status
 
 Baton = Callable[..., Any]

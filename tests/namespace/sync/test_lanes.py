@@ -25,7 +25,7 @@ from baton_git.namespace.sync.lanes import fold_tips, name_lane
 from baton_git.namespace.sync.outgoing import find_known_tips
 from baton_git.namespace.sync.remote_names import check_remote
 from baton_git.namespace.sync.tracking_refs import TRACKED_LANES, list_tracked_lanes
-from baton_git.verbs.sessions.auto_sync import sync_at_start
+from baton_git.verbs.sharing.auto_sync import sync_at_start
 
 Pair = tuple[Machine, Machine]
 TERMS = Terms(lanes=True, name="origin", machine="m")

@@ -10,7 +10,7 @@ import pytest
 from machines import INCOMING, REF, Clock, Machine, machine
 
 from baton_git.core.errors import Corrupt, RemoteError
-from baton_git.verbs.sessions.auto_sync import sync_at_start
+from baton_git.verbs.sharing.auto_sync import sync_at_start
 
 Pair = tuple[Machine, Machine]
 

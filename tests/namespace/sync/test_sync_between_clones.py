@@ -20,8 +20,8 @@ from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.remote_selection import select_automatic_remote
 from baton_git.namespace.sync.actions import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
-from baton_git.verbs.sessions.auto_sync import sync_at_end, sync_at_start
 from baton_git.verbs.sessions.session_start import begin_session
+from baton_git.verbs.sharing.auto_sync import sync_at_end, sync_at_start
 from baton_git.verbs.sharing.remotes import set_remote_policy
 from baton_git.verbs.sharing.sync import describe_sync
 from baton_git.verbs.upkeep.namespace_status import read_status

@@ -23,8 +23,7 @@ from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.commit_lines import describe_rejection, format_content, format_heading
 from baton_git.verbs.revisions.history import Shown
-from baton_git.verbs.revisions.log import LogFilter, log, read_known_log
-from baton_git.verbs.sessions.lineage import find_sessions
+from baton_git.verbs.revisions.log import LogFilter, find_sessions, log, read_known_log
 
 
 def _print_log(app: App, ws: Workspace, verb_input: LogFilter, values: Values) -> None:

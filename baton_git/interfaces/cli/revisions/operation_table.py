@@ -11,8 +11,7 @@ from baton_git.core.styles import Column, Role
 from baton_git.core.times import format_minute, relative_time, to_local
 from baton_git.interfaces.cli.app import App
 from baton_git.verbs.revisions.commit_lines import describe_author, expand_subject
-from baton_git.verbs.revisions.history import Shown
-from baton_git.verbs.revisions.operations import is_undo
+from baton_git.verbs.revisions.history import Shown, is_undo
 
 
 def render_operations(app: App, operations: Sequence[Shown]) -> Styled:

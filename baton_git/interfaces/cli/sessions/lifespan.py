@@ -60,8 +60,8 @@ def _boot(app: App, ws: Workspace, verb_input: SessionStart, values: Values) -> 
 def _send_cached(app: App, values: Values) -> None:
     """Send what waits in the client's cache, which belongs to no repository, although no session can start here."""
     from baton_git.interfaces.context.client_cache import send_cached
-    from baton_git.verbs.sessions.auto_sync import AT_START  # slow to import
     from baton_git.verbs.sessions.session_start import LEAST_FOR_CACHE
+    from baton_git.verbs.sharing.auto_sync import AT_START  # slow to import
 
     seconds = values.get("sync_seconds", AT_START)
     if seconds > 0:

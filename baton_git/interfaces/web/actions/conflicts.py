@@ -22,8 +22,8 @@ from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sharing.conflict_blame import find_writers
 from baton_git.verbs.sharing.conflict_resolution import Side, find_current_value, resolve
+from baton_git.verbs.sharing.conflicts import find_writers
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 
 SHOWN = 50

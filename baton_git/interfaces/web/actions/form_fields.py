@@ -17,7 +17,7 @@ from baton_git.core.records.check_methods import CHECK_METHODS
 from baton_git.core.records.work_items import ActiveDecision, Pattern, VerifySpec
 from baton_git.core.state import Key, State
 from baton_git.interfaces.web.texts import cut, words
-from baton_git.verbs.work_items.references import REFERENCES
+from baton_git.verbs.work_items.new_records import REFERENCES
 
 FieldKind = Literal["text", "lines", "number", "choice", "flag", "check"]
 

@@ -15,7 +15,7 @@ from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.paging import resolve_revision
 from baton_git.interfaces.web.texts import command, quote_value, sentence
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.revisions.operations import describe_owner
+from baton_git.verbs.revisions.history import describe_owner
 from baton_git.verbs.revisions.rollback import (
     RollbackPlan,
     apply_plan,

@@ -17,7 +17,7 @@ from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.paging import Paging, take_readable
 from baton_git.namespace.commit_log import LogEntry, describe_merge
 from baton_git.systems.gobby.handoff_context import list_goals
-from baton_git.verbs.sessions.lineage import find_sessions
+from baton_git.verbs.revisions.log import find_sessions
 
 LANES = 7
 """Maximum number of lanes; further sessions share the last one."""

@@ -1,20 +1,22 @@
-"""Near-duplicate records: report them, and merge two into one."""
+"""What a new work item gets and is compared with: its id, its references, its author, and similar records."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from baton_git.core.errors import InvalidArgument, NotAllowed
+from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import propose_when_due
 from baton_git.core.merge.combining import combine_values
 from baton_git.core.outlines import digest_words, split_words
+from baton_git.core.output import is_safe
 from baton_git.core.records.base import (
     Counter,
     Earliest,
@@ -31,10 +33,136 @@ from baton_git.core.redaction import redact_text
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 from baton_git.core.verb import Input
+from baton_git.namespace.caller import Vouched
+from baton_git.namespace.commit_log import confirmation_trailers
+from baton_git.namespace.guard import HOW
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.terms import extract_terms
+
+# --- the ids that callers choose for new records
+
+
+def _check_characters(text: str) -> str:
+    if not is_safe(text):
+        raise ValueError("has a line end, a control character or an invisible character; use printable characters")
+    if " " in text or text.startswith("-"):
+        raise ValueError("has a space, or begins like an option; use one word")
+    return text
+
+
+NewId = Annotated[str, Field(min_length=1), AfterValidator(_check_characters)]
+"""The id of a new record: one printable word. Documents of other programs can have ids of any text."""
+
+
+# --- look up the records that a new or edited record refers to
+
+
+REFERENCES: Mapping[str, type[Record]] = {
+    "decision_ref": ActiveDecision,
+    "superseded_by": ActiveDecision,
+    "linked_pattern": Pattern,
+}
+"""The stored fields that name a record, each with the model of that record."""
+
+
+def find_reference(ws: Workspace, model: type[Record], text: str | None) -> str | None:
+    """Return the complete id of the record that `text` names; None if `text` is empty.
+
+    An archived record must be named by its complete id.
+
+    Raises:
+        NotFound: `text` matches no record.
+        Ambiguous: `text` matches several records.
+    """
+    if not text:
+        return None
+    state = ws.branch.read().state
+    is_whole = text in state.ids(model.kind) or text in state.ids(model.kind, archived=True)
+    return text if is_whole else state.find(model, text).id
+
+
+def find_references(ws: Workspace, record: Record, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return new values for fields of a record, with the complete ids of the records that they name.
+
+    Raises:
+        InvalidArgument: the record would refer to itself, directly or through other records.
+        NotFound: a new value matches no record.
+        Ambiguous: a new value matches several records.
+    """
+    before = record.as_data()
+    references = {
+        name: find_reference(ws, REFERENCES[name], text)
+        for name, text in fields.items()
+        if name in REFERENCES and isinstance(text, str) and text != before.get(name)
+    }
+    for name, id_ in references.items():
+        if REFERENCES[name] is type(record) and id_ is not None:
+            _refuse_circle(ws.branch.read().state, name, before["id"], id_)
+    return {**fields, **references}
+
+
+def _refuse_circle(state: State, name: str, id_: str, target: str) -> None:
+    """Raise InvalidArgument if following this field from record to record, beginning at `target`, leads to `id_`."""
+    if target == id_:
+        raise InvalidArgument(f"{name}: {id_} cannot name itself", hint="name another record")
+    seen = set()
+    following: str | None = target
+    while following is not None and following not in seen:
+        seen.add(following)
+        following = _read_reference(state, name, following)
+        if following == id_:
+            raise InvalidArgument(f"{name}: {target} leads back to {id_}", hint=f"change {name} of {target} first")
+
+
+def _read_reference(state: State, name: str, id_: str) -> str | None:
+    """Return the id in a field of a live or archived record; None if it is empty or the record cannot be read."""
+    kind = REFERENCES[name].kind
+    entries = (state.entry(Key(kind, id_, archived=archived)) for archived in (False, True))
+    record = next((entry for entry in entries if isinstance(entry, REFERENCES[name])), None)
+    return getattr(record, name) if record is not None else None
+
+
+# --- author of a new record: a person who vouches for it, or a model
+
+
+class Authorship(NamedTuple):
+    """How a new record and its commit name the author."""
+
+    tier: str
+    trailers: tuple[tuple[str, str], ...] = ()
+
+
+def authorship_of(ws: Workspace, model: type[Record], id_: str) -> Authorship:
+    """Return the author of a new record: a person, if one vouches for it; otherwise a model."""
+    person = ws.confirmed
+    if not isinstance(person, Vouched):
+        return Authorship("llm_derived")
+    return Authorship("human_confirmed", confirmation_trailers(person.how, person.by, str(Key(model.kind, id_))))
+
+
+def refuse_without_person(ws: Workspace, hint: str = "") -> Vouched:
+    """Return the person who vouches for the call.
+
+    Raises:
+        NeedsHuman: nobody does.
+    """
+    if isinstance(ws.confirmed, Vouched):
+        return ws.confirmed
+    raise NeedsHuman("only a person can confirm a record", hint=hint or HOW)
+
+
+def confirm_change(ws: Workspace, *records: Record) -> tuple[tuple[str, str], ...]:
+    """Return the commit trailers with which a person vouches for a change of records; empty if nobody does."""
+    person = ws.confirmed
+    if not isinstance(person, Vouched):
+        return ()
+    return confirmation_trailers(person.how, person.by, *(str(key_of(record)) for record in records))
+
+
+# --- near-duplicate records: report them, and merge two into one
+
 
 Similar = TypeVar("Similar", FollowUp, Pattern)
 Mergeable = TypeVar("Mergeable", ActiveDecision, FollowUp, Pattern)
