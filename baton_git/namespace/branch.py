@@ -163,6 +163,7 @@ class Branch(BranchHistory):
         """
         self.check_update(stamp)
         pending = _PendingUpdate(self, UpdateRequest(change, stamp, expected_revision), patience)
+        # The syncs to the disk take longer than the rest of a write, so threads that wait share them.
         if not self.store.commit_group(self.ref).serve(pending, self._write_all, patience):
             pending.fail(pending.make_busy_error())
         if pending.leads:
@@ -217,7 +218,10 @@ class Branch(BranchHistory):
         """
         if by == "caller" and expected is not None:
             with self.store.expose(draft):
+                # A sync is exempt: the policy of its remote has decided. Reviews and merges by hand are not.
                 guard.refuse_losses(self, self._replaced(expected), self.revision_at(new).state, stamp.caller)
+        # Before the ref moves: a kill then leaves an entry for a commit that nobody has, and never a commit that counts
+        # as made by hand.
         record_draft(self.ledger, draft, source)
         moved = self.store.publish(draft, self.ref, expected, new, stamp.reflog_entry(), keep=True)
         if moved and expected is None:
@@ -234,6 +238,7 @@ class Branch(BranchHistory):
 
     def _update_markers(self, before: State, after: State) -> None:
         """Update the marker files that let hooks skip unchanged namespaces."""
+        # A git hook that finds no marker ends before it starts Python.
         marks = HookMarkers(self.store.repository.common_dir)
         if marks.synced.has(self.namespace.component):
             marks.unsent.set(self.namespace.component)
@@ -256,6 +261,7 @@ class Branch(BranchHistory):
             return self.read()
         GoneNamespaces(self.store.repository.common_dir).clear(self.namespace)
         draft = self.store.draft()
+        # The same commit on all machines: namespaces that were begun apart have a common history, and can be merged.
         root = draft_root(draft)
         self.store.publish(draft, self.ref, None, root, stamp.reflog_entry("init"), keep=True)
         return self.read()
@@ -287,6 +293,8 @@ class Branch(BranchHistory):
             return Prepared(WriteResult(tip, tip))
         # files are written byte by byte, so what they do to records is read from the tree
         after = State(layout.TreeSource(draft.folder(tree))) if proposal.files else proposal.state
+        # Here and not in the verbs: `forget` and `edit` had checks of their own, and an agent that was refused found
+        # other roads, such as undo, rollback, a document or a review.
         guard.refuse_losses(self, tip, after, stamp.caller, proposal.settled)
         summary = diff.commit_subject(list(outcome.changes))
         if proposal.reform is not None and not outcome.changes:
@@ -306,6 +314,8 @@ class Branch(BranchHistory):
         result = change(tip)
         proposal = result if isinstance(result, ProposedState) else ProposedState(result)
         keeps_paths = proposal.keeps_paths or bool(proposal.files)
+        # Not at the push: a filter there would give the remote other commits than this machine has, and a branch can
+        # leave without baton, by `git push` or in a copied folder.
         load_names = None if self.places is None or keeps_paths else self.places.load_names
         edits, redactions = redact_edits(tip.state, proposal.state, load_names)
         after = State(proposal.state.source, edits)
@@ -384,6 +394,7 @@ class Branch(BranchHistory):
                 for pending in late:
                     pending.fail(pending.make_busy_error())
                 if len(late) < len(waiting):
+                    # Writers that poll at equal intervals starve each other.
                     time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter
         except BaseException as error:
             for pending in batch:

@@ -78,6 +78,7 @@ def find_protected(before: State, after: State, labels: Labels, settled: frozens
     """
     if not labels.can_be_confirmed:
         return
+    # Without a confirmation here, keys or a trusted remote, no record can be confirmed, and no history has to be read.
     judge = Judgement(labels)
     for loss in find_losses(before, after, settled):
         is_confirmed = any(labels.of(loss.key, facet).kind == "confirmed" for facet in loss.facets)

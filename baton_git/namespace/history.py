@@ -282,6 +282,7 @@ class BranchHistory:
                 )
             return matches[0].commit if matches else self._refuse_missing(text)
         test = self._test_of(text)
+        # `~2` and a time count along our own side; what a merge brought has ids only.
         for number, entry in enumerate(self.history(tip, first_parent=not _COMMIT.fullmatch(text))):
             if test(number, entry):
                 return entry.commit

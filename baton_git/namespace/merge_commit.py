@@ -72,6 +72,7 @@ def create_merge_commit(
     base = base_tree(store, base_draft, first_commit, second_commit, rules=rules)
     draft = base_draft.on_top()
     merged = merge_trees(draft, base, first.tree, second.tree, rules=rules)
+    # From the parents and not from a clock: all machines must create the same commit, or the merges need merging.
     time = clamp_time(max(first.time, second.time))
     revision = 1 + max(read_revision_number(store, info) for info in (first, second))
     if rules >= _SINCE_FIXED_SUBJECT:
@@ -104,6 +105,7 @@ def base_tree(
     Raises:
         Corrupt: an object of the histories cannot be read.
     """
+    # Several bases are merged in a fixed order, for the same reason as the parents.
     bases = sort_parents(store, store.merge_bases(first_commit, second_commit))
     if not bases:
         return None

@@ -320,6 +320,7 @@ class _NewBranch:
     def count_live(self) -> Rejected | None:
         """Return the rejection of a tip with too many records outside the archive."""
         live, tip = max((self._live(tip), tip) for tip in self.tips)
+        # A team reaches any fixed number within months, so what is here may double.
         most = max([self.budget.live, *(2 * self._live(commit) for commit in self.accepted)])
         if live <= most:
             return None
@@ -342,6 +343,7 @@ class _NewBranch:
 
     def _group(self, info: CommitInfo, machines: Collection[str]) -> str:
         machine = find_machine(info)
+        # Unknown machines share one allowance, so that nobody gets more by inventing names.
         return machine if machine in machines else _OTHERS
 
 

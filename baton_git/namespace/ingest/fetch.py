@@ -125,6 +125,7 @@ def fetch_and_check(
     memory = RejectedTips.of(store.repository.common_dir)
     rejected: dict[str, Rejected] = {}
     if not retry and memory.any():
+        # Otherwise each start of a session would fetch, check and refuse the same megabytes again.
         wants, rejected = _without_rejected(remote, wants, memory, budget, deadline)
     refused: dict[str, PurgedTip] = {}
     if purged:
@@ -143,6 +144,7 @@ def fetch_and_check(
             refused |= _find_purged(store, quarantine, sound, purged) if purged else {}
             accepted = {ref: tip for ref, tip in sound.items() if ref not in refused}
             packs = quarantine.packs(accepted.values(), max(1.0, deadline.seconds_left))
+            # Only what passed the checks leaves the quarantine: nothing of a refused branch is ever in the repository.
             with store.adopt_packs(packs):
                 if quarantine.boundary and accepted:
                     store.change_boundary(next(iter(accepted)), missing=_find_missing_ends(store, quarantine))

@@ -132,6 +132,7 @@ class Labels:
         """
         mark = self._marks.of(Slot(key, facet))
         if mark not in self._strangers:
+            # Without the confirmation: the question is who wrote it, not who says that it is true.
             labels = (self._label(claim._replace(confirming="")) for claim in mark if claim.source != "here")
             self._strangers[mark] = next((label for label in labels if not self.is_trusted(label)), None)
         return self._strangers[mark]
@@ -150,6 +151,7 @@ class Labels:
             with self._history.store.limit_reads(time.monotonic() + self._patience.seconds, "labelling the records"):
                 return load_marks(self._history, self._commit)
         except Rejected:
+            # A start waits 2 seconds; the labels of 348,000 commits that a first sync brought take 45.
             if self._patience.hand_over():
                 raise _Late from None
             return load_marks(self._history, self._commit)

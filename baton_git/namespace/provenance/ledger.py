@@ -140,6 +140,7 @@ class Ledger:
         Raises:
             WriteFailed: writing to disk failed.
         """
+        # A confirmation cannot be computed again; an entry of `made` that is lost makes a commit count as made by hand.
         self._file("confirmed").append(confirmed, sync=True)
         self._file("made").append(commits)
 
@@ -219,6 +220,7 @@ def append(path: Path, data: bytes, *, sync: bool) -> None:
     folder = path.parent
     with durable_files.writing(str(path)):
         durable_files.make_folder(folder)
+        # A new name is durable only once its folder is synced, too.
         is_new = sync and not durable_files.exists(path)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), MODE)
         try:

@@ -359,6 +359,7 @@ class _Review:
         assert self.local is not None
         draft = self.draft.on_top()
         tree = self._merge_paths(draft, {path for item in chosen.accepted for path in item.paths})
+        # While records wait, the remote's commits are no part of the history: a merge would accept them all.
         parents = (self.local,) if chosen.remaining else (self.local, self.theirs)
         infos = [self.store.commit(parent) for parent in parents]
         ids = ", ".join(item.id for item in chosen.accepted) or "nothing"
@@ -367,6 +368,7 @@ class _Review:
         revision = 1 + max(read_revision_number(self.store, info) for info in infos)
         draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})
         commit = self.branch.draft_commit(draft, tree, parents, revision, subject, stamp, (*confirmed, *trailers))
+        # The text is the remote's although the commit is made here, so it must not count as written on this machine.
         source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.remaining else None
         moved = self.branch.advance(draft, self.local, commit, stamp, by="caller", source=source)
         return commit if moved else None

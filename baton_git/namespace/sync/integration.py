@@ -116,6 +116,7 @@ def integrate(
             if proposal is None or not is_sent:
                 return replace(integration, tip=tip)
             return replace(integration, tip=tip, conflicts=proposal.step.conflicts, renamed=proposal.step.renamed)
+        # Writers go on while the merge is computed; if one was faster, the merge is made again on its tip.
         if branch.advance(step.draft, tip, step.commit, stamp, by="sync"):
             assert accepted is not None
             received = count_commits(branch.store, accepted, tips.local)

@@ -308,6 +308,7 @@ class _Sync:
                 budget=self.options.budget, retry=self.options.retry, everything=everything, purged=self.purged,
                 met=_find_met(self.jobs) if self.terms.policy == "auto" else None, depth=depth,
             )  # fmt: skip
+        # What earlier attempts merged is kept; the next sync sends it.
         except Unreachable:
             if attempt == 0:
                 raise
@@ -319,6 +320,7 @@ class _Sync:
             tip = fetched.tips.get(job.branch.ref)
             if tip is not None and not job.branch.store.boundary.of(job.branch.ref):
                 begin_at_newest(job.branch, tip)
+        # A check that ran out of time says nothing about the commits, so the attempt before counts.
         is_cut = any(error.data.get("for_now") for error in fetched.rejected.values())
         return None if attempt and is_cut else fetched
 
