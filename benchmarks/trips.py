@@ -201,6 +201,11 @@ def main() -> None:
     count = count_additions()
     parts = ", ".join(f"{number} {name}" for name, number in count.most_common() if name != "verbs")
     print(f"\nby hand for the command line: {count['verbs']} of {len(all_verbs())} verbs ({parts})")
+    from baton_git.core.verb import Result
+
+    results = {verb.result_model for verb in all_verbs().values()}
+    views = sum(model.show is not Result.show for model in results)
+    print(f"declared beside the result, for every interface: the view of {views} of {len(results)} results")
     print(measure_sizes())
 
 

@@ -140,6 +140,7 @@ VERB = '''
 from datetime import datetime
 from pydantic import Field
 from baton_git.core.verb import READS, Input, Result, Tool, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.workspace import Workspace
 
 class TallyKind(Input):
@@ -148,6 +149,9 @@ class TallyKind(Input):
 
 class Tally(Result):
     number: int = Field(description="How many there are.")
+
+    def show(self, reader: Reader) -> ResultView:
+        return ResultView(f"there are {self.number}", ["counted"])
 
 @verb("tally", "GET /v1/tally/{kind}", effect=READS, positional=("kind",), tool=Tool("How many there are of a kind."))
 def tally(ws: Workspace, now: datetime, asked: TallyKind) -> Tally:
@@ -303,7 +307,8 @@ def test_a_check_is_added_by_a_module_and_a_line(command: Command, top: Path):
 
 def test_a_verb_is_added_by_a_module_and_a_line_of_help(command: Command, package: Path, top: Path):
     command("followup", "add", "Write the guide")
-    assert as_data(command("tally", "follow_up")) == {"number": 1}
+    assert command("tally", "follow_up") == "there are 1\n"
+    assert as_data(command("tally", "follow_up", "--json")) == {"number": 1}
     answers = subprocess.run(
         [sys.executable, "-c", CALLS],
         cwd=top, env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, text=True, check=True,

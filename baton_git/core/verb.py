@@ -117,16 +117,41 @@ class Option(NamedTuple):
     Attributes:
         names: the names of the option, for example `("--verbose", "-v")`.
         flags: for a field with few values, a flag per value: `{"passed": "You saw that it worked."}` adds `--passed`.
+        values: the value of each flag, if it is not the flag itself.
         metavar: the placeholder for the value in the help text.
         hidden: the command line has no option for this field; code of the command may set it.
         is_joined: whether a positional text may be given as several words, which are joined by spaces.
+        is_path: the texts are paths or PATH:SYMBOL, from the current folder; the verb gets them from the top of the
+            work tree.
+        is_json: the value is JSON; what is not JSON is a text.
+        reads_stdin: the text `-` stands for the standard input.
     """
 
     names: tuple[str, ...] = ()
     flags: Mapping[str, str] = NONE
+    values: Mapping[str, Any] = NONE
     metavar: str = ""
     hidden: bool = False
     is_joined: bool = False
+    is_path: bool = False
+    is_json: bool = False
+    reads_stdin: bool = False
+
+
+class FileInput(NamedTuple):
+    """A file from which the command line takes fields of the input.
+
+    Attributes:
+        parse: returns the fields for the text of the file; its second argument is the name of the file, for errors.
+        about: the help of the option.
+        names: the names of the option.
+        metavar: the placeholder for the file in the help.
+    """
+
+    parse: Callable[[str, str], Mapping[str, Any]]
+    about: str
+    names: tuple[str, ...] = ("--file", "-f")
+    metavar: str = "FILE"
 
 
 class Confirmation(NamedTuple):
@@ -170,12 +195,18 @@ class Verb(NamedTuple, Generic[I, R]):
         positional: the fields that are positional arguments on the command line.
         tool: the MCP tool; None if there is no tool.
         examples: example command lines.
+        usage: a further paragraph of the command's help, about what only the command line does.
+        progress: what the command says that it does while it takes long; empty for nothing.
+        shared: by an option that all commands have (`session`, `agent`), the field that it sets.
+        file: the file from which the command takes fields.
         options: how the command line takes its fields, by field.
         is_authored: whether it stores text from its input, whose author is then the person at the terminal.
         session: whether it acts in a session, begins one or ends one, or undoes that. Every verb that writes acts in
             a session. The result of a verb that begins or ends a session names that session.
         machine: whether it asks this machine for something besides the repository: transcripts, settings, the copy of
             a run. Every interface supplies the same `Workspace.machine`.
+        machine_options: by attribute of `Machine`, the names and the help of an option of the command that names a path
+            to use for it.
         confirm: the confirmation by a person that it needs; None if it needs none, or only for records that a person
             confirmed (see `guard`).
         on_existing: whether it acts only on existing records, so that it never creates a namespace. Implied for verbs
@@ -203,11 +234,16 @@ class Verb(NamedTuple, Generic[I, R]):
     positional: tuple[str, ...] = ()
     tool: Tool | None = None
     examples: tuple[str, ...] = ()
+    usage: str = ""
+    progress: str = ""
+    shared: Mapping[str, str] = NONE
+    file: FileInput | None = None
     options: Mapping[str, Option] = NONE
     is_authored: bool = False
     session: Literal["acts", "begins", "ends", "undoes"] | None = None
     on_existing: bool = False
     machine: bool = False
+    machine_options: Mapping[str, tuple[tuple[str, ...], str]] = NONE
     confirm: Confirmation | None = None
 
     @property

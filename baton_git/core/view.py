@@ -21,13 +21,13 @@ class ResultView(NamedTuple):
     """What people read of a result.
 
     Attributes:
-        text: the result itself. Printed as it is where styles can be shown, else without them.
+        text: the result itself, without its styles where none can be shown; None for its data as JSON.
         notes: sentences about it, in order; a `WriteResult` stands for the lines about its commit.
         status: how the call ended, if it did not just succeed: the exit status of the command.
         paged: whether a long text is shown in a pager.
     """
 
-    text: str = ""
+    text: str | None = ""
     notes: Sequence[Any] = ()
     status: Literal["ok", "failed", "unknown", "conflict"] = "ok"
     paged: bool = False

@@ -429,13 +429,7 @@ def path_from_top(app: App, path: str | None) -> str | None:
     return os.path.relpath(Path.cwd() / path, str(top))
 
 
-def fill_about(app: App, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with the paths of `--about` made relative to the top of the work tree."""
-    about = values.get("about")
-    return values | ({"about": [_anchor_from_top(app, text) for text in about]} if about else {})
-
-
-def _anchor_from_top(app: App, text: str) -> str | None:
+def anchor_from_top(app: App, text: str) -> str | None:
     """Return PATH or PATH:SYMBOL with the path relative to the top; unchanged if it is that already, because only the
     top has such a file, or if it is empty."""
     top, paths = app.settings.folder, {text, text.partition(":")[0]}

@@ -16,9 +16,8 @@ from baton_git.core.output import flat
 from baton_git.core.verb import Verb
 from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.error_handler import run
-from baton_git.interfaces.cli.sessions.checkpoint import ADDITIONS
-from baton_git.interfaces.cli.sessions.identity import CHECK, exit_unknown_on_errors
-from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
+from baton_git.interfaces.cli.sessions.identity import exit_unknown_on_errors
+from baton_git.interfaces.cli.verb_command import NOTHING, Addition, Values, verb_command
 from baton_git.interfaces.context.process import interrupt_on_sigterm, mend_streams, skip_plugin_search
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.checkpoint_verbs import (
@@ -64,14 +63,14 @@ def _paif_command(verb: Verb[Any, Any], addition: Addition) -> click.Command:
 
 EXAMPLE = 'claude-paif gravity "How can I help you today!" --agent zero'
 GRAVITY = check_agent_identity.verb._replace(name="gravity", examples=(EXAMPLE,))
-gravity_command = exit_unknown_on_errors(_paif_command(GRAVITY, CHECK._replace(run=_check_gravity)))
-RESTORE = ADDITIONS["restore"]._replace(run=_restore)
+gravity_command = exit_unknown_on_errors(_paif_command(GRAVITY, Addition(run=_check_gravity)))
+RESTORE = Addition(run=_restore)
 restore_command, checkpoint_command, sessions_command = (
     _paif_command(function.verb, addition)
     for function, addition in (
         (restore_agent, RESTORE),
-        (save_agent_checkpoint, ADDITIONS["checkpoint"]),
-        (list_agent_sessions, Addition()),
+        (save_agent_checkpoint, NOTHING),
+        (list_agent_sessions, NOTHING),
     )
 )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import Any
 
@@ -46,7 +48,8 @@ def run_for_person(app: App, ws: Any, verb: Verb[Any, Any], verb_input: Any, *, 
         ws = _ask_declared(app, ws, verb, verb.confirm, verb_input, sign=sign)
     while True:
         try:
-            return verb.run(ws, app.now, verb_input)
+            with redirect_stdout(sys.stderr):  # adapters of other packages may print
+                return verb.run(ws, app.now, verb_input)
         except Unconfirmed as error:
             tip = ws.branch.tip()
             _confirm_effect(app, error.effect)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -20,24 +21,26 @@ from baton_git.core.names import is_minted_session
 from baton_git.core.output import flat
 from baton_git.core.records.lineage import Session
 from baton_git.core.sessions import find_session
-from baton_git.core.verb import READS, Input, Option, Result, Verb
+from baton_git.core.verb import READS, FileInput, Input, Option, Result, Verb
 from baton_git.core.view import ResultView
 from baton_git.interfaces.cli.app import (
     AGENT_HELP,
+    INPUT_FILE,
     SESSION_HELP,
     SIGN,
     App,
     Number,
     WholeNumber,
+    anchor_from_top,
     command,
     command_alone,
     group,
+    read_text,
 )
 from baton_git.interfaces.cli.common_command import CommonCommand, Completer, find_completer
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import progress_line, write
 from baton_git.namespace.caller import Vouched
-from baton_git.namespace.machine import Machine
 from baton_git.namespace.workspace import Workspace
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -49,28 +52,20 @@ class Addition(NamedTuple):
 
     Attributes:
         options: further options and arguments, as click's decorators, in the order of the help.
-        about: a further paragraph of the help.
         fill: turns the values of the command line into the values of the input's fields.
         run: runs the verb, with prompts before it or special output; returns None if it printed the result itself.
-        machine: adapts the machine that the verb sees to the values of the command line.
         acting: adapts the `App`, if an option that all commands share has another meaning for this one.
         session_help: the help of `--session`.
         agent_help: the help of `--agent`.
-        progress: the label of the progress line; empty for none.
-        unopened: called if the repository or the namespace cannot be opened, with the values of the input's fields.
         render: prints the result; may return an exit status.
     """
 
     options: Sequence[Decorator] = ()
-    about: str = ""
     fill: Callable[[App, Values], Values] | None = None
     run: Callable[[App, Workspace, Any, Values], Result | None] | None = None
-    machine: Callable[[Machine, Values], Machine] | None = None
     acting: Callable[[App], App] | None = None
     session_help: str = SESSION_HELP
     agent_help: str = AGENT_HELP
-    progress: str = ""
-    unopened: Callable[[App, Values], None] | None = None
     render: Callable[[App, Any], int | None] | None = None
 
 
@@ -98,22 +93,25 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         command_line_values = _join_flags(
             verb, {name: value for name, value in values.items() if value is not None and value != ()}
         )
+        command_line_values = _convert(app, verb, command_line_values)
         fields = addition.fill(app, command_line_values) if addition.fill is not None else command_line_values
         input_values = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
         verb_input = _parse(verb, input_values, app.now)
         app = _add_known_fields(app, verb) if app.fields else app
+        app = app.for_protocol_run if "session" in verb.shared else app
+        app = app.lenient if verb.session == "begins" else app
         app = addition.acting(app) if addition.acting is not None else app
         with _name_options(verb), ExitStack() as opened:
             try:
                 ws = opened.enter_context(_open_workspace(app, verb, verb_input))
             except BatonError:
-                if addition.unopened is not None:
-                    addition.unopened(app, fields)
+                if verb.session == "begins":
+                    _send_cached(app, getattr(verb_input, "sync_seconds", 0))
                 raise
-            ws = _with_machine(app, addition, _with_typing_person(app, verb, ws), fields)
+            ws = _with_machine(app, verb, _with_typing_person(app, verb, ws), fields)
             app = replace(app, read_state=lambda: ws.branch.read().state) if ws is not None else app
-            with progress_line(addition.progress) as line:
-                ws = replace(ws, progress=line.advance) if addition.progress else ws
+            with progress_line(verb.progress) as line:
+                ws = replace(ws, progress=line.advance) if verb.progress else ws
                 result = _run(app, ws, verb, addition, verb_input, fields)
             _remember_session(app, verb, result)
             return (addition.render or render)(app, result) if result is not None else None
@@ -122,13 +120,16 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     decorators = [*_parameters(verb), *addition.options, *sign]
     wrapped = functools.reduce(lambda function, decorate: decorate(function), reversed(decorators), call)
     examples = "\b\n" + "\n".join(verb.examples) if verb.examples else ""
-    about = "\n\n".join(part for part in (verb.about, addition.about, examples) if part)
+    about = "\n\n".join(part for part in (verb.about, verb.usage, examples) if part)
     settings: dict[str, Any] = {"short_help": f"{verb.summary}.", "help": about}
     declare = (
         command_alone
         if verb.standalone
         else functools.partial(
-            command, session_help=addition.session_help, agent_help=addition.agent_help, may_create=verb.may_create
+            command,
+            session_help=_describe_shared(verb, "session", addition.session_help),
+            agent_help=_describe_shared(verb, "agent", addition.agent_help),
+            may_create=verb.may_create,
         )
     )
     click_command = declare(verb.name.split()[-1], **settings)(wrapped)
@@ -213,13 +214,30 @@ def _with_typing_person(app: App, verb: Verb[Any, Any], ws: Any) -> Any:
     return replace(ws, confirmed=Vouched(app.person, "typed"))
 
 
-def _with_machine(app: App, addition: Addition, ws: Any, fields: Values) -> Any:
+def _with_machine(app: App, verb: Verb[Any, Any], ws: Any, fields: Values) -> Any:
     """Return the workspace with the machine as the command line adapts it, and with messages printed to stderr."""
     if ws is None:
         return None
     ws = replace(ws, tell=lambda line: app.say(flat(line)))
-    adapt = addition.machine
-    return ws if adapt is None else replace(ws, find_machine=lambda: adapt(app.find_machine(), fields))
+    if verb.session == "begins":
+        from baton_git.interfaces.background.catching_up import with_catch_up  # here and below: only for a start
+        from baton_git.interfaces.context.client_cache import with_client_cache
+
+        ws = with_catch_up(with_client_cache(ws))
+    chosen = {name: fields[name] for name in verb.machine_options if name in fields}
+    if not chosen:
+        return ws
+    adapted: dict[str, Any] = {name: functools.partial(Path, value) for name, value in chosen.items()}
+    return replace(ws, find_machine=lambda: replace(app.find_machine(), **adapted))
+
+
+def _send_cached(app: App, seconds: float) -> None:
+    """Send what waits in the client's cache, which belongs to no repository, although no session can start here."""
+    from baton_git.interfaces.context.client_cache import send_cached
+    from baton_git.verbs.sessions.session_start import LEAST_FOR_CACHE
+
+    if seconds > 0:
+        app.say(*map(flat, send_cached(max(LEAST_FOR_CACHE, seconds))))
 
 
 def _find_continued_session(app: App) -> str | None:
@@ -287,7 +305,7 @@ def render(app: App, result: Result) -> int | None:
 
 def render_view(app: App, shown: ResultView, data: Any) -> int | None:
     """Print a view, or with --json `data` and the notes; return the exit status."""
-    if app.json:
+    if app.json or shown.text is None:
         app.answer_json(data)
     elif shown.text:
         _write_paged(shown.text) if shown.paged else write(shown.text)
@@ -319,12 +337,16 @@ def _join_flags(verb: Verb[Any, Any], values: Values) -> Values:
     for name, option in verb.options.items():
         if option.is_joined:
             values[name] = " ".join(values[name])
-        chosen = [flag for flag in option.flags if values.pop(f"{name}__{flag}", None)]
+        chosen = [flag for flag in option.flags if values.pop(_name_flag(name, flag), None)]
         if len(chosen) > 1:
             raise click.UsageError(f"give {' or '.join(f'--{flag}' for flag in option.flags)}, not both")
         if chosen:
-            values[name] = chosen[0]
+            values[name] = option.values.get(chosen[0], chosen[0])
     return values
+
+
+def _name_flag(name: str, flag: str) -> str:
+    return f"{name}__{flag.replace('-', '_')}"
 
 
 def option_name(verb: Verb[Any, Any], field: str) -> str:
@@ -347,7 +369,60 @@ def _parameters(verb: Verb[Any, Any]) -> list[Decorator]:
         if name not in verb.positional
         for decorator in _options(verb, name, info)
     ]
-    return [*arguments, *options]
+    options += [
+        click.option(*names, name, type=click.Path(path_type=Path), metavar="PATH", help=about)
+        for name, (names, about) in verb.machine_options.items()
+    ]
+    return [*arguments, *options, *([_make_file_option(verb.file)] if verb.file is not None else ())]
+
+
+def _make_file_option(file: FileInput) -> Decorator:
+    return click.option(*file.names, FILE, type=INPUT_FILE, metavar=file.metavar, help=file.about)
+
+
+FILE = "input_file"
+"""The name of the value of the option for a file, which is that of no field."""
+
+
+def _describe_shared(verb: Verb[Any, Any], option: str, otherwise: str) -> str:
+    """Return the help of an option that all commands have: that of the field that it sets, if it sets one."""
+    field = verb.shared.get(option)
+    return otherwise if field is None else _help(verb.input_model.model_fields[field])
+
+
+def _convert(app: App, verb: Verb[Any, Any], values: Values) -> Values:
+    """Return the values of the fields for those of the command line: paths, JSON, texts of files, shared options.
+
+    Raises:
+        UsageError: a field is given twice, in a file and by itself.
+    """
+    for name, option in verb.options.items():
+        if name not in values:
+            continue
+        if option.is_path:
+            values[name] = [anchor_from_top(app, text) for text in values[name]]
+        elif option.is_json:
+            values[name] = _parse_json(values[name])
+        elif option.reads_stdin and values[name] == "-":
+            values[name] = read_text("-")
+    for shared, field in verb.shared.items():
+        if getattr(app.settings.options, shared) is not None:
+            values[field] = app.settings.run if shared == "session" else app.settings.agent
+    if verb.file is None or FILE not in values:
+        return values
+    named = verb.file.names[0]
+    read = verb.file.parse(read_text(values[FILE]), values.pop(FILE))
+    twice = [name for name in read if name in values]
+    if twice:
+        raise click.UsageError(f"give {option_name(verb, twice[0])} or {named}, not both")
+    return {**values, **read}
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _argument(verb: Verb[Any, Any], name: str, info: FieldInfo) -> Decorator:
@@ -386,11 +461,17 @@ def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator
     option = verb.options.get(name, Option())
     if option.hidden:
         return []
-    if option.flags:
-        return [
-            click.option(f"--{flag}", f"{name}__{flag}", is_flag=True, default=None, help=text)
-            for flag, text in option.flags.items()
-        ]
+    flags = [
+        click.option(f"--{flag}", _name_flag(name, flag), is_flag=True, default=None, help=text)
+        for flag, text in option.flags.items()
+    ]
+    if flags:
+        return [*flags, *(_options_of_value(verb, name, info) if option.names else ())]
+    return _options_of_value(verb, name, info)
+
+
+def _options_of_value(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator]:
+    option = verb.options.get(name, Option())
     names = option.names or (option_name(verb, name),)
     about = _help(info)
     type_ = _click_type(info)

@@ -93,6 +93,7 @@ class ImportedRecordings(Result):
 
 @verb(
     "import ecc",
+    progress="importing",
     effect=SETTLES,
     positional=("path",),
     examples=(

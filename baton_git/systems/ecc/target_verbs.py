@@ -9,8 +9,11 @@ from typing import Any, Self
 
 from pydantic import Field
 
+from baton_git.core.output import flat
+from baton_git.core.styles import Column, Role
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, NoInput, Option, Result, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import ResultPart
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.adapter import Surroundings, Target
@@ -61,6 +64,11 @@ class AdapterResult(Result):
         problems = {"problems": [AdapterProblem(**adapter._asdict()) for adapter in broken]} if broken else {}
         return cls(**fields, **problems)
 
+    def describe_problems(self) -> list[str]:
+        """Return a sentence for each adapter that cannot be used, or not wholly."""
+        hows = ((item, "returned only a part" if item.partly else "cannot be used") for item in self.problems)
+        return [flat(f"the session adapter {item.id} {how}: {item.why}") for item, how in hows]
+
 
 class OfferedTarget(ResultPart):
     """A session that can be opened."""
@@ -99,6 +107,14 @@ class AdapterList(AdapterResult):
     """The sources of sessions."""
 
     adapters: list[AdapterInfo] = Field(description="Adapters, built-in ones first.")
+
+    def show(self, reader: Reader) -> ResultView:
+        columns = (
+            Column("adapter", lambda adapter: adapter.id, Role.ID),
+            Column("targets", lambda adapter: ", ".join(adapter.targetTypes), Role.ID),
+            Column("sessions", lambda adapter: adapter.description, wraps=True),
+        )
+        return ResultView(reader.table(self.adapters, columns), self.describe_problems())
 
 
 @verb(

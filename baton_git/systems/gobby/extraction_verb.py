@@ -174,6 +174,13 @@ class ExtractedHandoff(Result):
 
 @verb(
     "handoff extract",
+    usage=(
+        "--agent names the agent CLI that wrote the transcript: claude, codex, gemini, or auto to detect it.\n\n"
+        "Settings are read from the block autonomous_handoff in .baton/config.yaml of the work tree and in "
+        "~/.config/baton/config.yaml. A project can only restrict your own settings, or choose the format: it "
+        "cannot enable what your file disables, and of two numbers the smaller one is used.\n\n"
+        "Nothing is written without --keep or --memory."
+    ),
     effect=SETTLES,
     anywhere_without="keep",
     positional=("transcript",),

@@ -82,6 +82,8 @@ def import_handover(ws: Workspace, now: datetime, verb_input: ImportHandover) ->
 
 @verb(
     "export kairos",
+    usage=("--session names the run. If FILE is -, the run is printed."),
+    shared={"session": "session"},
     effect=READS,
     positional=("file",),
     options={"session": Option(hidden=True), "at": Option(metavar="REV|TIME")},

@@ -199,9 +199,20 @@ class Handovers(PageResult):
         return ResultView(reader.table(self.handovers, columns), () if self.handovers else ["there is no live run"])
 
 
+_COPY = {
+    "find_handover_file": (("--file",), "The copy of the run in the work tree. Default: git config baton.handoverFile.")
+}
+"""The option of the command for the copy of a run."""
+
+
 @verb(
     "handover step",
     "POST /v1/handovers/{session}/step",
+    usage=(
+        "KEY=VALUE sets a key of the partial state; VALUE is JSON, or else text."
+    ),
+    shared={"session": "session"},
+    machine_options=_COPY,
     effect=ADDS,
     tag=TAG,
     machine=True,
@@ -251,6 +262,8 @@ def step_handover(ws: Workspace, now: datetime, verb_input: StepHandover) -> Ste
 @verb(
     "handover resume",
     "GET /v1/handovers/{session}/resume",
+    shared={"session": "session"},
+    machine_options=_COPY,
     effect=SETTLES,
     tag=TAG,
     machine=True,
@@ -287,6 +300,8 @@ def resume_handover(ws: Workspace, now: datetime, verb_input: ResumeHandover) ->
 @verb(
     "handover clear",
     "POST /v1/handovers/{session}/clear",
+    shared={"session": "session"},
+    machine_options=_COPY,
     effect=REPLACES,
     tag=TAG,
     machine=True,
@@ -325,6 +340,8 @@ def list_handovers(ws: Workspace, now: datetime, verb_input: PageInput) -> Hando
 @verb(
     "handover show",
     "GET /v1/handovers/{session}",
+    shared={"session": "session"},
+    machine_options=_COPY,
     effect=READS,
     tag=TAG,
     machine=True,

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 from pydantic import Field
 
 from baton_git.core.brief import BUDGET, MIN_BUDGET
-from baton_git.core.errors import Corrupt
+from baton_git.core.codecs import json
+from baton_git.core.errors import Corrupt, Fault, InvalidDocument
 from baton_git.core.output import flat
 from baton_git.core.styles import Column, Role
 from baton_git.core.times import describe_age
-from baton_git.core.verb import ADDS, READS, Input, Option, Tool, verb
+from baton_git.core.verb import ADDS, READS, FileInput, Input, Option, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import (
     AtRevision,
@@ -190,8 +191,20 @@ def _describe_session(session: dict[str, Any]) -> str:
     return f"{periodic}{flat(session['conversation_summary'] or session['current_focus'] or '')}"
 
 
+def _parse_body(text: str, file: str) -> dict[str, Any]:
+    data = json.loads(text, where=file)
+    if not isinstance(data, dict):
+        raise InvalidDocument([Fault("", "a checkpoint must be an object")], where=file)
+    return {"more": data, "source": file}
+
+
 @verb(
     "checkpoint",
+    usage="The file is the body of a request to PAIF, or a checkpoint in PAIF's format. Options override its fields.",
+    file=FileInput(
+        _parse_body,
+        "A file with the checkpoint as JSON, as PAIF writes it; - reads standard input.",
+    ),
     effect=ADDS,
     machine=True,
     options={
@@ -244,6 +257,7 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, verb_input: SaveCheckpoi
 
 @verb(
     "restore",
+    usage="If the restore cannot be recorded, the text is printed nevertheless, and the exit status is 1.",
     effect=ADDS,
     machine=True,
     options={"agent": HIDDEN},

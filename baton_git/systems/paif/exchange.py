@@ -89,6 +89,9 @@ AGENT = {"agent": Option(hidden=True)}
 
 @verb(
     "import paif",
+    usage="With --agent, only the checkpoints of that agent are imported.",
+    progress="importing",
+    shared={"agent": "agent"},
     effect=SETTLES,
     positional=("path",),
     options=AGENT,
@@ -190,6 +193,11 @@ def _find_agent(document: dict[str, object]) -> str | None:
 
 @verb(
     "export paif",
+    usage=(
+        "With --agent, only the checkpoints of that agent are exported. If FOLDER has the agent's name, they are "
+        "written to FOLDER itself."
+    ),
+    shared={"agent": "agent"},
     effect=READS,
     positional=("folder",),
     options=AGENT,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import PurePath
 from typing import Any, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
+from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.core.output import count_times, flat
 from baton_git.core.records.base import parse
-from baton_git.core.verb import ADDS, READS, SETTLES, Input, Option, Result, verb
+from baton_git.core.verb import ADDS, READS, SETTLES, FileInput, Input, Option, Result, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Workspace
@@ -154,8 +156,47 @@ class CheckedIdentity(Result):
         return ResultView("\n".join(lines), status="failed" if self.drift else "ok")
 
 
+def _parse_identity(text: str, file: str) -> dict[str, Any]:
+    """Return the fields for the table in a file, parsed as the suffix of its name says, or else as JSON, TOML or YAML.
+
+    Raises:
+        InvalidDocument: the file cannot be parsed, or is not a table.
+    """
+    loaders = _loaders()
+    suffix = PurePath(file).suffix.lower()
+    for name in [suffix] if suffix in loaders else [".json", ".toml", ".yaml"]:
+        try:
+            data = loaders[name](text, file)
+        except InvalidDocument:
+            if name in (suffix, ".yaml"):
+                raise
+            continue
+        if isinstance(data, dict):
+            return {"document": data, "source": file}
+    raise InvalidDocument([Fault("", "an identity must be a table")], where=file)
+
+
+def _loaders() -> dict[str, Any]:
+    from baton_git.core.codecs import json, toml, yaml
+
+    def of_yaml(text: str, file: str) -> Any:
+        return yaml.loads(text, where=file)
+
+    return {
+        ".json": lambda text, file: json.loads(text, where=file),
+        ".toml": lambda text, file: toml.loads(text.encode(), where=file),
+        ".yaml": of_yaml,
+        ".yml": of_yaml,
+    }
+
+
 @verb(
     "identity init",
+    usage=(
+        "The file has `immutable:` and `mutable:`, like PAIF's identity.yaml, or only the fields of the immutable "
+        "part. Options override its fields."
+    ),
+    file=FileInput(_parse_identity, "PAIF's identity as YAML, JSON or TOML; - reads standard input."),
     effect=SETTLES,
     machine=True,
     options={
@@ -203,10 +244,14 @@ def show_agent_identity(ws: Workspace, now: datetime, verb_input: ShowIdentity) 
 
 @verb(
     "identity check",
+    usage=(
+        "If TEXT is -, it is read from standard input.\n\n"
+        "Exit status: 1 if the text drifts, 5 if it could not be checked, or the result could not be counted."
+    ),
     effect=ADDS,
     positional=("text",),
     machine=True,
-    options={"agent": HIDDEN},
+    options={"agent": HIDDEN, "text": Option(reads_stdin=True)},
     examples=('baton identity check --agent zero "How can I help you today?"',),
 )
 def check_agent_identity(ws: Workspace, now: datetime, verb_input: CheckIdentity) -> CheckedIdentity:

@@ -10,6 +10,7 @@ from pydantic import Field
 from baton_git.core.state import Unreadable
 from baton_git.core.times import to_utc
 from baton_git.core.verb import READS, Input, Option, Result, Tool, verb
+from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import COMMIT, PastRevision, UnreadableFile
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -107,6 +108,10 @@ class StateDocument(Result):
         if revision.commit is None:
             return cls(**document.as_data())
         return cls(**document.as_data(), provenance=ws.shown_judgement(revision).labels_as_data(revision.state))
+
+    def show(self, reader: Reader) -> ResultView:
+        lost = (f"baton: {file.path} cannot be read and is not in the output: {file.why}" for file in self.unreadable)
+        return ResultView(None, [*lost])
 
 
 @verb(

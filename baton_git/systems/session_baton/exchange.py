@@ -140,6 +140,8 @@ class ExportedBatons(Result):
 
 @verb(
     "import session-baton",
+    usage="Rules that a person approved in session-baton can be confirmed at a terminal, all at once.",
+    progress="importing",
     effect=REPLACES,
     positional=("path",),
     options={"source": Option(names=("--from",), metavar="NS"), "everything": Option(names=("--all",))},

@@ -77,6 +77,10 @@ class WrittenDocument(Result):
 
 @verb(
     "write",
+    usage=(
+        "If --expected-revision is no longer the newest, nothing is written; the current state is printed, "
+        "and the exit status is 3."
+    ),
     effect=REPLACES,
     options={"baton": Option(names=("--file",), hidden=True), "source": Option(hidden=True)},
     tool=Tool(

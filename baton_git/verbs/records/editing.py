@@ -55,6 +55,11 @@ LARGEST = 1_000_000_000
 @verb(
     "edit",
     "POST /v1/records/{kind}/{id}/edit",
+    usage=(
+        "With the id of a record, --help shows the fields of its kind only.\n\n"
+        "If no field is given, the command opens the record in git's editor, at a terminal. If the text has "
+        "errors, you can edit it again."
+    ),
     effect=REPLACES,
     more_paths=("/v1/records/{id}/edit",),
     is_authored=True,

@@ -92,6 +92,9 @@ class ListedRecords(PageResult):
 @verb(
     "list",
     "GET /v1/records",
+    usage=(
+        "With --session or --agent, only records that the session or agent created or changed are listed."
+    ),
     effect=READS,
     tag="state",
     positional=("kind",),

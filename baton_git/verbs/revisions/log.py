@@ -229,6 +229,10 @@ class OneRevision(Input):
 @verb(
     "show",
     "GET /v1/log/{revision}",
+    usage=(
+        "Given the id of a record (or a unique beginning of it, or KIND/ID), show the record, live or "
+        "archived: its fields, who vouches for it, its origin, and its newest changes."
+    ),
     effect=READS,
     tag="history",
     positional=("revision",),

@@ -156,6 +156,9 @@ class MineResult(AtNamespace):
 
 @verb(
     "mine",
+    usage=(
+        "With --agent, only the transcripts of one agent CLI are imported: claude, codex or gemini."
+    ),
     effect=SETTLES,
     tag="sessions",
     machine=True,

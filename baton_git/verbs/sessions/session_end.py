@@ -23,7 +23,7 @@ from baton_git.core.sessions import (
 )
 from baton_git.core.state import HEAD, State
 from baton_git.core.times import EARLIEST, iso, parse_time_or_none
-from baton_git.core.verb import REPLACES, Input, Option, Tool, verb
+from baton_git.core.verb import REPLACES, FileInput, Input, Option, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.folding import fold, may_be_due, was_undone
 from baton_git.namespace.last_seen import find_last_seen
@@ -259,7 +259,8 @@ class WrapResult(WrittenResult):
     effect=REPLACES,
     session="ends",
     tag="sessions",
-    options={"sync": Option(hidden=True)},
+    options={"sync": Option(flags={"no-sync": "Do not push to the remote."}, values={"no-sync": False})},
+    file=FileInput(lambda text, file: {"context": text}, "Read the context from a file; - reads standard input."),
     tool=Tool(
         "End a session: save its state.",
         hidden=("sync", "expected_revision"),

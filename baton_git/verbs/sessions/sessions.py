@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, PrivateAttr
@@ -14,7 +15,8 @@ from baton_git.agents.mining.evidence import store_addresses
 from baton_git.core.brief import BUDGET, MIN_BUDGET
 from baton_git.core.names import Namespace
 from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
-from baton_git.namespace.results import AtNamespace, full_position
+from baton_git.core.view import Reader, ResultView
+from baton_git.namespace.results import AtNamespace, describe_new_namespace, full_position
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_start_hooks
 from baton_git.verbs.sessions.session_start import (
@@ -55,6 +57,10 @@ class InitResult(AtNamespace):
 @verb(
     "init",
     "POST /v1/namespaces",
+    usage=(
+        "This also sets git config baton.namespace and a merge driver in the repository, so that git merge "
+        "merges the branch like baton sync."
+    ),
     effect=SETTLES,
     status=201,
     anywhere=True,
@@ -118,6 +124,7 @@ class BootResult(AtNamespace):
 
     _is_new: bool = PrivateAttr(False)
     _is_readable: bool = PrivateAttr(True)
+    _common_dir: Path = PrivateAttr(Path())
 
     @property
     def is_new(self) -> bool:
@@ -146,16 +153,35 @@ class BootResult(AtNamespace):
         result._is_new, result._is_readable = begun.is_new, begun.is_readable
         return result
 
+    def show(self, reader: Reader) -> ResultView:
+        """Return the brief; the status says if the newest revision cannot be read."""
+        new = [describe_new_namespace(self.namespace, self._common_dir)] if self.is_new else []
+        return ResultView(self.brief, new, "ok" if self.is_readable else "failed")
+
+    def at(self, common_dir: Path) -> Self:
+        """Keep the folder of the repository, and return this result."""
+        self._common_dir = common_dir
+        return self
+
 
 @verb(
     "boot",
     "POST /v1/boot",
+    usage=(
+        "Later commands in this work tree act in this session until baton wrap. If several agents work in one "
+        "work tree at the same time, each must set BATON_SESSION.\n\n"
+        "Exit status: 1 if the newest revision cannot be read."
+    ),
     effect=SETTLES,
     session="begins",
     tag="sessions",
     options={
-        "check_seconds": Option(names=("--check-budget",)),
-        "sync_seconds": Option(names=("--sync-budget",)),
+        "check_seconds": Option(
+            names=("--check-budget",), flags={"no-verify": "Run no checks."}, values={"no-verify": 0}
+        ),
+        "sync_seconds": Option(
+            names=("--sync-budget",), flags={"no-sync": "Do not fetch from the remote."}, values={"no-sync": 0}
+        ),
     },
     tool=Tool("Start a session: get its brief.", hidden=("budget", "check_seconds", "sync_seconds")),
     examples=("baton boot", "baton boot --session 2026-06-17-003 --agent claude --budget 4000"),
@@ -178,4 +204,5 @@ def boot(ws: Workspace, now: datetime, verb_input: SessionStart) -> BootResult:
         verb_input.budget, verb_input.check_seconds, verb_input.sync_seconds, partial(run_start_hooks, now=now),
         problems=problems, ends_abandoned=True, meeting=meeting,
     )  # fmt: skip
-    return BootResult.of(begin_session(meeting.ws, now, options))
+    begun = BootResult.of(begin_session(meeting.ws, now, options))
+    return begun.at(ws.branch.store.repository.common_dir)

@@ -261,7 +261,7 @@ def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
                 "theirs": "Keep the second value that baton conflicts shows.",
             }
         ),
-        "value": Option(metavar="VALUE"),
+        "value": Option(metavar="VALUE", is_json=True),
     },
     tool=Tool("Resolve a conflict.", fields={"value": "Or another value"}),
     examples=(

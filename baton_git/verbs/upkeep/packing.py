@@ -31,7 +31,7 @@ class PackedStore(Result):
         return ResultView(notes=[*folded, packed])
 
 
-@verb("gc", effect=SETTLES, anywhere=True, tag="state", examples=("baton gc",))
+@verb("gc", progress="packing", effect=SETTLES, anywhere=True, tag="state", examples=("baton gc",))
 def pack_store(ws: Workspace, now: datetime, verb_input: NoInput) -> PackedStore:
     """Combine the objects that baton stored into one pack, and many archived records into bundles.
 

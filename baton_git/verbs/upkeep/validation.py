@@ -113,6 +113,7 @@ def show_files(files: Sequence[ValidatedFile]) -> ResultView:
 @verb(
     "validate",
     "GET /v1/validate",
+    usage=("With FILE, validate files instead: documents, or files of records. Exit status: 1 if a file is invalid."),
     effect=READS,
     tag="state",
     options={"at": Option(metavar="REV|TIME")},

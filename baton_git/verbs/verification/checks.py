@@ -86,6 +86,8 @@ class CheckResults(WrittenResult):
 @verb(
     "verify",
     "POST /v1/verify",
+    progress="checking",
+    usage="Exit status: 1 if a check failed, 5 if none failed but one could not be run.",
     effect=SETTLES,
     positional=("ids",),
     options={"budget_seconds": Option(names=("--budget",), metavar="SECONDS"), "ids": Option(metavar="[ID]...")},

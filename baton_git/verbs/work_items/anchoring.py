@@ -31,7 +31,7 @@ About = Annotated[
         examples=[["src/export.py:write_row"]],
     ),
 ]
-ABOUT = Option(metavar="PATH[:SYMBOL]")
+ABOUT = Option(is_path=True, metavar="PATH[:SYMBOL]")
 
 
 def anchor_record(

@@ -187,6 +187,7 @@ def add_loop(ws: Workspace, now: datetime, verb_input: NewLoop) -> Changed:
 @verb(
     "loop verify",
     "POST /v1/loops/{id}/verify",
+    usage="Exit status: 1 if the check failed, 5 if it could not be run.",
     effect=SETTLES,
     positional=("id",),
     options={"result": Option(flags={"passed": "You saw the expected outcome.", "failed": "You saw another outcome."})},

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from baton_git.core.codecs import json
 from baton_git.core.errors import Ambiguous, Fault, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.output import Styled, flat
 from baton_git.core.records.base import parse
@@ -15,7 +16,7 @@ from baton_git.core.records.lineage import OPEN, Session, Todo
 from baton_git.core.sessions import find_session
 from baton_git.core.state import Key, State
 from baton_git.core.styles import join
-from baton_git.core.verb import ADDS, READS, REPLACES, SETTLES, Input, Option, Tool, verb
+from baton_git.core.verb import ADDS, READS, REPLACES, SETTLES, FileInput, Input, Option, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import AtRevision, WrittenResult, position
 from baton_git.namespace.revision import Revision
@@ -90,9 +91,24 @@ class WhichTodo(Input):
     which: str = Field(description="The text of the item, an unambiguous prefix of it, or its number.", examples=["2"])
 
 
+def _parse_file(text: str, file: str) -> dict[str, Any]:
+    if text.lstrip().startswith("["):
+        first = text.lstrip()[1:4].strip()
+        if first.startswith(("{", "]")) or not first:
+            todos = parse_json_list(json.loads(text.encode(), where=file), where=file)
+            return {"items": [todo.as_data() for todo in todos]}
+    return {"items": [todo.as_data() for todo in parse_list(text, where=file)]}
+
+
 @verb(
     "todo set",
     "POST /v1/todos/set",
+    file=FileInput(
+        _parse_file,
+        "Read the items from a file: lines `- [ ] text`, or JSON objects with content and status.",
+        ("--file",),
+        "FILE|-",
+    ),
     effect=REPLACES,
     tag="sessions",
     positional=("items",),

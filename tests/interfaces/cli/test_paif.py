@@ -269,7 +269,7 @@ def test_an_invalid_file_is_named_and_the_exit_status_is_1(baton, filled):
 def test_only_the_commands_that_need_it_load_the_models_of_paif():
     code = (
         "import sys; from baton_git.interfaces.cli.sessions import lifespan\n"
-        "from baton_git.interfaces.cli.records import pattern\n"
+        "from baton_git.verbs.work_items import patterns\n"
         "print([name for name in sys.modules if 'checkpoint' in name or 'yaml' in name])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

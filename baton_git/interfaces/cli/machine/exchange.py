@@ -9,7 +9,6 @@ import click
 from baton_git.core.names import Namespace
 from baton_git.interfaces.cli.app import SIGN, App
 from baton_git.interfaces.cli.machine.imported_rules import confirm_rules
-from baton_git.interfaces.cli.sessions.handover import RUN_HELP
 from baton_git.interfaces.cli.verb_command import Addition, Values, render
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import codec as kairos
@@ -24,17 +23,7 @@ from baton_git.systems.session_baton.exchange import (
 # --- PAIF
 
 
-def _fill_agent(app: App, values: Values) -> Values:
-    """Add the agent of --agent; BATON_AGENT is ignored."""
-    return {**values, "agent": app.settings.agent} if app.settings.options.agent else values
-
-
 # --- KAIROS
-
-
-def _fill_run(app: App, values: Values) -> Values:
-    """Add the run that --session names."""
-    return {**values, "session": app.settings.run}
 
 
 def _export_handover(app: App, ws: Workspace, verb_input: ExportHandover, values: Values) -> ExportedHandover | None:
@@ -66,21 +55,8 @@ def _import_batons(app: App, ws: Workspace, verb_input: ImportBatons, values: Va
 
 ADDITIONS = {
     "import session-baton": Addition(
-        [SIGN], run=_import_batons, progress="importing",
-        about="Rules that a person approved in session-baton can be confirmed at a terminal, all at once.",
+        [SIGN],
+        run=_import_batons,
     ),
-    "import paif": Addition(
-        about="With --agent, only the checkpoints of that agent are imported.", fill=_fill_agent, progress="importing",
-        agent_help="Import only the checkpoints of this agent.",
-    ),
-    "export paif": Addition(
-        about="With --agent, only the checkpoints of that agent are exported. If FOLDER has the agent's name, they are "
-        "written to FOLDER itself.",
-        fill=_fill_agent, agent_help="Export only the checkpoints of this agent.",
-    ),
-    "export kairos": Addition(
-        about="--session names the run. If FILE is -, the run is printed.", fill=_fill_run, run=_export_handover,
-        acting=lambda app: app.for_protocol_run, session_help=RUN_HELP,
-    ),
-    "import ecc": Addition(progress="importing"),
-}  # fmt: skip
+    "export kairos": Addition(run=_export_handover),
+}

@@ -131,7 +131,8 @@ def _describe_kinds() -> str:
         Column("folder", lambda info: info.folder),
     ]
     about = "A command accepts any of these names, with a hyphen instead of a space:\nbaton list open-loops\n"
-    return f"Kinds of records\n\n{about}\n{render_table(list(KINDS.values()), columns, width=terminal_width())}\n"
+    table = click.unstyle(render_table(list(KINDS.values()), columns, width=terminal_width()))
+    return f"Kinds of records\n\n{about}\n{table}\n"
 
 
 TOPICS: dict[str, str | Callable[[], str]] = {

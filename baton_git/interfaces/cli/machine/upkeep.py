@@ -1,4 +1,4 @@
-"""`baton completion`, and command-line additions to `baton gc`."""
+"""`baton completion`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import click
 
 from baton_git.interfaces.cli.completion_scripts import COMPLETIONS
 from baton_git.interfaces.cli.printing import write
-from baton_git.interfaces.cli.verb_command import Addition
 
 
 @click.command("completion")
@@ -23,5 +22,4 @@ def completion_command(shell: str) -> None:
     write(COMPLETIONS[shell](root, {}, "baton", "_BATON_COMPLETE").source())
 
 
-ADDITIONS = {"gc": Addition(progress="packing")}
 COMMANDS = {"completion": completion_command}

@@ -14,18 +14,10 @@ from baton_git.interfaces.cli.app import App, at_terminal, command
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees
-from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.namespace.remote_selection import find_remote_url
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks, revoke_check
 from baton_git.verbs.verification.trust import distrust, distrust_remote, require_approvals, trust, trust_remote
-
-ADDITIONS = {
-    "verify": Addition(
-        progress="checking",
-        about="Exit status: 1 if a check failed, 5 if none failed but one could not be run.",
-    ),
-}  # fmt: skip
 
 
 class _WithDashes(CommonCommand):

@@ -13,19 +13,13 @@ from baton_git.interfaces.cli.app import INPUT_FILE, App, read_bytes
 from baton_git.interfaces.cli.error_handler import CONFLICT
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.documents import StateDocument, describe_conflict, read_document
+from baton_git.systems.session_baton.documents import describe_conflict, read_document
 
 if TYPE_CHECKING:
     from baton_git.systems.session_baton.written_documents import NewDocument
 
 MAX_BYTES = 16 * 1024 * 1024
 """Maximum size of a document in bytes."""
-
-
-def _render_state(app: App, result: StateDocument) -> None:
-    app.answer_json(result.as_data())
-    for file in result.unreadable:
-        app.say(f"baton: {file.path} cannot be read and is not in the output: {file.why}")
 
 
 def _fill_document(app: App, values: Values) -> Values:
@@ -61,10 +55,8 @@ FILE = click.option(
     help="The document; - reads standard input.",
 )
 ADDITIONS = {
-    "read": Addition(render=_render_state),
     "write": Addition(
         [FILE], fill=_fill_document, run=_print_written,
-        about="If --expected-revision is no longer the newest, nothing is written; the current state is printed, and "
-        "the exit status is 3.",
+
     ),
 }  # fmt: skip

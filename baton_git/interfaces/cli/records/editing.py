@@ -128,8 +128,6 @@ def _edit(app: App, ws: Workspace, verb_input: EditRecord, values: Values) -> Re
 ADDITIONS = {
     "edit": Addition(
         _EDIT,
-        about="With the id of a record, --help shows the fields of its kind only.\n\nIf no field is given, the command "
-        "opens the record in git's editor, at a terminal. If the text has errors, you can edit it again.",
         fill=_fill_fields,
         run=_edit,
     ),

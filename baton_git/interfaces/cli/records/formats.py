@@ -49,7 +49,7 @@ FILES = (
 ADDITIONS = {
     "validate": Addition(
         FILES, fill=_validate_files,
-        about="With FILE, validate files instead: documents, or files of records. Exit status: 1 if a file is invalid.",
+
     ),
     "schema": Addition(
         [click.argument("kind", required=False, type=SchemaName(SCHEMAS), metavar="[KIND]")]

@@ -77,17 +77,8 @@ def _format_handoff(app: App, ws: Workspace, handoff: Handoff, format_: str) -> 
 FORMAT = click.option(
     "--format", "format_", type=click.Choice(list(FORMATS)), default="structured", help="Print sections, or sentences."
 )
-SETTINGS = """\
---agent names the agent CLI that wrote the transcript: claude, codex, gemini, or auto to detect it.
-
-Settings are read from the block autonomous_handoff in .baton/config.yaml of the work tree and in
-~/.config/baton/config.yaml. A project can only restrict your own settings, or choose the format: it cannot enable what
-your file disables, and of two numbers the smaller one is used.
-
-Nothing is written without --keep or --memory."""
 ADDITIONS = {
     "handoff extract": Addition(
-        about=SETTINGS,
         fill=_fill_extraction,
         acting=_drop_auto_agent,
         render=_render_extracted,

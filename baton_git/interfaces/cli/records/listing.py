@@ -40,7 +40,7 @@ def fill_filter(app: App, values: Values) -> Values:
 
 
 LISTING = Addition(
-    about="With --session or --agent, only records that the session or agent created or changed are listed.",
+
     fill=fill_filter, run=_list_records, session_help="Only records that this session created or changed.",
     agent_help="Only records that this agent created or changed.",
 )  # fmt: skip

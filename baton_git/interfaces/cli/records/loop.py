@@ -114,5 +114,4 @@ def _host_and_port(text: str | None) -> dict[str, Any]:
 
 ADDITIONS = {
     "loop add": Addition(CHECKS, fill=_fill_check),
-    "loop verify": Addition(about="Exit status: 1 if the check failed, 5 if it could not be run."),
 }

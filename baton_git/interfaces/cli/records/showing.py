@@ -61,8 +61,6 @@ AT = click.option(
 ADDITIONS = {
     "show": Addition(
         (AT,),
-        about="Given the id of a record (or a unique beginning of it, or KIND/ID), show the record, live or archived: "
-        "its fields, who vouches for it, its origin, and its newest changes.",
         run=_show,
     ),
 }

@@ -64,7 +64,7 @@ def offer_mining(app: App) -> None:
 
 ADDITIONS = {
     "mine": Addition(
-        about="With --agent, only the transcripts of one agent CLI are imported: claude, codex or gemini.",
+
         fill=_fill, run=_run, acting=_drop_agent,
         agent_help="Import only the transcripts of this agent CLI.",
     )

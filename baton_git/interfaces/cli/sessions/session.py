@@ -13,7 +13,6 @@ from baton_git.core.codecs import json
 from baton_git.core.output import flat, json_text
 from baton_git.core.styles import Column, Role
 from baton_git.core.times import describe_age
-from baton_git.core.verb import NoInput
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
 from baton_git.interfaces.cli.app import INPUT_FILE, App, read_bytes
@@ -30,13 +29,11 @@ from baton_git.systems.ecc.snapshot_verbs import (
 )
 from baton_git.systems.ecc.snapshots import list_recorded, record_latest, shorten_paths
 from baton_git.systems.ecc.target_verbs import (
-    AdapterResult,
     InspectedTarget,
     InspectTarget,
     ListTargets,
     OfferedTarget,
     inspect_target,
-    list_session_adapters,
     list_targets,
 )
 
@@ -64,7 +61,7 @@ def _list_sessions(app: App, ws: Workspace, verb_input: ListTargets, values: Val
             result = list_targets(ws, app.now, verb_input)
         app.say(*(flat(problem) for problem in result.unreadable))
         app.answer(result.as_data(), _make_offered_table(app, result.sessions))
-        _warn(app, result)
+        app.say(*result.describe_problems())
 
 
 def _inspect(app: App, ws: Workspace, verb_input: InspectTarget, values: Values) -> None:
@@ -79,17 +76,10 @@ def _inspect(app: App, ws: Workspace, verb_input: InspectTarget, values: Values)
         app.tell_write(record_latest(ws, app.now, parse_snapshot(shorten_paths(ws, result.snapshot))).written)
 
 
-def _list_adapters(app: App, ws: Workspace, verb_input: NoInput, values: Values) -> None:
-    with _redirect_stdout():
-        result = list_session_adapters(ws, app.now, verb_input)
-    app.answer(result.as_data(), app.reader.table(result.adapters, ADAPTER_COLUMNS))
-    _warn(app, result)
-
-
 def _open_target(app: App, ws: Workspace, verb_input: InspectTarget) -> InspectedTarget:
     with _redirect_stdout():
         result = inspect_target(ws, app.now, verb_input)
-    _warn(app, result)
+    app.say(*result.describe_problems())
     return result
 
 
@@ -103,12 +93,6 @@ def _redirect_stdout() -> Iterator[None]:
 def _read(file: str) -> CanonicalSession:
     content = read_bytes(file) if file == "-" else read_file(Path(file))
     return parse_snapshot(json.loads(content, where=file), where=file)
-
-
-def _warn(app: App, result: AdapterResult) -> None:
-    for problem in result.problems:
-        how = "returned only a part" if problem.partly else "cannot be used"
-        app.say(flat(f"the session adapter {problem.id} {how}: {problem.why}"))
 
 
 def _make_offered_table(app: App, sessions: Sequence[OfferedTarget]) -> str:
@@ -152,11 +136,6 @@ def _fill_snapshot(app: App, values: Values) -> Values:
         return {"snapshot": _open_target(app, ws, verb_input).snapshot}
 
 
-ADAPTER_COLUMNS = (
-    Column("adapter", lambda adapter: adapter.id, Role.ID),
-    Column("targets", lambda adapter: ", ".join(adapter.targetTypes), Role.ID),
-    Column("sessions", lambda adapter: adapter.description, wraps=True),
-)
 ADAPTER = click.option("--adapter", metavar="ID", help="The adapter to use. Default: try each.")
 TARGET_TYPE = click.option(
     "--target-type",
@@ -182,6 +161,5 @@ COPIES = (
 ADDITIONS = {
     "session list": Addition(LISTS, run=_list_sessions),
     "session inspect": Addition(COPIES, run=_inspect),
-    "session adapters": Addition(run=_list_adapters),
     "session record": Addition([TARGET, ADAPTER, TARGET_TYPE, FILE], fill=_fill_snapshot),
 }

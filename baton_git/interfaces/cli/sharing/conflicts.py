@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -10,18 +9,7 @@ import click
 from baton_git.core.errors import StoreError
 from baton_git.git.store import Store
 from baton_git.interfaces.cli.app import App, command, read_bytes
-from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.merge_driver import merge_file
-
-
-def _fill_value(app: App, values: Values) -> Values:
-    """Parse the value as JSON; if it is not JSON, leave it a text."""
-    if "value" not in values:
-        return values
-    try:
-        return values | {"value": json.loads(values["value"])}
-    except ValueError:
-        return values
 
 
 @command("merge-driver")
@@ -57,7 +45,4 @@ def _write(path: Path, text: bytes) -> None:
         raise StoreError(f"{path}: {error.strerror or error}") from error
 
 
-ADDITIONS = {
-    "resolve": Addition(fill=_fill_value),
-}
 COMMANDS = {"merge-driver": merge_driver_command}
