@@ -11,7 +11,6 @@ from starlette.responses import Response
 from baton_git.core.names import Oid
 from baton_git.core.output import safe_json
 from baton_git.interfaces.http.json_response import json_bytes
-from baton_git.interfaces.http.reading import tag
 
 NOTHING: Any = object()
 
@@ -37,3 +36,14 @@ def _replace_unsafe(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [_replace_unsafe(item) for item in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def tag(commit: Oid | None) -> str:
+    """Return the ETag of a commit; for a namespace that does not exist, an ETag that no commit has."""
+    return f'"{commit}"' if commit is not None else '"none"'
+
+
+def is_named(header: str, commit: Oid | None) -> bool:
+    """Return whether an If-Match or If-None-Match header contains the ETag; `*` matches every commit."""
+    tags = {value.strip().removeprefix("W/") for value in header.split(",")}
+    return tag(commit) in tags or (commit is not None and "*" in tags)

@@ -11,7 +11,8 @@ from baton_git.core.errors import BatonError, InvalidDocument, InvalidName, Limi
 from baton_git.core.names import Oid
 from baton_git.interfaces.context.hint_words import say_for_http
 from baton_git.interfaces.http import problems
-from baton_git.interfaces.http.reading import compact, tag
+from baton_git.interfaces.http.answering import tag
+from baton_git.interfaces.http.json_response import compact
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace import branch
 from baton_git.namespace.branch import TargetedUpdate

@@ -24,3 +24,8 @@ class SafeJSONResponse(JSONResponse):
 
     def render(self, content: Any) -> bytes:
         return json_bytes(content, separators=(",", ":"))
+
+
+def compact(data: Any) -> bytes:
+    """Return data as JSON in session-baton's form: without spaces, and without escapes for non-ASCII characters."""
+    return json_bytes(data, separators=(",", ":"))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from baton_git.core.names import Oid
 from baton_git.core.value_cache import ValueCache
-from baton_git.interfaces.http.json_response import json_bytes
+from baton_git.interfaces.http.answering import tag
+from baton_git.interfaces.http.json_response import compact
 from baton_git.interfaces.http.site import Site
 from baton_git.systems.session_baton.documents import read_document
 
@@ -50,19 +51,3 @@ class Readings:
         if commit is not None and len(body) <= KEPT_BYTES // 4:
             self._kept.put(namespace, _Reading(response, commit), len(body))
         return response
-
-
-def compact(data: Any) -> bytes:
-    """Return data as JSON in session-baton's form: without spaces, and without escapes for non-ASCII characters."""
-    return json_bytes(data, separators=(",", ":"))
-
-
-def tag(commit: Oid | None) -> str:
-    """Return the ETag of a commit; for a namespace that does not exist, an ETag that no commit has."""
-    return f'"{commit}"' if commit is not None else '"none"'
-
-
-def is_named(header: str, commit: Oid | None) -> bool:
-    """Return whether an If-Match or If-None-Match header contains the ETag; `*` matches every commit."""
-    tags = {value.strip().removeprefix("W/") for value in header.split(",")}
-    return tag(commit) in tags or (commit is not None and "*" in tags)
