@@ -13,8 +13,7 @@ from baton_git.core.errors import Stale
 from baton_git.core.names import Oid
 from baton_git.core.state import State
 from baton_git.git.store import ObjectDraft
-from baton_git.interfaces.http.answering import is_named
-from baton_git.interfaces.http.problems import Outdated
+from baton_git.interfaces.http.responses import Outdated, is_named
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import PATIENCE, Branch, Decider
 from baton_git.namespace.provenance.ledger import RemoteSource

@@ -13,7 +13,7 @@ from baton_git.interfaces.http.event_stream import events_operation
 from baton_git.interfaces.http.guard import LOOPBACK, Guard
 from baton_git.interfaces.http.openapi import document_endpoint
 from baton_git.interfaces.http.paif import paif_operations
-from baton_git.interfaces.http.problems import HANDLERS
+from baton_git.interfaces.http.responses import HANDLERS
 from baton_git.interfaces.http.session_baton import SessionBaton
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import StreamLimit

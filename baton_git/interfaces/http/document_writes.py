@@ -10,9 +10,7 @@ from starlette.responses import Response
 from baton_git.core.errors import BatonError, InvalidDocument, InvalidName, LimitExceeded, Stale
 from baton_git.core.names import Oid
 from baton_git.interfaces.context.hint_words import say_for_http
-from baton_git.interfaces.http import problems
-from baton_git.interfaces.http.answering import tag
-from baton_git.interfaces.http.json_response import compact
+from baton_git.interfaces.http.responses import compact, of_bug, of_document, of_error, tag
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace import branch
 from baton_git.namespace.branch import TargetedUpdate
@@ -112,12 +110,12 @@ def _refuse(request: DocumentWrite, error: Exception) -> Response:
     if isinstance(error, InvalidName):
         return refuse_name(error)
     if isinstance(error, InvalidDocument):
-        return problems.of_document(error, ("baton",), request.baton)
+        return of_document(error, ("baton",), request.baton)
     if isinstance(error, LimitExceeded):
         return _refuse_field("baton", f"{error}; {say_for_http(error.hint)}" if error.hint else str(error), None)
     if isinstance(error, BatonError):
-        return problems.of_error(WRITE, error)
-    return problems.of_bug("POST", WRITE, error)
+        return of_error(WRITE, error)
+    return of_bug("POST", WRITE, error)
 
 
 def _is_current(if_match: str, current: DocumentRead) -> bool:

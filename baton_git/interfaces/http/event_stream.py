@@ -16,7 +16,7 @@ from baton_git.interfaces.http.acting import describe_parameter
 from baton_git.interfaces.http.changes import changes
 from baton_git.interfaces.http.openapi import refusals
 from baton_git.interfaces.http.operations import Arguments, HttpOperation, declare
-from baton_git.interfaces.http.problems import describe_problem
+from baton_git.interfaces.http.responses import describe_problem
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import EVENTS, Stream, StreamLimit
 from baton_git.namespace.results import COMMIT

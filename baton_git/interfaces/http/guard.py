@@ -17,8 +17,7 @@ from baton_git.core.errors import BatonError, shorten
 from baton_git.core.output import terminal
 from baton_git.interfaces.http.agent_tokens import AgentTokens
 from baton_git.interfaces.http.attempts import Attempts
-from baton_git.interfaces.http.json_response import SafeJSONResponse
-from baton_git.interfaces.http.problems import has_session_baton_form, of_error, problem, refusal
+from baton_git.interfaces.http.responses import SafeJSONResponse, has_session_baton_form, of_error, problem, refusal
 from baton_git.interfaces.http.timing import MAX_BODY, too_large
 
 CALLER = "baton.caller"

@@ -12,9 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from baton_git import __version__
-from baton_git.interfaces.http.json_response import SafeJSONResponse
 from baton_git.interfaces.http.operations import HttpOperation
-from baton_git.interfaces.http.problems import PROBLEM, SESSION_BATON, is_ours
+from baton_git.interfaces.http.responses import PROBLEM, SESSION_BATON, SafeJSONResponse, is_ours
 
 DESCRIPTION = """\
 The memory between sessions of AI coding agents, kept in git. `/v1/baton` is session-baton's API; `/checkpoint`,

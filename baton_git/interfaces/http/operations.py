@@ -22,8 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from baton_git.core.codecs.json import RepeatedKey, parse
-from baton_git.interfaces.http.json_response import SafeJSONResponse
-from baton_git.interfaces.http.problems import InvalidRequest
+from baton_git.interfaces.http.responses import InvalidRequest, SafeJSONResponse
 from baton_git.interfaces.http.site import Site
 
 INLINE_BYTES = 32 << 10

@@ -16,9 +16,9 @@ from baton_git.core.state import Key
 from baton_git.core.times import iso
 from baton_git.interfaces.http.acting import WRITER, Acting
 from baton_git.interfaces.http.agent_tokens import Registration
-from baton_git.interfaces.http.answering import answer
 from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.operations import Arguments, HttpOperation, Parameters, declare
+from baton_git.interfaces.http.responses import answer
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,

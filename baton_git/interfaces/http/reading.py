@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from baton_git.core.names import Oid
 from baton_git.core.value_cache import ValueCache
-from baton_git.interfaces.http.answering import tag
-from baton_git.interfaces.http.json_response import compact
+from baton_git.interfaces.http.responses import compact, tag
 from baton_git.interfaces.http.site import Site
 from baton_git.systems.session_baton.documents import read_document
 

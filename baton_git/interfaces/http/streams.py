@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from baton_git.core.output import one_line
-from baton_git.interfaces.http.problems import refusal
+from baton_git.interfaces.http.responses import refusal
 
 EVENTS = "text/event-stream"
 MOST = 64

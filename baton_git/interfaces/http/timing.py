@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from baton_git.interfaces.http.problems import refusal
+from baton_git.interfaces.http.responses import refusal
 
 MAX_BODY = 16 << 20
 """Maximum size of a request body in bytes, the same as for a document given to `baton write`."""

@@ -16,10 +16,9 @@ from starlette.responses import Response
 from baton_git.core.names import Oid
 from baton_git.core.verb import Input, Result, Verb
 from baton_git.interfaces.http.acting import READER, WRITER, Acting, describe_parameter
-from baton_git.interfaces.http.answering import answer, is_named, tag
 from baton_git.interfaces.http.openapi import WRITES, refusals
 from baton_git.interfaces.http.operations import Arguments, HttpOperation, Parameters
-from baton_git.interfaces.http.problems import of_error
+from baton_git.interfaces.http.responses import answer, is_named, of_error, tag
 from baton_git.verbs.table import all_verbs
 
 IF_NONE_MATCH = describe_parameter(

@@ -26,7 +26,7 @@ from starlette.responses import Response
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite
 from baton_git.interfaces.http.operations import INLINE_BYTES
-from baton_git.interfaces.http.problems import refusal
+from baton_git.interfaces.http.responses import refusal
 from baton_git.interfaces.http.site import Site
 
 OVERLAPPING = 3

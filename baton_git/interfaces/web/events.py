@@ -14,7 +14,7 @@ from starlette.responses import Response
 from baton_git.core.errors import BatonError, InvalidName
 from baton_git.core.names import Namespace
 from baton_git.interfaces.http.changes import Change, Current, changes
-from baton_git.interfaces.http.json_response import SafeJSONResponse
+from baton_git.interfaces.http.responses import SafeJSONResponse
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import Stream, StreamLimit
 

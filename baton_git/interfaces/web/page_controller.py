@@ -24,7 +24,7 @@ from baton_git.core.sessions import SessionNames, list_session_ids
 from baton_git.core.state import State
 from baton_git.interfaces.context.hint_words import say_for_page
 from baton_git.interfaces.http.guard import is_own_page
-from baton_git.interfaces.http.problems import RETRY_AFTER, status_of
+from baton_git.interfaces.http.responses import RETRY_AFTER, status_of
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.web.notices import NOTICE_FIELDS, read_notice
 from baton_git.interfaces.web.session_cookie import LOGIN_SECONDS, PERSON, PageAccess, Visitor

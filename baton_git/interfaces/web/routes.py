@@ -8,7 +8,7 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from baton_git.core.errors import NotFound
-from baton_git.interfaces.http.problems import of_error, refusal
+from baton_git.interfaces.http.responses import of_error, refusal
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.web import events, login

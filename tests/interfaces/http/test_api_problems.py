@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.interfaces.http.answering import answer
+from baton_git.interfaces.http.responses import answer
 
 
 def test_unknown_and_missing_fields_are_named(api: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton_git.interfaces.http.acting import Acting
-from baton_git.interfaces.http.problems import Outdated
+from baton_git.interfaces.http.responses import Outdated
 from baton_git.verbs.work_items.loops import add_loop
 
 LOOP = {"action": "Deployed X", "expect": "health is 200"}

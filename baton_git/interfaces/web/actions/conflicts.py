@@ -15,7 +15,7 @@ from baton_git.core.isolation import show_each
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import State
-from baton_git.interfaces.http.problems import status_of
+from baton_git.interfaces.http.responses import status_of
 from baton_git.interfaces.web.actions.outcomes import digest, vouch
 from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import sentence

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from baton_git.core.errors import Ambiguous, BatonError, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
 from baton_git.core.names import parse_oid
 from baton_git.core.state import SHAPE
-from baton_git.interfaces.http.problems import status_of
+from baton_git.interfaces.http.responses import status_of
 from baton_git.interfaces.web.actions.outcomes import digest, vouch
 from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.paging import resolve_revision

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.records.lineage import OPEN, Session
-from baton_git.interfaces.http.problems import status_of
+from baton_git.interfaces.http.responses import status_of
 from baton_git.interfaces.web.actions.outcomes import describe_refusal, go_back
 from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.texts import address, next_page

@@ -16,7 +16,7 @@ from baton_git.core.records.base import Part, Record
 from baton_git.core.records.check_methods import CHECK_METHODS
 from baton_git.core.state import Key, State
 from baton_git.core.verb import Result
-from baton_git.interfaces.http.problems import status_of
+from baton_git.interfaces.http.responses import status_of
 from baton_git.interfaces.web.actions.form_fields import SAME_KIND, FormField, build_fields, read_entered
 from baton_git.interfaces.web.actions.outcomes import describe_refusal, digest, go_back, vouch
 from baton_git.interfaces.web.actions.table import ACTIONS, ANY_KIND, PageAction

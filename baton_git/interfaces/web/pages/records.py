@@ -18,7 +18,7 @@ from baton_git.core.records.base import Archived, Record, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern, Rule
 from baton_git.core.state import Entry, Key, State
-from baton_git.interfaces.http.problems import status_of
+from baton_git.interfaces.http.responses import status_of
 from baton_git.interfaces.web.actions.table import ACTIONS, PageAction, list_actions
 from baton_git.interfaces.web.actions.verb_forms import EDITED
 from baton_git.interfaces.web.page_controller import PageRequest

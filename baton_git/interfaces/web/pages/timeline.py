@@ -15,7 +15,7 @@ from baton_git.core.records.handoff import Handoff
 from baton_git.core.sessions import complete_session, find_session
 from baton_git.core.state import SHAPE, State
 from baton_git.core.times import to_utc
-from baton_git.interfaces.http.problems import status_of
+from baton_git.interfaces.http.responses import status_of
 from baton_git.interfaces.web.page_controller import PageRequest
 from baton_git.interfaces.web.pages.paging import Paging, resolve_revision, take_readable
 from baton_git.interfaces.web.texts import sentence

@@ -1,21 +1,49 @@
-"""Error responses: problem details (RFC 9457) with the command line's error names, or session-baton's shape."""
+"""The responses of the APIs: JSON that is safe to print, ETags, and errors in the form that belongs to the path."""
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from baton_git.core import errors
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError
-from baton_git.core.output import one_line, terminal
+from baton_git.core.names import Oid
+from baton_git.core.output import one_line, safe_json, terminal
 from baton_git.interfaces.context.hint_words import say_for_http
-from baton_git.interfaces.http.json_response import SafeJSONResponse
+
+# --- JSON, with control characters escaped as `\uXXXX`
+
+
+def json_bytes(data: Any, **options: Any) -> bytes:
+    """Return `data` as JSON in UTF-8; `options` are passed to `json.dumps`.
+
+    Raises:
+        ValueError: `data` contains an unpaired surrogate, or a number that JSON cannot represent.
+    """
+    return safe_json(json.dumps(data, ensure_ascii=False, allow_nan=False, **options)).encode()
+
+
+class SafeJSONResponse(JSONResponse):
+    """Starlette's JSON response with unsafe characters escaped."""
+
+    def render(self, content: Any) -> bytes:
+        return json_bytes(content, separators=(",", ":"))
+
+
+def compact(data: Any) -> bytes:
+    """Return data as JSON in session-baton's form: without spaces, and without escapes for non-ASCII characters."""
+    return json_bytes(data, separators=(",", ":"))
+
+
+# --- errors: problem details (RFC 9457) with the command line's error names, or session-baton's shape
 
 
 class Outdated(BatonError):
@@ -251,3 +279,43 @@ def _is_json(value: Any) -> bool:
 
 def _join_path(loc: list[Any]) -> str:
     return ".".join(str(part) for part in loc if part not in ("query", "header", "path")) or "body"
+
+
+# --- answers with any stored data, including values that JSON cannot represent
+
+
+NOTHING: Any = object()
+
+
+def answer(data: Any, status: int = 200, *, commit: Oid | None = NOTHING, **options: Any) -> Response:
+    """Return `data` as JSON, with an ETag if `commit` is passed: that of the commit, or for None that of a missing
+    namespace. `options` are passed to `json.dumps`."""
+    headers = {} if commit is NOTHING else {"ETag": tag(commit)}
+    return Response(_bytes(data, default=str, **options), status, headers, "application/json")
+
+
+def _bytes(data: Any, **options: Any) -> bytes:
+    try:
+        return json_bytes(data, **options)
+    except ValueError:  # half of a surrogate pair, or a number that JSON does not have
+        text = json.dumps(_replace_unsafe(data), ensure_ascii=False, allow_nan=False, **options)
+        return safe_json(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")).encode()
+
+
+def _replace_unsafe(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {str(name): _replace_unsafe(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_replace_unsafe(item) for item in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def tag(commit: Oid | None) -> str:
+    """Return the ETag of a commit; for a namespace that does not exist, an ETag that no commit has."""
+    return f'"{commit}"' if commit is not None else '"none"'
+
+
+def is_named(header: str, commit: Oid | None) -> bool:
+    """Return whether an If-Match or If-None-Match header contains the ETag; `*` matches every commit."""
+    tags = {value.strip().removeprefix("W/") for value in header.split(",")}
+    return tag(commit) in tags or (commit is not None and "*" in tags)
