@@ -18,9 +18,9 @@ from starlette.types import ASGIApp
 
 from baton_git.core.names import Namespace
 from baton_git.interfaces.http.app import application
+from baton_git.interfaces.http.events import StreamLimit
 from baton_git.interfaces.http.guard import Guard
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.web import routes
 from baton_git.interfaces.web.session_cookie import PageAccess
 

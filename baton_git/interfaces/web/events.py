@@ -13,10 +13,9 @@ from starlette.responses import Response
 
 from baton_git.core.errors import BatonError, InvalidName
 from baton_git.core.names import Namespace
-from baton_git.interfaces.http.changes import Change, Current, changes
+from baton_git.interfaces.http.events import Change, Current, Stream, StreamLimit, changes
 from baton_git.interfaces.http.responses import SafeJSONResponse
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.streams import Stream, StreamLimit
 
 HEARTBEAT = 20.0
 """Seconds without an event after which a comment line is sent, so that a proxy does not close the connection."""

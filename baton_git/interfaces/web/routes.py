@@ -8,9 +8,9 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from baton_git.core.errors import NotFound
+from baton_git.interfaces.http.events import StreamLimit
 from baton_git.interfaces.http.responses import of_error, refusal
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.web import events, login
 from baton_git.interfaces.web.actions import conflicts, consent, review, rollback, todos, verb_forms
 from baton_git.interfaces.web.page_controller import PageController, PageRequest, PageRoute, address_of

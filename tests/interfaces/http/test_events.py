@@ -18,8 +18,7 @@ from waiting import until
 
 from baton_git.core.names import Namespace
 from baton_git.interfaces.context.settings import CommonOptions
-from baton_git.interfaces.http import event_stream as events
-from baton_git.interfaces.http import streams
+from baton_git.interfaces.http import events
 from baton_git.interfaces.http.site import Site
 
 
@@ -132,7 +131,7 @@ def test_a_client_with_an_unknown_event_id_must_reload(api: Any, listen: Listen,
 
 
 def test_a_client_that_missed_too_much_must_reload(api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baton_git.interfaces.http.changes.BACKLOG", 1)
+    monkeypatch.setattr("baton_git.interfaces.http.events.BACKLOG", 1)
     commits = [add(api, f"OL-{number}") for number in range(3)]
     assert listen(api, since=commits[0]).next().data["missed"] is True
     assert listen(api, since=commits[1]).next().data["missed"] is False
@@ -141,7 +140,7 @@ def test_a_client_that_missed_too_much_must_reload(api: Any, listen: Listen, mon
 def test_a_client_is_told_to_reload_if_too_many_commits_are_found_at_once(
     api: Any, listen: Listen, git: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("baton_git.interfaces.http.changes.BACKLOG", 2)
+    monkeypatch.setattr("baton_git.interfaces.http.events.BACKLOG", 2)
     commits = [add(api, f"OL-{number}") for number in range(4)]
     ref = api.post("/v1/namespaces", {"namespace": api.namespace}).json()["ref"]
     git(api.folder, "update-ref", ref, commits[0])
@@ -195,7 +194,7 @@ def test_an_idle_stream_sends_comments(api: Any, listen: Listen, monkeypatch: py
 def test_the_number_of_streams_is_limited_until_one_ends(
     serve: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams.StreamLimit.__init__, "__defaults__", (1,))
+    monkeypatch.setattr(events.StreamLimit.__init__, "__defaults__", (1,))
     server = serve()
     address = httpx2.URL(server.url)
     with socket.create_connection((address.host, address.port)) as first:
@@ -230,7 +229,7 @@ def test_a_bug_in_a_stream_is_logged(
 
 @pytest.mark.slow
 def test_the_pages_streams_and_those_of_the_api_share_one_limit(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams.StreamLimit.__init__, "__defaults__", (1,))
+    monkeypatch.setattr(events.StreamLimit.__init__, "__defaults__", (1,))
     server = serve()
     cookies = dict(httpx2.get(server.url).cookies)
     with httpx2.stream("GET", f"{server.url}/v1/events", timeout=5) as first:

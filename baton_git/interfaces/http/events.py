@@ -1,22 +1,36 @@
-"""The changes of namespaces as they happen, whichever process makes them, found by polling the refs."""
+"""The changes of namespaces as they happen, and the streams of server-sent events that send them."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar
 
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from baton_git.core.errors import InvalidName
+from baton_git.core.errors import BatonError, InvalidName
 from baton_git.core.names import Namespace, Oid, parse_oid
+from baton_git.core.output import one_line
 from baton_git.core.times import iso
+from baton_git.interfaces.http.acting import describe_parameter
+from baton_git.interfaces.http.openapi import refusals
+from baton_git.interfaces.http.operations import Arguments, HttpOperation, declare
+from baton_git.interfaces.http.responses import describe_problem, refusal
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, describe_merge, parse_entry, read_revision_number
+from baton_git.namespace.results import COMMIT
+
+# --- the changes of namespaces as they happen, whichever process makes them, found by polling the refs
+
 
 POLL_EVERY = 0.4
 """Seconds between two polls of the refs; ten times the duration of a poll if that is longer."""
@@ -191,3 +205,122 @@ def _build_changes(branch: Branch, entries: Iterable[LogEntry]) -> list[Change]:
     store, name = branch.store, str(branch.namespace)
     described = (describe_merge(store, entry) for entry in entries)
     return [Change(name, entry, read_revision_number(store, store.commit(entry.commit))) for entry in described]
+
+
+# --- streams of events, which end with their client or the server, and a limit on their number
+
+
+EVENTS = "text/event-stream"
+MOST = 64
+"""Maximum number of concurrent streams of the API and the page together; each of them polls the refs."""
+
+log = logging.getLogger("baton.http")
+
+
+class StreamLimit:
+    """Limits the number of open streams; `free` counts how many more may be opened."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.free = most
+
+
+class Stream(StreamingResponse):
+    """The events for one client; ends when the client disconnects or the server shuts down."""
+
+    def __init__(self, lines: AsyncIterator[str | bytes], stream_limit: StreamLimit) -> None:
+        super().__init__(lines, headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)
+        self._limit = stream_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._limit.free <= 0:
+            answer = refusal(
+                scope["path"], 503, "busy", "too many event streams are open", hint="close another stream first"
+            )
+            await answer(scope, receive, send)
+            return
+        self._limit.free -= 1
+        sending = asyncio.create_task(self.stream_response(send))
+        leaving = asyncio.create_task(self.listen_for_disconnect(receive))
+        try:
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._limit.free += 1
+            for task in (sending, leaving):
+                task.cancel()
+            for ended in await asyncio.gather(sending, leaving, return_exceptions=True):
+                if isinstance(ended, Exception) and not isinstance(ended, TimeoutError):
+                    log.error("a bug in baton itself: the stream of %s", one_line(scope["path"], 1000), exc_info=ended)
+
+
+# --- the stream of changes, as server-sent events
+
+
+HEARTBEAT = 15.0
+"""Seconds without a change after which a stream sends a comment, so that the connection is kept."""
+EXAMPLE = f"""\
+event: current
+id: {COMMIT}
+data: {{"namespace": "project:x", "revision": 12, "commit": "{COMMIT}", "missed": false}}
+
+event: change
+id: {COMMIT}
+data: {{"namespace": "project:x", "revision": 13, "commit": "{COMMIT}", "time": "2026-06-17T12:30:00Z", \
+"op": "loop-verify", "session": "2026-06-17-003", "agent": "claude", "subject": "OL-7k3f9q verified"}}
+"""
+
+
+PARAMETERS = (
+    describe_parameter("namespace", "query", "The namespace to watch. Default: all namespaces.", "project:x"),
+    describe_parameter("last-event-id", "header", "A commit; the changes after it are sent first."),
+)
+
+
+def events_operation(stream_limit: StreamLimit) -> HttpOperation:
+    """Return the operation that sends the stream of changes."""
+
+    async def events(arguments: Arguments) -> Response:
+        """Send every change, whoever makes it: first `current` with the current revision, then a `change` for each
+        commit.
+
+        The id of an event is its commit. A client that reconnects with this id in Last-Event-ID gets the changes
+        that it missed. If these are too many, `missed` in `current` is true, and the client should read the state
+        again. Such a `current` is also sent in the middle of a stream, in place of more than 500 new commits of a
+        namespace that are found at once.
+        """
+        request = arguments.request
+        namespace = request.query_params.get("namespace")
+        if namespace is not None:
+            Namespace(namespace)
+        return Stream(stream_events(arguments.site, namespace, request.headers.get("last-event-id")), stream_limit)
+
+    content = {EVENTS: {"schema": {"type": "string"}, "example": EXAMPLE}}
+    until_closed = {"description": "Events, until the client or the server closes the stream.", "content": content}
+    responses = refusals() | {200: until_closed}
+    return declare("GET", "/v1/events", events, "events", parameters=PARAMETERS, responses=responses)
+
+
+async def stream_events(site: Site, namespace: str | None, since: str | None) -> AsyncIterator[bytes]:
+    """Yield the changes as server-sent events, with comments while nothing changes."""
+    async with aclosing(changes(site, namespace, since)) as source:
+        next_event = asyncio.ensure_future(anext(source, None))
+        try:
+            while True:
+                done, _ = await asyncio.wait({next_event}, timeout=HEARTBEAT)
+                if not done:
+                    yield b": still here\n\n"
+                    continue
+                event = next_event.result()
+                if event is None:
+                    return
+                yield _format_event(event.event, event.as_data(), event.commit)
+                next_event = asyncio.ensure_future(anext(source, None))
+        except BatonError as error:
+            yield _format_event("problem", describe_problem(error))
+        finally:
+            next_event.cancel()
+            await asyncio.gather(next_event, return_exceptions=True)
+
+
+def _format_event(event: str, data: Any, id_: str | None = None) -> bytes:
+    lines = [f"event: {event}", f"data: {json.dumps(data)}", *([f"id: {id_}"] if id_ is not None else [])]
+    return ("\n".join(lines) + "\n\n").encode()
