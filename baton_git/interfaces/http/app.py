@@ -11,12 +11,12 @@ from starlette.types import ASGIApp
 
 from baton_git.interfaces.http.events import StreamLimit, events_operation
 from baton_git.interfaces.http.guard import LOOPBACK, Guard
+from baton_git.interfaces.http.limits import TimeLimits
 from baton_git.interfaces.http.openapi import document_endpoint
 from baton_git.interfaces.http.paif import paif_operations
 from baton_git.interfaces.http.responses import HANDLERS
 from baton_git.interfaces.http.session_baton import SessionBaton
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.timing import TimeLimits
 from baton_git.interfaces.http.verb_operations import verb_operations
 from baton_git.interfaces.http.writer_processes import WriterProcesses
 from baton_git.interfaces.web import routes as web

@@ -16,9 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from baton_git.core.errors import BatonError, shorten
 from baton_git.core.output import terminal
 from baton_git.interfaces.http.agent_tokens import AgentTokens
-from baton_git.interfaces.http.attempts import Attempts
+from baton_git.interfaces.http.limits import MAX_BODY, Attempts, too_large
 from baton_git.interfaces.http.responses import SafeJSONResponse, has_session_baton_form, of_error, problem, refusal
-from baton_git.interfaces.http.timing import MAX_BODY, too_large
 
 CALLER = "baton.caller"
 """The key of the `Caller` in the ASGI scope of a request."""

@@ -19,8 +19,8 @@ from starlette.types import ASGIApp
 from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.context.running_servers import make_listen_error
 from baton_git.interfaces.http.guard import LOOPBACK, Guard, NoPages
+from baton_git.interfaces.http.limits import TimeLimits
 from baton_git.interfaces.http.operations import JsonOnly
-from baton_git.interfaces.http.timing import TimeLimits
 
 PATH = "/mcp"
 BACKLOG = 128

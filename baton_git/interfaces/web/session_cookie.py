@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from baton_git.core.errors import StoreError, WriteFailed
 from baton_git.git.files.durable_files import make_folder, write_new, writing
-from baton_git.interfaces.http.attempts import Attempts
 from baton_git.interfaces.http.guard import is_token
+from baton_git.interfaces.http.limits import Attempts
 from baton_git.interfaces.http.site import Site
 
 LOGIN_SECONDS = 12 * 3600

@@ -16,8 +16,8 @@ from looped_cases import for_each
 
 from baton_git.interfaces.http import connection
 from baton_git.interfaces.http.guard import CALLER, FREE_WRONG, Guard, NoPages, is_token, name_of
+from baton_git.interfaces.http.limits import MAX_BODY, TimeLimits
 from baton_git.interfaces.http.responses import refusal
-from baton_git.interfaces.http.timing import MAX_BODY, TimeLimits
 from baton_git.recall.terms import MAX_QUESTION
 
 HOST = (b"host", b"127.0.0.1:9101")

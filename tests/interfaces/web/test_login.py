@@ -13,7 +13,7 @@ from looped_cases import for_each
 from web_server import TOKEN, hidden
 
 from baton_git.core.errors import StoreError
-from baton_git.interfaces.http.attempts import ADDRESSES, FREE, LONGEST, Attempts
+from baton_git.interfaces.http.limits import ADDRESSES, FREE, LONGEST, Attempts
 from baton_git.interfaces.web.routes import PAGES
 from baton_git.interfaces.web.session_cookie import PERSON, PageAccess, load_key
 from baton_git.interfaces.web.texts import next_page

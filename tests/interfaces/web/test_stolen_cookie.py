@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from web_server import TOKEN, Served, hidden
 
-from baton_git.interfaces.http.attempts import FREE
+from baton_git.interfaces.http.limits import FREE
 
 PAGES = ("/", "/login", "board", "timeline", "review", "conflicts", "back?way=undo", "graduate?id=PAT-1", "nothing")
 
