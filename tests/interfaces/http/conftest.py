@@ -22,8 +22,7 @@ from world import begin
 
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.app import application
-from baton_git.interfaces.http.connection import Connection
-from baton_git.interfaces.http.serving import Server
+from baton_git.interfaces.http.serving import Connection, Server
 from baton_git.interfaces.http.site import Site
 
 TOKEN = "a-long-secret"

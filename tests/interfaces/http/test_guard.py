@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from looped_cases import for_each
 
-from baton_git.interfaces.http import connection
+from baton_git.interfaces.http import serving
 from baton_git.interfaces.http.guard import CALLER, FREE_WRONG, Guard, NoPages, is_token, name_of
 from baton_git.interfaces.http.limits import MAX_BODY, TimeLimits
 from baton_git.interfaces.http.responses import refusal
@@ -356,7 +356,7 @@ def test_a_chunked_body_over_the_limit_is_413(raw):
 
 
 def test_a_connection_without_a_complete_request_is_closed(raw, monkeypatch):
-    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
     for data in (b"", b"\r\n", b"GET /health HTTP/1.1\r\nHost: lo"):
         assert raw(data) == b""
 
@@ -375,12 +375,12 @@ def is_ended(api: Any, first: bytes, drop: bytes) -> bool:
 
 
 def test_headers_that_drip_in_do_not_hold_a_connection(api, monkeypatch):
-    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.3)
     assert is_ended(api, b"GET /health HTTP/1.1\r\nHost: localhost\r\n", b"X-A: b\r\n")
 
 
 def test_an_unread_body_does_not_hold_a_connection(api, monkeypatch):
-    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.3)
     assert is_ended(api, b"POST /v1/baton/read HTTP/1.1\r\nHost: evil\r\nContent-Length: 100000\r\n\r\n", b"x")
 
 
@@ -395,7 +395,7 @@ def receive_answers(talk: socket.socket, number: int) -> list[bytes]:
 
 
 def test_requests_one_after_the_other_on_one_connection_are_answered(api, monkeypatch):
-    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.3)
     with socket.create_connection(urlsplit(api.url).netloc.split(":"), timeout=5) as talk:
         for number in (1, 1, 1, 1, 3):
             talk.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * number)
