@@ -13,10 +13,9 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from baton_git.core.errors import InvalidName
-from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite, refuse_name, write_document
+from baton_git.interfaces.http.documents import WRITE, DocumentWrite, Readings, refuse_name, write_document
 from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.operations import Arguments, HttpOperation, declare
-from baton_git.interfaces.http.reading import Readings
 from baton_git.interfaces.http.responses import SafeJSONResponse
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.writer_processes import WriterProcesses

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from baton_git.interfaces.context.settings import CommonOptions
-from baton_git.interfaces.http.document_writes import WRITE, DocumentWrite
+from baton_git.interfaces.http.documents import WRITE, DocumentWrite
 from baton_git.interfaces.http.operations import INLINE_BYTES
 from baton_git.interfaces.http.responses import refusal
 from baton_git.interfaces.http.site import Site

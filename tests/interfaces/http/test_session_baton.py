@@ -183,7 +183,7 @@ def test_of_many_conditional_writes_only_one_succeeds(api):
 
 
 def test_a_cached_read_uses_no_thread(api, monkeypatch):
-    from baton_git.interfaces.http import reading
+    from baton_git.interfaces.http import documents
 
     write(api, GOOD)
     first = read(api)
@@ -191,7 +191,7 @@ def test_a_cached_read_uses_no_thread(api, monkeypatch):
     def never(*_: Any) -> Any:
         raise AssertionError("a thread was asked for")
 
-    monkeypatch.setattr(reading, "run_in_threadpool", never)
+    monkeypatch.setattr(documents, "run_in_threadpool", never)
     assert read(api).content == first.content
 
 

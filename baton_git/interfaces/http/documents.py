@@ -1,14 +1,16 @@
-"""Write documents of session-baton's API, one or several together, and make the response of each."""
+"""Read and write documents of session-baton's API, and make the response of each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from baton_git.core.errors import BatonError, InvalidDocument, InvalidName, LimitExceeded, Stale
 from baton_git.core.names import Oid
+from baton_git.core.value_cache import ValueCache
 from baton_git.interfaces.context.hint_words import say_for_http
 from baton_git.interfaces.http.responses import compact, of_bug, of_document, of_error, tag
 from baton_git.interfaces.http.site import Site
@@ -18,6 +20,51 @@ from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import PlannedWrite, plan_write
 from baton_git.systems.session_baton.documents import DocumentRead, describe_conflict, read_document
+
+# --- cache of read responses: the newest document of each namespace, with its commit
+
+
+KEPT_BYTES = 64 << 20
+"""Maximum total size of the cached responses in bytes."""
+
+
+class _Reading(NamedTuple):
+    response: Response
+    commit: Oid | None
+
+
+class Readings:
+    """Cache of the newest read response per namespace; a hit costs one look-up of its ref and its kept ref."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._kept = ValueCache(KEPT_BYTES)
+
+    async def of(self, namespace: str) -> Response:
+        """Return the response with the current document of a namespace.
+
+        Raises:
+            InvalidName: `namespace` is not a valid name.
+            BranchMoved: another program deleted the branch, moved it back or replaced it.
+            Corrupt: the document cannot be read.
+        """
+        kept: _Reading | None = self._kept.get(namespace)
+        if kept is not None and kept.commit == self._site.trusted_tip(namespace):
+            return kept.response
+        return await run_in_threadpool(self._reload, namespace)
+
+    def _reload(self, namespace: str) -> Response:
+        with self._site.work(namespace) as ws:
+            state = read_document(ws, foreign=True)
+        body, commit = compact(state.as_data()), state.revision.commit
+        response = Response(body, 200, {"ETag": tag(commit)}, "application/json")
+        if commit is not None and len(body) <= KEPT_BYTES // 4:
+            self._kept.put(namespace, _Reading(response, commit), len(body))
+        return response
+
+
+# --- write documents of session-baton's API, one or several together, and make the response of each
+
 
 WRITE = "/v1/baton/write"
 
