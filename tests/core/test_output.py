@@ -20,7 +20,7 @@ from baton_git.core.diff import FieldChange, RecordChange
 from baton_git.core.sessions import SessionNames
 from baton_git.core.view import Reader
 from baton_git.interfaces.cli.sharing.review import format_waiting_record
-from baton_git.interfaces.http.logs import SafeFormatter
+from baton_git.interfaces.http.site import SafeFormatter
 from baton_git.namespace.review.queue import WaitingRecord
 from baton_git.systems.kairos import codec as kairos
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 from baton_git.core.errors import NotARepository, StoreError
 from baton_git.core.names import AgentId, Namespace, Oid, SessionId
+from baton_git.core.output import terminal
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.pack_merge_process import PackMergeProcess
@@ -25,6 +27,9 @@ from baton_git.interfaces.http.agent_tokens import AgentTokens
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Actor, Workspace
+
+# --- what one server process serves: the namespaces of one repository, with the settings of the person who started it
+
 
 SETTINGS_AGE = 5.0
 """Seconds after which git's configuration is read again, so that a new policy applies without a restart."""
@@ -281,3 +286,26 @@ def _file_state(repository: Repository) -> _FileState:
             hint="restore it, or restart the server",
         ) from error
     return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+# --- the server's log on standard error, with control characters from requests and records escaped
+
+
+LOGGER = "baton.http"
+
+
+class SafeFormatter(logging.Formatter):
+    """Formatter that escapes characters unsafe on a terminal, also in tracebacks."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return terminal(super().format(record))
+
+
+def log_to_stderr() -> None:
+    """Send the server's log to standard error."""
+    log = logging.getLogger(LOGGER)
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(SafeFormatter("%(message)s"))
+        log.addHandler(handler)
+        log.propagate = False

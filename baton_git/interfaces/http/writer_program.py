@@ -11,8 +11,7 @@ from typing import Any
 
 from baton_git.core.errors import BatonError
 from baton_git.interfaces.http.documents import write_together
-from baton_git.interfaces.http.logs import log_to_stderr
-from baton_git.interfaces.http.site import Site
+from baton_git.interfaces.http.site import Site, log_to_stderr
 from baton_git.interfaces.http.writer_processes import ResponseParts, WriterAnswers, encode_message, take_messages
 
 LOCK_SECONDS = 0.1

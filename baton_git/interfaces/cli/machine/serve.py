@@ -157,8 +157,8 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
     import uvicorn  # slow to import, and needs an extra
 
     from baton_git.interfaces.http.app import application
-    from baton_git.interfaces.http.logs import log_to_stderr
     from baton_git.interfaces.http.serving import Connection, Server
+    from baton_git.interfaces.http.site import log_to_stderr
 
     address, port = listener.getsockname()[:2]
     url = f"http://{f'[{address}]' if ':' in address else address}:{port}"
