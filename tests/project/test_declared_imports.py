@@ -93,7 +93,7 @@ def test_each_command_imports_only_what_its_extra_declares(command: str, extra: 
 
 
 def test_uvicorn_has_the_inner_class_that_baton_changes() -> None:
-    """`connection.Connection` overrides methods of uvicorn's connection, and uses attributes that are not documented.
+    """`serving.Connection` overrides methods of uvicorn's connection, and uses attributes that are not documented.
 
     A release of uvicorn that renames one would start, and then hold idle connections forever or refuse all requests.
     """

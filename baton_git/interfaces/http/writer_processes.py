@@ -2,7 +2,7 @@
 
 All threads of a Python process together use one processor, so a server that writes in threads cannot use a second one,
 and its writers slow down its readers. A writer process has no threads: it takes all requests that wait, writes them
-together (`document_writes`), and answers them. What it cannot write at once, because a branch is locked or has moved,
+together (`documents`), and answers them. What it cannot write at once, because a branch is locked or has moved,
 it leaves to a thread of the server, so that no namespace waits for another one. Each namespace belongs to one process,
 which has its state in memory. The processes start when writes overlap; without them, and for large documents, the
 server writes in a thread. A branch moves only from the value that its writer has read, so this is correct whoever
