@@ -22,8 +22,7 @@ from baton_git.core.records.work_items import SECTIONS, FollowUp, Head, Pattern,
 from baton_git.core.state import HEAD, SHAPE, Entry, Key, State, Unreadable
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.record import Checkpoint, Identity
 
 Tree = dict[str, bytes]
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.core.state import State
-from baton_git.systems.ecc.adapters.adapter import Surroundings, Target
+from baton_git.systems.ecc.adapters.adapter import Surroundings, Target, outputs, runtime, session, snapshot
 from baton_git.systems.ecc.adapters.all_adapters import OpenedSession, open_target
-from baton_git.systems.ecc.adapters.building import outputs, runtime, session, snapshot
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 

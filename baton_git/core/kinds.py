@@ -208,12 +208,12 @@ KINDS = {
         ),
         KindInfo("session", _model("lineage", "Session"), "sessions", "session", counted=None),
         KindInfo(
-            "checkpoint", load_from("systems.paif.records.checkpoint", "Checkpoint"), "checkpoints", "checkpoint",
+            "checkpoint", load_from("systems.paif.record", "Checkpoint"), "checkpoints", "checkpoint",
             codec=WITHOUT_ID, parts=2, about="context.conversation_summary", dated="metadata.ended_at", began="made",
             counted=BY_FOLDER, left_behind=True, made_once=True, is_verbatim=True,
         ),
         KindInfo(
-            "identity", load_from("systems.paif.records.identity", "Identity"), "identity", "identity", "identities",
+            "identity", load_from("systems.paif.record", "Identity"), "identity", "identity", "identities",
             codec=WITHOUT_ID, about="immutable.purpose.statement", began="made", counted=None, left_behind=True,
             has_fixed_fields=True, is_verbatim=True,
         ),

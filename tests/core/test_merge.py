@@ -20,7 +20,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import SECTIONS, ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Rule
 from baton_git.core.state import HEAD, Key, State, Unreadable
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.record import Identity
 
 AT = "2026-11-21T08:14:19Z"
 

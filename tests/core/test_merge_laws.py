@@ -36,7 +36,7 @@ from baton_git.core.records.base import TIERS, Archived, Part, Record, alike, pa
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, Head, Pattern, Rule
 from baton_git.core.state import HEAD, Key, State, Unreadable
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.record import Identity
 
 SYSTEM_OPS = ("checkpoint", "identity", "handover", "snapshot")
 system_histories = histories(without=[op for op in OPS if op not in SYSTEM_OPS])

@@ -12,7 +12,7 @@ from looped_cases import for_each
 from json_schema import faults as schema_faults
 from regenerate import FORMATS
 
-from baton_git.systems.ecc.adapters.canonical import parse_snapshot
+from baton_git.systems.ecc.record import parse_snapshot
 from baton_git.namespace.branch import Branch
 from baton_git.core.codecs import json
 from baton_git.core.errors import InvalidDocument

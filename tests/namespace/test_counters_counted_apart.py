@@ -17,7 +17,7 @@ from baton_git.core.records.base import parse
 from baton_git.core.state import Key
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.record import Identity
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.revisions.undo import redo
 from baton_git.verbs.work_items.patterns import record_pattern

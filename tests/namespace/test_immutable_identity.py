@@ -13,7 +13,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.base import parse
 from baton_git.core.state import Key, State
 from baton_git.namespace.ingest.server import find_refusals
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.record import Identity
 
 Pair = tuple[Machine, Machine]
 ME = {"purpose": {"statement": "care for the parser"}}

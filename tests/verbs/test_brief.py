@@ -11,10 +11,10 @@ from baton_git.core.brief import FRAME, Rank, Section, compose, short_session
 from baton_git.core.records.base import Part, parse
 from baton_git.core.records.work_items import OpenLoop, Pattern
 from baton_git.core.state import HEAD
+from baton_git.systems import StartResult
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.systems.session_hooks import StartResult
+from baton_git.systems.paif.record import Checkpoint
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session, compose_brief
 from baton_git.verbs.sessions.verb_hints import HINTS
 from baton_git.verbs.table import MODULES, all_verbs

@@ -28,9 +28,8 @@ from baton_git.systems.paif.checkpoint_verbs import (
     save_agent_checkpoint,
 )
 from baton_git.systems.paif.checkpoints import Restored, preview_restore, restore
-from baton_git.systems.paif.identities import check_words
-from baton_git.systems.paif.identity_updates import make_empty_identity
-from baton_git.systems.paif.identity_verbs import CheckedIdentity, CheckIdentity, check_agent_identity
+from baton_git.systems.paif.identity import make_empty_identity
+from baton_git.systems.paif.identity_verbs import CheckedIdentity, CheckIdentity, check_agent_identity, check_words
 from baton_git.systems.paif.settings_file import find_agent, require_agent
 
 

@@ -17,7 +17,7 @@ from baton_git.namespace.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from baton_git.systems.session_baton.cache import CacheFolder
+    from baton_git.systems.session_baton.cache_folder import CacheFolder
     from baton_git.systems.session_baton.caching import SentDocument
 
 
@@ -43,7 +43,7 @@ def send_cached(seconds: float) -> list[str]:
     path = cache_folder()
     if not path.is_dir():  # most machines have none
         return []
-    from baton_git.systems.session_baton.cache import CacheFolder  # slow to import
+    from baton_git.systems.session_baton.cache_folder import CacheFolder  # slow to import
 
     try:
         return _send_to_servers(CacheFolder(path), seconds)
@@ -57,7 +57,7 @@ def _send_to_servers(folder: CacheFolder, seconds: float) -> list[str]:
     The lines count documents and do not name them: a session of one project is not told of another's.
     """
     from baton_git.systems.session_baton.caching import BatonCache, list_waiting, send_waiting
-    from baton_git.systems.session_baton.client import BatonServer, ServerAddress
+    from baton_git.systems.session_baton.http_client import BatonServer, ServerAddress
 
     found = list_waiting(folder)
     contested = sum(document.is_contested for document in found)

@@ -51,7 +51,7 @@ from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt
 from baton_git.interfaces.hook.session_steps import save_last_checkpoint, save_periodic_checkpoint, start_session
 from baton_git.namespace.workspace import Workspace, fresh_mark
-from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
+from baton_git.systems.gobby.workflow.definition import Event, SessionInfo
 from baton_git.verbs.sessions.session_end import end_session, fold_in_background
 from baton_git.verbs.sessions.session_start import BegunSession
 from baton_git.verbs.sessions.verb_hints import describe_verbs

@@ -15,8 +15,8 @@ from baton_git.core.output import one_line
 from baton_git.core.records.lineage import CLOSED, OPEN
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems import StartResult
 from baton_git.systems.gobby.handoff_context import collect_template_names
-from baton_git.systems.session_hooks import StartResult
 from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, begin_session
 
 if TYPE_CHECKING:

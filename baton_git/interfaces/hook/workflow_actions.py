@@ -35,7 +35,7 @@ from baton_git.systems.gobby.injections import (
     make_unfinished_section,
     render_handoff,
 )
-from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
+from baton_git.systems.gobby.workflow.definition import SessionInfo, SourceContent
 from baton_git.verbs.revisions.history import read_changes
 from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, begin_session, list_sections
 from baton_git.verbs.verification.consent import WaitingChecks

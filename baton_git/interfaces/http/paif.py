@@ -30,8 +30,8 @@ from baton_git.systems.paif.checkpoints import (
     save_checkpoint,
 )
 from baton_git.systems.paif.documents import to_whole_document
-from baton_git.systems.paif.identity_updates import make_empty_identity
-from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.paif.identity import make_empty_identity
+from baton_git.systems.paif.record import Checkpoint
 
 TAG = "PAIF"
 Fields = dict[str, Any]

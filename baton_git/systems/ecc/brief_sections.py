@@ -8,8 +8,8 @@ from datetime import datetime
 from baton_git.core.brief import Section, list_newest_first, tier_line
 from baton_git.core.isolation import show_each
 from baton_git.core.times import describe_age
+from baton_git.systems import BriefRequest
 from baton_git.systems.ecc.record import Snapshot
-from baton_git.systems.seed_system import BriefRequest
 
 SNAPSHOTS = 5
 """Number of newest snapshots that the brief mentions."""

@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
-from baton_git.core.errors import Fault
-from baton_git.core.records.base import Beside, Earliest, Flag, Id, Latest, Part, Record, Text, Texts, Whole
+from baton_git.core.codecs import json
+from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.core.records.base import Beside, Earliest, Flag, Id, Latest, Part, Record, Text, Texts, Whole, parse
 
 SCHEMA_VERSION = "ecc.session.v1"
 
@@ -149,3 +150,22 @@ class Snapshot(Record):
         if self.id != f"{self.snapshot.adapterId}/{self.snapshot.session.id}":
             raise ValueError(f"the snapshot is of {self.snapshot.adapterId}/{self.snapshot.session.id}, not {self.id}")
         return self
+
+
+# --- parsing: every snapshot that an adapter, a file or a request provides
+
+
+def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
+    """Parse and validate a snapshot.
+
+    Raises:
+        InvalidDocument: it is not plain JSON, or violates a rule of ECC's contract; each fault names its field.
+        LimitExceeded: it is nested too deep.
+    """
+    if not isinstance(data, dict):
+        raise InvalidDocument([Fault("", "a snapshot is an object, and this is not one")], where=where)
+    json.check(data, where=where)
+    try:
+        return parse(CanonicalSession, data, where=where)
+    except InvalidDocument as error:
+        raise InvalidDocument([explain_extra_field(fault) for fault in error.faults], where=where) from error

@@ -31,13 +31,17 @@ from baton_git.systems.ecc.recording_files import (
     read_existing,
     read_recordings,
 )
-from baton_git.systems.ecc.snapshot_history import (
+from baton_git.systems.ecc.snapshots import (
     DatedSnapshot,
+    archive_oldest,
+    find_latest,
+    find_recorded,
     list_added_snapshots,
     list_distinct_snapshots,
+    make_record,
     parse_moment,
+    redact_snapshot,
 )
-from baton_git.systems.ecc.snapshots import archive_oldest, find_latest, find_recorded, make_record, redact_snapshot
 from baton_git.systems.imported import UnusableEntry
 
 _ATTEMPTS = 20

@@ -31,6 +31,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems import BriefRequest
 from baton_git.systems.gobby.companions import list_related
 from baton_git.systems.gobby.handoff_context import (
     MAX_TITLE,
@@ -59,11 +60,14 @@ MAX_TEXT = 64 * 1024
 """Maximum size of a template, and of its rendered text, in bytes."""
 
 
-def make_last_handoff_sections(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
+def make_sections(request: BriefRequest) -> tuple[Section, ...]:
     """Return the sections about earlier sessions of the repository, for a session without a known parent."""
+    if not request.handoff:
+        return ()
+    ws, problems = request.ws, request.problems
     memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
     live = list_running(memory, os.getppid())  # as in a hook: the process that starts a session works in no other one
-    return make_previous_session_sections(ws, now, state, None, problems, live=live)
+    return make_previous_session_sections(ws, request.now, request.state, None, problems, live=live)
 
 
 def make_previous_session_sections(

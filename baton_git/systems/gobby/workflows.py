@@ -18,9 +18,9 @@ from baton_git.core.redaction import redact_text
 from baton_git.core.times import iso
 from baton_git.git.files.durable_files import writing
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, WorkflowActions
+from baton_git.systems.gobby.workflow.definition import Event, SessionInfo, WorkflowActions
 from baton_git.systems.gobby.workflow.engine import run_workflows
-from baton_git.systems.gobby.workflow.event_run import EventOutcome
+from baton_git.systems.gobby.workflow.event_run import EventOutcome, KeptVariables
 from baton_git.systems.gobby.workflow.files import (
     WorkflowFile,
     WorkflowFolders,
@@ -28,7 +28,6 @@ from baton_git.systems.gobby.workflow.files import (
     list_workflow_files,
     pick_workflow,
 )
-from baton_git.systems.gobby.workflow.variables import KeptVariables
 
 if TYPE_CHECKING:
     from baton_git.agents.sessions.records import SpawnedSessions

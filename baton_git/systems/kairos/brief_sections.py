@@ -8,9 +8,8 @@ from datetime import datetime
 from baton_git.core.brief import CLAIMED_TIER, Rank, Section, list_newest_first, tier_line
 from baton_git.core.isolation import show_each
 from baton_git.core.times import describe_age
-from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import compute_age
-from baton_git.systems.seed_system import BriefRequest
+from baton_git.systems import BriefRequest
+from baton_git.systems.kairos.record import Handover, compute_age
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:

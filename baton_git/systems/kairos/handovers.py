@@ -16,10 +16,10 @@ from baton_git.core.state import Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, fresh_id
-from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import (
+from baton_git.systems.kairos.record import (
     STALE_AFTER,
     Age,
+    Handover,
     StepRequest,
     compute_age,
     make_step_conflict,

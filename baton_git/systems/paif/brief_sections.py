@@ -8,9 +8,9 @@ from baton_git.core.brief import CLAIMED_TIER, LINE, Rank, Section
 from baton_git.core.output import one_line, quote_id
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.core.times import describe_age
+from baton_git.systems import BriefRequest
 from baton_git.systems.paif import checkpoint_store
-from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.systems.seed_system import BriefRequest
+from baton_git.systems.paif.record import Checkpoint
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:

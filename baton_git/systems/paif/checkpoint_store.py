@@ -18,8 +18,7 @@ from baton_git.core.records.base import Archived, alike, parse
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.core.times import iso, to_utc
 from baton_git.systems.paif.documents import to_paif_document
-from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.record import Checkpoint, Identity
 
 KEPT = 50
 """Number of checkpoints of an agent that stay live; older ones are archived."""

@@ -29,15 +29,14 @@ from baton_git.systems.paif.documents import (
     nest_sections,
     overlay_document,
 )
-from baton_git.systems.paif.identity_updates import (
+from baton_git.systems.paif.identity import (
     add_drift_counts,
     apply_checkpoint,
     find_identity,
     make_empty_identity,
     record_restore,
 )
-from baton_git.systems.paif.records.checkpoint import Checkpoint, Context, Metadata
-from baton_git.systems.paif.records.identity import Identity, MutableState
+from baton_git.systems.paif.record import Checkpoint, Context, Identity, Metadata, MutableState
 from baton_git.systems.paif.settings import PaifConfig
 
 INTERVAL_MINUTES = PaifConfig().interval_minutes

@@ -15,14 +15,7 @@ from baton_git.core.errors import Fault, InvalidDocument, InvalidName
 from baton_git.core.names import SessionId
 from baton_git.core.records.base import Part, parse
 from baton_git.core.times import iso_ms, parse_time
-from baton_git.systems.paif.records.checkpoint import (
-    Checkpoint,
-    Context,
-    IdentityUpdates,
-    Metadata,
-    RecentMemories,
-    WorkingMemory,
-)
+from baton_git.systems.paif.record import Checkpoint, Context, IdentityUpdates, Metadata, RecentMemories, WorkingMemory
 
 Table = Mapping[str, Any]
 

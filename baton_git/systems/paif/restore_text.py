@@ -9,9 +9,8 @@ from typing import Any
 from baton_git.core.brief import BUDGET, LINE, Brief, Section, compose
 from baton_git.core.output import one_line
 from baton_git.core.times import describe_age
-from baton_git.systems.paif.drift import list_taboos, list_texts
-from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.identity import list_taboos, list_texts
+from baton_git.systems.paif.record import Checkpoint, Identity
 
 FOCUS = "Where you stopped"
 

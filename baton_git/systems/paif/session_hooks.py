@@ -6,8 +6,8 @@ from datetime import datetime
 
 from baton_git.core.errors import BatonError
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems import EndResult, StartResult
 from baton_git.systems.paif.settings_file import read_settings
-from baton_git.systems.session_hooks import EndResult, StartResult
 
 
 def start(ws: Workspace, now: datetime) -> StartResult:

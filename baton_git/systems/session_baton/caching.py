@@ -18,10 +18,15 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.redaction import Redaction, redact
 from baton_git.core.state import Key
-from baton_git.systems.session_baton.cache import CacheEntry, CacheFolder, SyncState
-from baton_git.systems.session_baton.cache.comparison import Comparison, compare_documents, merge_documents
-from baton_git.systems.session_baton.cache.folder import KeptFile, make_kept_document
-from baton_git.systems.session_baton.client import BatonServer, ServerAnswer, StaleWrite
+from baton_git.systems.session_baton.cache_folder import (
+    CacheEntry,
+    CacheFolder,
+    KeptFile,
+    SyncState,
+    make_kept_document,
+)
+from baton_git.systems.session_baton.comparison import Comparison, compare_documents, merge_documents
+from baton_git.systems.session_baton.http_client import BatonServer, ServerAnswer, StaleWrite
 
 Choice = Literal["ours", "theirs", "merge"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import marshal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -15,12 +16,13 @@ from baton_git.core.merge import Decision, apply, decide
 from baton_git.core.names import Oid
 from baton_git.core.records.base import CHANGED_SIDE, Record, merge_rule
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.work_items import ActiveDecision, Head, Pattern
+from baton_git.core.records.work_items import SECTIONS, ActiveDecision, Head, Pattern
 from baton_git.core.redaction import redact
 from baton_git.core.redaction.changes import redact_edits
 from baton_git.core.sessions import WorkContext, drop_context, find_session, list_contexts, record_session, set_context
 from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable, same_fields
 from baton_git.core.times import iso
+from baton_git.core.value_cache import ValueCache
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.guard import WORK_ITEMS, hold_losses
@@ -28,10 +30,58 @@ from baton_git.namespace.last_seen import find_last_seen
 from baton_git.namespace.revision import ProposedState, Revision, UpdateRequest, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
-from baton_git.systems.session_baton.documents import format_update_time
-from baton_git.systems.session_baton.foreign_checks import from_foreign_checks
-from baton_git.systems.session_baton.known_rows import KnownRows
-from baton_git.systems.session_baton.missing_fields import FilledField, fill_document
+from baton_git.systems.session_baton.documents import format_update_time, from_foreign_checks
+from baton_git.systems.session_baton.foreign_rows import FilledField, fill_document
+
+_FORMAT = 2
+"""The newest format of `marshal` in which equal values have equal bytes; later ones depend on shared references."""
+_WEIGHT = 4
+"""Bytes in memory of a byte of a row, roughly: as its key, and as its record."""
+
+
+class KnownRows:
+    """The rows of one document, and the records that the same rows became in earlier documents.
+
+    Rows are the same if all their values are equal and have equal types, in the same order.
+
+    Attributes:
+        data: the document, with records in place of the known rows.
+        has_any: whether a row is known.
+    """
+
+    def __init__(self, memory: ValueCache, data: Any) -> None:
+        self._memory = memory
+        self._found: list[tuple[tuple[str, str, bytes] | None, Record | None]] = []
+        self.data = {**data, **dict(self._find_lists(data))} if isinstance(data, Mapping) else data
+        self.has_any = any(record is not None for _, record in self._found)
+
+    def _find_lists(self, data: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+        for name in SECTIONS:
+            rows = data.get(name)
+            if isinstance(rows, list):
+                yield name, [self._find(name, row) for row in rows]
+
+    def _find(self, section: str, row: Any) -> Any:
+        try:
+            key = ("row", section, marshal.dumps(row, _FORMAT)) if type(row) is dict else None
+        except ValueError:  # it has a value that is no plain data
+            key = None
+        record: Record | None = self._memory.get(key) if key is not None else None
+        self._found.append((key, record))
+        return row if record is None else record
+
+    def remember(self, records: Sequence[Record]) -> None:
+        """Remember the records that the rows became: stored ones in place of equal ones, so that the next document has
+        the very objects of the state.
+
+        Call it only for a document in whose rows nothing was filled in.
+        """
+        if len(records) != len(self._found):
+            return
+        for (key, known), record in zip(self._found, records, strict=True):
+            if key is not None and known is not record:
+                self._memory.put(key, record, _WEIGHT * len(key[-1]))
+
 
 IMPORT = "import"
 """The verb that imports a document; its merge starts from the last import of the source, or else the root commit."""

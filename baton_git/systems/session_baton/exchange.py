@@ -24,20 +24,12 @@ from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.results import PastRevision
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.imported import ImportedBaton, UnusableEntry
 from baton_git.systems.session_baton.document_writing import DocumentResult, write_document
-from baton_git.systems.session_baton.documents import DocumentRead, read_document
-from baton_git.systems.session_baton.foreign_checks import from_foreign_checks
-from baton_git.systems.session_baton.importers import (
-    ImportedBaton,
-    UnusableEntry,
-    cache_stem,
-    read_any,
-    write_cache,
-    write_database,
-    write_file,
-)
-from baton_git.systems.session_baton.missing_fields import fill_document
-from baton_git.systems.session_baton.screening import ScreenedDocument, screen_document
+from baton_git.systems.session_baton.documents import DocumentRead, from_foreign_checks, read_document
+from baton_git.systems.session_baton.foreign_rows import ScreenedDocument, fill_document, screen_document
+from baton_git.systems.session_baton.storage_database import write_database
+from baton_git.systems.session_baton.storage_files import cache_stem, read_any, write_cache, write_file
 
 Storage = Literal["sqlite", "cache", "json"]
 

@@ -30,7 +30,7 @@ from baton_git.namespace.last_seen import find_last_seen
 from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_hooks import run_end_hooks
+from baton_git.systems import run_end_hooks
 from baton_git.verbs.sessions.gone_sessions import mark_gone
 from baton_git.verbs.sessions.session_start import add_session, find_parent
 from baton_git.verbs.sharing.auto_sync import SyncNews, send_in_background, sync_at_end

@@ -43,8 +43,7 @@ from baton_git.namespace.remote_selection import count_waiting_commits, find_uns
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.silent_reverts import find_recent_reverts
 from baton_git.namespace.workspace import Workspace, fresh_mark
-from baton_git.systems import SYSTEMS, BriefRequest
-from baton_git.systems.session_hooks import StartResult
+from baton_git.systems import SYSTEMS, BriefRequest, StartResult
 from baton_git.verbs.records.ready import describe_revert, list_rejected_imports, make_return_command
 from baton_git.verbs.sessions.gone_sessions import find_abandoned_sessions, mark_gone
 from baton_git.verbs.sessions.meeting import Meeting

@@ -18,7 +18,7 @@ from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
 from baton_git.core.view import Reader, ResultView
 from baton_git.namespace.results import AtNamespace, describe_new_namespace, full_position
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_hooks import run_start_hooks
+from baton_git.systems import run_start_hooks
 from baton_git.verbs.sessions.session_start import (
     CHECK_BUDGET,
     BegunSession,

@@ -11,7 +11,7 @@ from transcript_sessions import HERE, Claude, lines
 
 from baton_git.agents.extraction.extracting import Extraction, extract
 from baton_git.agents.registry import AGENTS
-from baton_git.systems.gobby.workflow.looping import LoopLimits, LoopTurn, write_context
+from baton_git.systems.gobby.loops import LoopLimits, LoopTurn, write_context
 
 
 def make_subagent() -> list[Any]:

@@ -17,7 +17,7 @@ from fake_agents import FAMILY, living
 from looped_cases import for_each
 from waiting import until
 
-from baton_git.systems.gobby.workflow.looping import LoopLimits, LoopTurn, decide_ending, says_done
+from baton_git.systems.gobby.loops import LoopLimits, LoopTurn, decide_ending, says_done
 
 DONE = "All is checked.\n\nLOOP_COMPLETE"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from baton_git.core.records.base import parse
 from baton_git.core.records.handoff import Handoff
-from baton_git.systems.ecc.snapshot_verbs import SNAPSHOT
+from baton_git.systems.ecc.session_verbs import SNAPSHOT
 
 STEP = {"challenge": "ask", "uri": "kairos://mem/1", "index": 1, "state": {"who": ["Ada", None]}}
 

@@ -21,7 +21,7 @@ from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key, State
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
-from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.paif.record import Checkpoint
 
 pytestmark = pytest.mark.slow
 

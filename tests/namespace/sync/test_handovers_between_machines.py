@@ -5,8 +5,7 @@ from __future__ import annotations
 from machines import Machine
 
 from baton_git.systems.kairos.handovers import end_run, record_step, resume_run
-from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import StepRequest
+from baton_git.systems.kairos.record import Handover, StepRequest
 
 
 def go(machine: Machine, challenge: str, index: int, *removed: str, **values: object) -> None:

@@ -30,7 +30,7 @@ from baton_git.core.policy import Policy
 from baton_git.git.files import atomic_files
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc import recording_files
-from baton_git.systems.ecc.adapters.canonical import parse_snapshot
+from baton_git.systems.ecc.record import parse_snapshot
 from baton_git.systems.ecc.recording_files import make_recording_path, parse_recording
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
 from baton_git.systems.ecc.snapshots import Recorded, find_recorded, list_history, list_recorded, record_latest

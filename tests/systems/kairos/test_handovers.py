@@ -31,8 +31,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import work_tree_copy as kairos_file
 from baton_git.systems.kairos.handover_files import export_kairos, import_kairos, merge_copy, remove_copy, write_copy
 from baton_git.systems.kairos.handovers import Outcome, end_run, find_run, record_step, resume_run
-from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import StepRequest
+from baton_git.systems.kairos.record import Handover, StepRequest
 from baton_git.systems.kairos.work_tree_copy import Copy
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 

@@ -11,9 +11,9 @@ from looped_cases import for_each
 from baton_git.core.errors import InvalidArgument, InvalidDocument, NotFound, StepConflict
 from baton_git.core.merge import merge_fields
 from baton_git.core.records.base import parse
-from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import (
+from baton_git.systems.kairos.record import (
     Age,
+    Handover,
     StepRequest,
     compute_age,
     describe_step,

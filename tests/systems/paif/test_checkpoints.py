@@ -28,7 +28,7 @@ from baton_git.systems.paif.checkpoints import (
     save_due_checkpoint,
     save_final_checkpoint,
 )
-from baton_git.systems.paif.identities import check_text, init_identity
+from baton_git.systems.paif.identity_verbs import check_text, init_identity
 from baton_git.systems.paif.settings import PaifConfig
 from baton_git.verbs.revisions.history import Filter, compare, read_log
 from baton_git.verbs.sessions.session_end import end_session

@@ -9,8 +9,8 @@ from looped_cases import for_each
 from strategies import laws, texts
 
 from baton_git.core.records.base import parse
-from baton_git.systems.paif.drift import CATEGORIES, check_drift, list_taboos, list_texts, make_realignment_prompt
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.identity import CATEGORIES, check_drift, list_taboos, list_texts, make_realignment_prompt
+from baton_git.systems.paif.record import Identity
 
 
 def identity(**immutable):

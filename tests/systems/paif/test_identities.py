@@ -17,8 +17,14 @@ from baton_git.core.errors import (
     NotFound,
 )
 from baton_git.systems.paif.checkpoints import restore, save_checkpoint
-from baton_git.systems.paif.identities import check_text, check_words, init_identity, show_identity
-from baton_git.systems.paif.identity_verbs import ShowIdentity, show_agent_identity
+from baton_git.systems.paif.identity_verbs import (
+    ShowIdentity,
+    check_text,
+    check_words,
+    init_identity,
+    show_agent_identity,
+    show_identity,
+)
 
 DOCUMENT = {"immutable": {"purpose": {"statement": "Keep the memory"}, "values": {"primary": "honesty"}}}
 

@@ -22,7 +22,7 @@ from baton_git.systems.paif import checkpoint_store
 from baton_git.systems.paif.checkpoints import collect_sessions, restore, save_checkpoint
 from baton_git.systems.paif.documents import SECTIONS, WRAPPER
 from baton_git.systems.paif.exchange import export_paif, import_paif
-from baton_git.systems.paif.records.checkpoint import Context, IdentityUpdates, NewBelief, RecentMemories, WorkingMemory
+from baton_git.systems.paif.record import Context, IdentityUpdates, NewBelief, RecentMemories, WorkingMemory
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAME = "checkpoint-2026-04-04T18-34-00.json"

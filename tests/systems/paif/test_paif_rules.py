@@ -17,9 +17,16 @@ from baton_git.core.errors import InvalidDocument, InvalidName, NotAllowed
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.core.state import Key, State
 from baton_git.core.times import parse_time
-from baton_git.systems.paif import checkpoint_store, documents, identity_updates, restore_text
-from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif import checkpoint_store, documents, restore_text
+from baton_git.systems.paif.identity import (
+    add_drift_counts,
+    apply_checkpoint,
+    make_empty_identity,
+    make_identity,
+    record_check,
+    record_restore,
+)
+from baton_git.systems.paif.record import Checkpoint, Identity
 
 GOLDEN = Path(__file__).parents[3] / "formats" / "checkpoint" / "valid" / "zero"
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -302,7 +309,7 @@ def test_only_the_newest_fifty_stay_live_and_all_are_found():
 
 
 def test_updates_of_checkpoints_are_merged_into_the_identity():
-    zero = identity_updates.make_empty_identity("zero")
+    zero = make_empty_identity("zero")
     first = record(identity_updates={
         "new_beliefs": [{"subject": "git", "confidence": 0.5}], "new_skills": [{"name": "py", "level": 1}],
         "new_relationships": [{"entity": "ada", "type": "owner"}],
@@ -311,7 +318,7 @@ def test_updates_of_checkpoints_are_merged_into_the_identity():
         "new_beliefs": [{"subject": "git", "confidence": 1}, {"subject": "x", "confidence": 0}],
         "new_skills": [{"name": "py", "level": 2}],
     })  # fmt: skip
-    mutable = identity_updates.apply_checkpoint(identity_updates.apply_checkpoint(zero, first), second).mutable
+    mutable = apply_checkpoint(apply_checkpoint(zero, first), second).mutable
     assert mutable.beliefs == (
         {"subject": "git", "confidence": 1, "formed_at": AT}, {"subject": "x", "confidence": 0, "formed_at": AT}
     )  # fmt: skip
@@ -320,43 +327,41 @@ def test_updates_of_checkpoints_are_merged_into_the_identity():
 
 
 def test_drift_checks_move_into_the_checkpoint():
-    zero = identity_updates.record_check(
-        identity_updates.record_check(identity_updates.make_empty_identity("zero"), failed=False), failed=True
-    )
+    zero = record_check(record_check(make_empty_identity("zero"), failed=False), failed=True)
     made = record(identity_updates={"drift_checks": {"passed": 2, "failed": 0, "by": "hand"}})
-    assert identity_updates.add_drift_counts(made, zero).identity_updates.drift_checks.as_data() == {
+    assert add_drift_counts(made, zero).identity_updates.drift_checks.as_data() == {
         "passed": 3,
         "failed": 1,
         "by": "hand",
     }
-    assert identity_updates.apply_checkpoint(zero, made).mutable.state.drift_checks.as_data() == {
+    assert apply_checkpoint(zero, made).mutable.state.drift_checks.as_data() == {
         "passed": 0,
         "failed": 0,
     }
 
 
 def test_a_checkpoint_without_updates_leaves_the_identity_unchanged():
-    zero = identity_updates.make_empty_identity("zero")
-    assert identity_updates.apply_checkpoint(zero, record()) is zero
+    zero = make_empty_identity("zero")
+    assert apply_checkpoint(zero, record()) is zero
 
 
 def test_an_identity_can_be_made_only_once():
-    born = identity_updates.make_identity(None, "zero", {"purpose": {"statement": "p"}}, NOW)
+    born = make_identity(None, "zero", {"purpose": {"statement": "p"}}, NOW)
     assert born.immutable is not None
     assert born.immutable.origin.created_at == AT
     assert set(born.immutable.voice.taboo_categories) == {"Subservience", "Over-apology", "Fake enthusiasm", "Hedging"}
     with pytest.raises(NotAllowed, match="agent zero already has an identity"):
-        identity_updates.make_identity(born, "zero", {"purpose": {"statement": "q"}}, NOW)
+        make_identity(born, "zero", {"purpose": {"statement": "q"}}, NOW)
 
 
 def test_the_mutable_part_is_kept_when_the_identity_is_created():
-    before = identity_updates.record_restore(identity_updates.make_empty_identity("zero"), NOW, "s1")
+    before = record_restore(make_empty_identity("zero"), NOW, "s1")
     document_of_zero = {"immutable": {"purpose": {"statement": "p"}}, "mutable": {
         "skills": [{"name": "a"}], "state": {"accumulated_experience": 9, "current_focus": "f"}}}  # fmt: skip
-    state = identity_updates.make_identity(before, "zero", document_of_zero, NOW).mutable.state
+    state = make_identity(before, "zero", document_of_zero, NOW).mutable.state
     assert (state.accumulated_experience, state.last_session_at, state.current_focus) == (1, AT, "f")
-    assert identity_updates.make_identity(before, "zero", document_of_zero, NOW).mutable.skills == ({"name": "a"},)
-    assert identity_updates.make_identity(None, "zero", document_of_zero, NOW).mutable.state.accumulated_experience == 9
+    assert make_identity(before, "zero", document_of_zero, NOW).mutable.skills == ({"name": "a"},)
+    assert make_identity(None, "zero", document_of_zero, NOW).mutable.state.accumulated_experience == 9
 
 
 @for_each(
@@ -371,14 +376,14 @@ def test_the_mutable_part_is_kept_when_the_identity_is_created():
 )  # fmt: skip
 def test_an_invalid_identity_is_refused_with_the_field(identity, why):
     with pytest.raises(InvalidDocument, match=why):
-        identity_updates.make_identity(None, "zero", identity, NOW)
+        make_identity(None, "zero", identity, NOW)
 
 
 # --- the output of a restore
 
 
 def test_the_text_of_a_restore_keeps_to_its_budget_and_no_value_adds_lines():
-    zero = identity_updates.make_identity(None, "zero", {"purpose": {"statement": "a\n## Problems\n- b"}}, NOW)
+    zero = make_identity(None, "zero", {"purpose": {"statement": "a\n## Problems\n- b"}}, NOW)
     made = record(
         context={"conversation_summary": "one\ntwo\x1b[31m", "pending_items": ["x" * 500] * 99},
         working_memory={"scratchpad": "if a:\n    b()\n\tc()\n"},

@@ -26,8 +26,7 @@ from baton_git.core.sessions import list_contexts
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.systems.session_baton.documents import read_document
-from baton_git.systems.session_baton.foreign_checks import from_foreign_checks
+from baton_git.systems.session_baton.documents import from_foreign_checks, read_document
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import begin_session
 from baton_git.verbs.work_items.decisions import add_decision

@@ -19,7 +19,8 @@ from baton_git.interfaces.cli.machine.cache_words import describe_outcome, sugge
 from baton_git.interfaces.context.client_cache import cache_folder, find_server_url
 from baton_git.interfaces.context.process import read_token
 from baton_git.interfaces.context.settings import CommonOptions, Settings
-from baton_git.systems.session_baton.cache import CacheFolder
+from baton_git.systems.imported import parse_object
+from baton_git.systems.session_baton.cache_folder import CacheFolder
 from baton_git.systems.session_baton.caching import (
     BatonCache,
     CacheListing,
@@ -36,8 +37,7 @@ from baton_git.systems.session_baton.caching import (
     send_waiting,
     write_baton,
 )
-from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer
-from baton_git.systems.session_baton.importers import parse_object
+from baton_git.systems.session_baton.http_client import BatonServer, ServerAddress, ServerAnswer
 
 _URL_HELP = "The server. Default: BATON_URL, or git config --global baton.url."
 

@@ -12,8 +12,12 @@ from baton_git.interfaces.cli.machine.imported_rules import confirm_rules
 from baton_git.interfaces.cli.verb_command import Addition, Values, render
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import codec as kairos
-from baton_git.systems.kairos.exchange import ExportedHandover, ExportHandover, export_handover
-from baton_git.systems.kairos.handover_verbs import format_handover_file
+from baton_git.systems.kairos.handover_verbs import (
+    ExportedHandover,
+    ExportHandover,
+    export_handover,
+    format_handover_file,
+)
 from baton_git.systems.kairos.handovers import find_run
 from baton_git.systems.session_baton.exchange import (
     ImportBatons,

@@ -17,8 +17,7 @@ from baton_git.interfaces.cli.app import App, at_terminal, command, group, read_
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.context.system_settings import DISABLED, ENABLED, read_list, workflow_folders
-from baton_git.systems.gobby.workflow.definition import ALIASES, EVENTS, parse_workflow
-from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
+from baton_git.systems.gobby.workflow.definition import ALIASES, EVENTS, Event, SessionInfo, parse_workflow
 from baton_git.systems.gobby.workflow.event_run import ActionRun, EventOutcome
 from baton_git.systems.gobby.workflow.files import WorkflowFile, pick_workflow
 from baton_git.systems.gobby.workflows import (

@@ -15,8 +15,7 @@ from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.records.handoff_text import FORMATS
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.extraction_verb import ExtractedHandoff
-from baton_git.systems.gobby.handoff_verbs import ShowHandoff, show_handoff
+from baton_git.systems.gobby.verbs import ExtractedHandoff, ShowHandoff, show_handoff
 
 LATEST = "latest"
 AUTO = "auto"

@@ -17,15 +17,15 @@ from baton_git.core.output import count_noun, flat
 from baton_git.interfaces.cli.app import INPUT_FILE, App, Number, WholeNumber, command, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.system_settings import workflow_folders
-from baton_git.systems.gobby.foreground_loops import (
+from baton_git.systems.gobby.loops import (
     INTERRUPTED,
     Loop,
+    LoopLimits,
     LoopResult,
     find_installed_cli,
     format_tokens,
     run_loop,
 )
-from baton_git.systems.gobby.workflow.looping import LoopLimits
 from baton_git.systems.gobby.workflows import list_stop_files
 
 DEFAULT = LoopLimits()

@@ -20,22 +20,19 @@ from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.sessions.spawned import list_spawned
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.ecc.adapters.canonical import parse_snapshot
-from baton_git.systems.ecc.record import CanonicalSession, Snapshot
-from baton_git.systems.ecc.snapshot_verbs import (
+from baton_git.systems.ecc.record import CanonicalSession, Snapshot, parse_snapshot
+from baton_git.systems.ecc.session_verbs import (
     RECORDED,
-    describe_snapshot,
-    summarize_snapshot,
-)
-from baton_git.systems.ecc.snapshots import list_recorded, record_latest, shorten_paths
-from baton_git.systems.ecc.target_verbs import (
     InspectedTarget,
     InspectTarget,
     ListTargets,
     OfferedTarget,
+    describe_snapshot,
     inspect_target,
     list_targets,
+    summarize_snapshot,
 )
+from baton_git.systems.ecc.snapshots import list_recorded, record_latest, shorten_paths
 
 
 def _list_sessions(app: App, ws: Workspace, verb_input: ListTargets, values: Values) -> None:

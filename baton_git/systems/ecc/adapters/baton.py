@@ -13,8 +13,10 @@ from baton_git.core.records.work_items import FollowUp, OpenLoop
 from baton_git.core.sessions import list_contexts, shown_head
 from baton_git.core.state import State
 from baton_git.core.times import parse_time_or_none
-from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
-from baton_git.systems.ecc.adapters.building import (
+from baton_git.systems.ecc.adapters.adapter import (
+    Listed,
+    Surroundings,
+    Target,
     choose_text,
     drop_empty,
     is_fresh,

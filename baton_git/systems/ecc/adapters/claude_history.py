@@ -20,8 +20,10 @@ from baton_git.agents.transcripts import find_files, sort_newest_first
 from baton_git.core.codecs.limits import check_nesting
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound, StoreError
 from baton_git.git.files.atomic_files import show_path
-from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
-from baton_git.systems.ecc.adapters.building import (
+from baton_git.systems.ecc.adapters.adapter import (
+    Listed,
+    Surroundings,
+    Target,
     choose_text,
     drop_empty,
     find_modified_time,

@@ -22,10 +22,12 @@ from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, NotFound
 from baton_git.git import child_process
 from baton_git.git.files.atomic_files import show_path
-from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
-from baton_git.systems.ecc.adapters.building import (
+from baton_git.systems.ecc.adapters.adapter import (
     COMPLETED,
     FAILED,
+    Listed,
+    Surroundings,
+    Target,
     choose_text,
     find_modified_time,
     is_file,

@@ -34,8 +34,10 @@ from baton_git.core.output import one_line
 from baton_git.core.state import complete_id
 from baton_git.core.times import parse_time_or_none
 from baton_git.git.files.atomic_files import show_path
-from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
-from baton_git.systems.ecc.adapters.building import (
+from baton_git.systems.ecc.adapters.adapter import (
+    Listed,
+    Surroundings,
+    Target,
     choose_text,
     drop_empty,
     find_modified_time,

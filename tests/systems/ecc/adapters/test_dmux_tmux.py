@@ -11,7 +11,7 @@ import pytest
 from session_snapshots import aged, around, look, put
 
 from baton_git.core.errors import InvalidDocument, NotFound
-from baton_git.systems.ecc.adapters import building, dmux_tmux
+from baton_git.systems.ecc.adapters import adapter, dmux_tmux
 from baton_git.systems.ecc.adapters.adapter import Target
 from baton_git.systems.ecc.adapters.dmux_tmux import TmuxPane, judge_session_state, list_panes, parse_pane
 
@@ -132,7 +132,7 @@ def test_a_worker_file_that_is_a_folder_or_pipe_counts_as_missing(here):
 
 
 def test_a_file_that_is_too_large_does_not_hide_the_others(here, monkeypatch):
-    monkeypatch.setattr(building, "MAX_BYTES", 1000)
+    monkeypatch.setattr(adapter, "MAX_BYTES", 1000)
     write_session(here, seed={"status": "x" * 1001, "task": TASK}, other={"status": STATUS.format("running", FRESH)})
     workers = {one["id"]: one for one in look(here, "proof")["workers"]}
     assert workers["other"]["state"] == "running"

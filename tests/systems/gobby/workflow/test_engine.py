@@ -8,8 +8,7 @@ from looped_cases import for_each
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.git.hooks.shipped import find_shipped
-from baton_git.systems.gobby.workflow.definition import parse_workflow
-from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, SourceContent
+from baton_git.systems.gobby.workflow.definition import Event, SessionInfo, SourceContent, parse_workflow
 from baton_git.systems.gobby.workflow.engine import run_workflows
 
 

@@ -169,7 +169,7 @@ def test_rendered_text_is_cut_at_its_limit_with_a_note():
     ],
 )  # fmt: skip
 def test_templates_have_limits_of_memory_and_time(text, monkeypatch):
-    monkeypatch.setattr("baton_git.systems.gobby.rendering.bounds.SECONDS", 0.3)
+    monkeypatch.setattr("baton_git.systems.gobby.rendering.sandbox.SECONDS", 0.3)
     begun = time.monotonic()
     with pytest.raises(InvalidArgument, match="the template"):
         render(text, NAMES)

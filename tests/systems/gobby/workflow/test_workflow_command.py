@@ -8,7 +8,7 @@ import os
 import pytest
 from pseudo_terminal import typing
 
-from baton_git.systems.gobby.workflow.variables import KeptVariables
+from baton_git.systems.gobby.workflow.event_run import KeptVariables
 
 MINE = """
 description: {}

@@ -18,9 +18,9 @@ from cached_batons import NOWHERE, a_baton, a_loop
 
 from baton_git.core.errors import Busy
 from baton_git.core.names import Namespace
-from baton_git.systems.session_baton.cache import CacheFolder
+from baton_git.systems.session_baton.cache_folder import CacheFolder
 from baton_git.systems.session_baton.caching import BatonCache, write_baton
-from baton_git.systems.session_baton.client import BatonServer, ServerAddress
+from baton_git.systems.session_baton.http_client import BatonServer, ServerAddress
 
 
 def kept_copies(folder):

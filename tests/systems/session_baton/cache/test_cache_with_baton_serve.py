@@ -12,7 +12,7 @@ import pytest
 from cached_batons import a_baton, a_loop
 
 from baton_git.core.errors import Unreachable
-from baton_git.systems.session_baton.client import BatonServer, ServerAddress
+from baton_git.systems.session_baton.http_client import BatonServer, ServerAddress
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from cached_batons import a_baton
 from looped_cases import for_each
 
 from baton_git.core.errors import InvalidArgument, LimitExceeded, RemoteError, Unreachable
-from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer, StaleWrite, request
+from baton_git.systems.session_baton import http_client
+from baton_git.systems.session_baton.http_client import BatonServer, ServerAddress, ServerAnswer, StaleWrite
 
 
 def hang(sock):
@@ -95,7 +96,7 @@ def test_a_redirect_is_not_followed_so_the_token_goes_to_no_other_host(cache):
 
 
 def test_an_answer_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(request, "MAX_ANSWER", 100)
+    monkeypatch.setattr(http_client, "MAX_ANSWER", 100)
     answer = response(200, json.dumps({"baton": {"x": "y" * 200}, "updated_at": None}))
     with odd(answer) as url, pytest.raises(LimitExceeded, match="the limit is 100 bytes"):
         make_server(url).read("work")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from baton_git.systems.session_baton.importers import ImportedBaton
+from baton_git.systems.imported import ImportedBaton
 
 README_BATON: dict[str, Any] = {
     "schema_version": 1,

@@ -11,7 +11,8 @@ import pytest
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, NotFound, WriteFailed
 from baton_git.git.files import atomic_files
-from baton_git.systems.session_baton.importers import ImportedBaton, UnusableEntry, cache_stem, read_cache, write_cache
+from baton_git.systems.imported import ImportedBaton, UnusableEntry
+from baton_git.systems.session_baton.storage_files import cache_stem, read_cache, write_cache
 
 from .conftest import README_BATON, baton, tree
 

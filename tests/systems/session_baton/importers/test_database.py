@@ -25,7 +25,8 @@ from baton_git.core.errors import (
     WriteFailed,
 )
 from baton_git.git.files import atomic_files
-from baton_git.systems.session_baton.importers import ImportedBaton, UnusableEntry, read_database, write_database
+from baton_git.systems.imported import ImportedBaton, UnusableEntry
+from baton_git.systems.session_baton.storage_database import read_database, write_database
 
 from .conftest import README_BATON, baton, put, server_at, tree
 
@@ -95,7 +96,7 @@ def test_rows_left_in_the_wal_by_a_killed_server_are_read(tmp_path: Path) -> Non
 
 def test_rows_written_during_the_read_are_not_missed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(a={})
-    module = sys.modules["baton_git.systems.session_baton.importers.database"]
+    module = sys.modules["baton_git.systems.session_baton.storage_database"]
     query_rows, modes = module.query_rows, []
 
     def disturbed(path: Path, mode: str, wait: float) -> Any:
@@ -174,7 +175,7 @@ def test_rows_with_invalid_keys_are_reported_one_by_one(tmp_path: Path) -> None:
 
 def test_a_row_that_is_too_large_is_reported(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(big={"context": "x" * 2000}, small={})
-    monkeypatch.setattr("baton_git.systems.session_baton.importers.database.MAX_BYTES", 1000)
+    monkeypatch.setattr("baton_git.systems.session_baton.storage_database.MAX_BYTES", 1000)
     monkeypatch.setattr(atomic_files, "MAX_BYTES", 1000)
     big, small = read_database(path)
     assert isinstance(big, UnusableEntry)

@@ -21,15 +21,9 @@ from baton_git.core.errors import (
     WriteFailed,
 )
 from baton_git.git.files import atomic_files
-from baton_git.systems.session_baton.importers import (
-    ImportedBaton,
-    parse_text,
-    read_any,
-    read_file,
-    write_cache,
-    write_database,
-    write_file,
-)
+from baton_git.systems.imported import ImportedBaton
+from baton_git.systems.session_baton.storage_database import write_database
+from baton_git.systems.session_baton.storage_files import parse_text, read_any, read_file, write_cache, write_file
 
 from .conftest import README_BATON, baton, tree
 

@@ -6,13 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.systems.session_baton.importers import (
-    ImportedBaton,
-    read_cache,
-    read_database,
-    write_cache,
-    write_database,
-)
+from baton_git.systems.imported import ImportedBaton
+from baton_git.systems.session_baton.storage_database import read_database, write_database
+from baton_git.systems.session_baton.storage_files import read_cache, write_cache
 
 from .conftest import README_BATON, baton
 

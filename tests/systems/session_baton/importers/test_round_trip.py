@@ -13,17 +13,9 @@ from hypothesis import strategies as st
 
 from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace
-from baton_git.systems.session_baton.importers import (
-    ImportedBaton,
-    UnusableEntry,
-    cache_stem,
-    read_cache,
-    read_database,
-    read_file,
-    write_cache,
-    write_database,
-    write_file,
-)
+from baton_git.systems.imported import ImportedBaton, UnusableEntry
+from baton_git.systems.session_baton.storage_database import read_database, write_database
+from baton_git.systems.session_baton.storage_files import cache_stem, read_cache, read_file, write_cache, write_file
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 keys = texts | st.sampled_from(["baton", "namespace", "updated_at", "sync_status", "open_loops", "a/b", ""])

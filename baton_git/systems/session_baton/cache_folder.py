@@ -1,4 +1,4 @@
-"""The cache folder: read what other clients changed in it, and save in steps, so that a kill loses no document."""
+"""The cache folder of session-baton's clients: read what they changed in it, and save so that a kill loses nothing."""
 
 from __future__ import annotations
 
@@ -35,18 +35,91 @@ from baton_git.git.files.atomic_files import (
 )
 from baton_git.git.files.durable_files import remove
 from baton_git.git.files.ref_locks import hold_flock, local_name
-from baton_git.systems.session_baton.cache.sync_state import SyncState, parse_sync_state
-from baton_git.systems.session_baton.importers import (
-    PENDING,
+from baton_git.systems.imported import PENDING, ImportedBaton, parse_object, remove_mark
+from baton_git.systems.session_baton.http_client import ServerAnswer
+from baton_git.systems.session_baton.storage_files import (
     SUFFIX,
-    ImportedBaton,
     cache_stem,
     check_stem,
     encode_cached,
-    parse_object,
     read_regular_file,
-    remove_mark,
 )
+
+# --- the content of the sidecar file
+
+
+@dataclass(frozen=True)
+class SyncState:
+    """The sync state of a cached namespace with its server.
+
+    Attributes:
+        url: the server to which the other fields refer; empty if no server was contacted yet.
+        seen: the server's document when last seen: the merge base, and the expected state of the next write.
+        local: the pending document, or None.
+        theirs: the server's document when it rejected `local`; None if there is no conflict.
+        owns: whether the cache file belongs to this namespace; several namespaces may share a file name.
+        digests: the SHA-256 digests of the cache file after baton's last write and before it. After a kill during that
+            write, the file may have either.
+    """
+
+    namespace: str
+    url: str = ""
+    seen: ServerAnswer | None = None
+    local: dict[str, Any] | None = None
+    theirs: ServerAnswer | None = None
+    owns: bool = True
+    digests: tuple[str, ...] = ()
+
+    def encode(self) -> bytes:
+        data = {
+            "namespace": self.namespace, "url": self.url, "seen": _encode_answer(self.seen), "local": self.local,
+            "theirs": _encode_answer(self.theirs), "owns": self.owns, "digests": list(self.digests),
+        }  # fmt: skip
+        return f"{json.dumps(data)}\n".encode()
+
+
+def _encode_answer(answer: ServerAnswer | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    return {"baton": answer.baton, "updated_at": answer.updated_at, "revision": answer.revision}
+
+
+def parse_sync_state(text: bytes, namespace: str, where: str) -> SyncState:
+    """Parse the sidecar file of `namespace`.
+
+    Raises:
+        Corrupt: it cannot be parsed, or belongs to another namespace.
+    """
+    try:
+        data = json.loads(text, where=where)
+        sync_state = SyncState(
+            data["namespace"], data["url"], _parse_answer(data["seen"]), _parse_object(data["local"]),
+            _parse_answer(data["theirs"]), data["owns"] is True, tuple(str(digest) for digest in data["digests"]),
+        )  # fmt: skip
+    except (InvalidDocument, LimitExceeded, KeyError, TypeError) as error:
+        raise Corrupt(where, "is damaged: it is not a sidecar file of baton's cache") from error
+    if sync_state.namespace != namespace or not isinstance(sync_state.url, str):
+        raise Corrupt(where, "is the sidecar file of another namespace")
+    return sync_state
+
+
+def _parse_answer(data: Any) -> ServerAnswer | None:
+    if data is None:
+        return None
+    updated_at, revision = data["updated_at"], data["revision"]
+    if not isinstance(updated_at, str | None) or not isinstance(revision, int | None):
+        raise TypeError("not an answer")
+    return ServerAnswer(_parse_object(data["baton"]), updated_at, revision)
+
+
+def _parse_object(data: Any) -> dict[str, Any] | None:
+    if not isinstance(data, dict | None):
+        raise TypeError("not an object")
+    return data
+
+
+# --- the folder
+
 
 SIDECARS, KEPT = ".baton", "kept"
 """The folder of baton's own files in the cache, and the folder of replaced documents in it."""

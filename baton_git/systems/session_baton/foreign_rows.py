@@ -1,18 +1,24 @@
-"""Fill in the fields that baton's records require, but session-baton's server does not.
-
-For instance, the example in session-baton's README ("Baton Schema") has no dates and no expected outcome.
-"""
+"""Make the rows of another program's document valid: fill in fields that are missing, and leave out invalid rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from baton_git.core.records.base import Record, format_path
-from baton_git.core.records.work_items import OCCURRENCES, SECTIONS
+from baton_git.core.codecs import json
+from baton_git.core.errors import BatonError, InvalidDocument
+from baton_git.core.layout import MAX_RECORD_BYTES
+from baton_git.core.names import RecordId, SessionId
+from baton_git.core.records.base import Record, format_path, parse
+from baton_git.core.records.work_items import OCCURRENCES, SECTIONS, Head
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso, parse_time_or_none
+from baton_git.namespace.import_quarantine import RefusedRow
+
+# --- missing fields: those that baton requires and session-baton's server does not
+# For instance, the example in session-baton's README ("Baton Schema") has no dates and no expected outcome.
+
 
 Table = Mapping[str, Any]
 
@@ -121,3 +127,90 @@ def _describe_outcome(check: Any) -> str:
     if path:
         return f"{path} exists"
     return f"{process} runs" if process else NOT_STATED
+
+
+# --- invalid rows
+
+
+_PARTS = (*SECTIONS, "context")
+"""The fields by which an object is recognized as a baton: it has at least one of them."""
+_SESSIONS = ("session_id", "parent_session")
+
+
+class ScreenedDocument(NamedTuple):
+    """A document after its invalid rows and fields were removed.
+
+    Attributes:
+        data: the document.
+        refused: the removed rows and fields.
+        filled: the fields that were missing and were filled in.
+    """
+
+    data: dict[str, Any]
+    refused: tuple[RefusedRow, ...] = ()
+    filled: tuple[FilledField, ...] = ()
+
+
+def screen_document(data: Mapping[str, Any]) -> ScreenedDocument:
+    """Remove the invalid records and fields, and fill in a missing session id.
+
+    An object without any field of a baton is returned unchanged.
+    """
+    if not any(name in data for name in _PARTS):
+        return ScreenedDocument(dict(data))
+    kept: dict[str, Any] = {}
+    refused: list[RefusedRow] = []
+    for name, value in data.items():
+        if name in SECTIONS and isinstance(value, list):
+            kept[name] = list(_screen_rows(name, value, refused))
+            continue
+        why = "must be a list" if name in SECTIONS else _find_field_fault(name, value)
+        if why is None:
+            kept[name] = value
+        else:
+            refused.append(RefusedRow(name, why, value))
+    if "session_id" in kept:
+        return ScreenedDocument(kept, tuple(refused))
+    return ScreenedDocument({**kept, "session_id": IMPORTED}, tuple(refused), (FilledField("session_id", IMPORTED),))
+
+
+def _screen_rows(section: str, rows: list[Any], refused: list[RefusedRow]) -> Iterator[Any]:
+    """Yield the valid rows, and add the others to `refused`."""
+    seen: set[str] = set()
+    for number, row in enumerate(rows):
+        why = _find_row_fault(SECTIONS[section], row)
+        if why is None and row["id"] in seen:
+            why = f"the id {row['id']!r} occurs twice"
+        if why is None:
+            seen.add(row["id"])
+            yield row
+        else:
+            refused.append(RefusedRow(format_path((section, number)), why, row))
+
+
+def _find_row_fault(model: type[Record], row: Any) -> str | None:
+    if not isinstance(row, Mapping):
+        return "must be a table"
+    try:
+        json.check(row)
+        RecordId(parse(model, row).id)
+    except InvalidDocument as error:
+        return "; ".join(str(fault) for fault in error.faults)
+    except BatonError as error:
+        return str(error)
+    size = len(json.dumps(row).encode())
+    return f"has {size:,} bytes, the limit is {MAX_RECORD_BYTES:,}" if size > MAX_RECORD_BYTES else None
+
+
+def _find_field_fault(name: str, value: Any) -> str | None:
+    try:
+        json.check({name: value})
+        if name in Head.model_fields:
+            parse(Head, {name: value})
+        if name in _SESSIONS and value is not None:
+            SessionId(value)
+    except InvalidDocument as error:
+        return "; ".join(fault.message for fault in error.faults)
+    except BatonError as error:
+        return str(error)
+    return None

@@ -1,1 +1,0 @@
-"""PAIF's records: checkpoint and identity."""
