@@ -277,8 +277,11 @@ def _parse_file(content: bytes) -> SessionTurns | None:
         return None
 
 
+_TURN_FIELDS = frozenset(Turn._fields)
+
+
 def _parse_turn(line: dict[str, Any]) -> Turn:
-    return Turn(**{name: value for name, value in line.items() if name in Turn._fields})
+    return Turn(**{name: line[name] for name in line.keys() & _TURN_FIELDS})
 
 
 def _parse_line(line: str) -> dict[str, Any]:
