@@ -102,6 +102,18 @@ def functions() -> dict[str, VerbFunction[Any, Any]]:
     return {function.__name__: function for module in modules for function in _functions_in(module)}
 
 
+@cache
+def find_function(name: str) -> VerbFunction[Any, Any] | None:
+    """Return the verb whose function has this name; None if there is none.
+
+    The modules whose verbs have a word of the name are tried first: to import all of them takes half a second.
+    """
+    words = name.split("_")  # `list_todos` is in the module of `todo`
+    likely = (module for verb, module in MODULES.items() if any(word.startswith(verb.split()[0]) for word in words))
+    found = (each for module in dict.fromkeys((*likely, *MODULES.values())) for each in _functions_in(module))
+    return next((function for function in found if function.__name__ == name), None)
+
+
 def _declared_in(module: str) -> dict[str, Verb[Any, Any]]:
     return {function.verb.name: function.verb for function in _functions_in(module)}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baton_git.core.verb import VerbFunction
-from baton_git.verbs.table import functions
+from baton_git.verbs.table import find_function, functions
 
 
 class VerbMethods:
@@ -18,9 +18,9 @@ class VerbMethods:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or name not in functions():
+        function = None if name.startswith("_") else find_function(name)
+        if function is None:
             raise AttributeError(f"a namespace has no verb {name!r}")
-        function = functions()[name]
         if function.verb.is_only_for_people:
             raise AttributeError(
                 f"the library cannot ask a person to confirm {name!r}; a person can do it with baton "
