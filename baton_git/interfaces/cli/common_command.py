@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 COMMON = frozenset({"--create", "--repo", "--namespace", "--session", "--agent", "--json", "--help"})
 """Options listed under "Options of every command"; only commands that can create a namespace have `--create`."""
-WORDS = "baton.words"
+WORDS = "words of the command line"
 """The key of the context's `meta` under which the words of the command line are, for a help that depends on them."""
 _FIELDS = re.compile(r"[\w.]+(?:,[\w.]+)+")
 """A list of two or more fields; a single word after `--json` may be an argument of the command."""
