@@ -152,7 +152,7 @@ def opened(ws: Workspace) -> Workspace:
 COMMANDS: Mapping[str, tuple[Callable[[Workspace], object], int]] = {
     "brief": (lambda ws: begin_session(ws, NOW, StartOptions(sync_seconds=0)), 45),
     "ready": (lambda ws: list_ready(ws, NOW, limit=3), 3 + 5),  # and those of the rules of the policy
-    "status": (read_status, 25),  # active sessions
+    "status": (lambda ws: read_status(ws, NOW), 25),  # active sessions
     "conflicts": (lambda ws: list_open_conflicts(ws)[:3], 0),
     "the head of a document": (lambda ws: shown_head(ws.branch.read().state), 2),
     "list": (lambda ws: list_records(ws, NOW, limit=5), 6),
