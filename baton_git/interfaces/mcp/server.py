@@ -18,13 +18,12 @@ from mcp.types import Tool as ListedTool
 from baton_git import __version__
 from baton_git.core.output import safe_json, terminal
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.mcp.arguments import drop_session, shorten_schema
 from baton_git.interfaces.mcp.error_handler import make_call_error, make_prompt_error, make_read_error
 from baton_git.interfaces.mcp.prompts import PROMPTS
 from baton_git.interfaces.mcp.resources import Resources, add_templates
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 from baton_git.interfaces.mcp.unanswered_calls import Received, Sent, UnansweredCalls
-from baton_git.interfaces.mcp.verb_tools import is_asking, verb_tools
+from baton_git.interfaces.mcp.verb_tools import drop_session, is_asking, shorten_schema, verb_tools
 from baton_git.verbs.table import all_verbs
 
 INSTRUCTIONS = """\

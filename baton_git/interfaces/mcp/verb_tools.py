@@ -1,4 +1,4 @@
-"""The MCP tools of verbs, derived from their declarations."""
+"""The MCP tools of verbs, derived from their declarations: their functions, schemas and annotations."""
 
 from __future__ import annotations
 
@@ -14,10 +14,66 @@ from pydantic.fields import FieldInfo
 
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.verb import Confirmation, Tool, Verb
-from baton_git.interfaces.mcp.annotations import ADDS, READS, REPLACES, SETTLES
-from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 from baton_git.namespace.caller import ConfirmQuestion, Vouched
+
+# --- mCP tool annotations, by which a client decides whether a tool may run without the user's permission
+# Few hints are sent, because the tool list is part of every request to the model: those that differ from MCP's defaults,
+# and for each tool that writes whether it is destructive. By default, a tool writes, is destructive and is not
+# idempotent.
+
+
+READS = ToolAnnotations(read_only_hint=True)
+"""The tool changes nothing."""
+ADDS = ToolAnnotations(destructive_hint=False)
+"""The tool only adds; calling it twice adds twice."""
+SETTLES = ToolAnnotations(destructive_hint=False, idempotent_hint=True)
+"""The tool removes nothing; calling it twice has the same result as calling it once."""
+REPLACES = ToolAnnotations(destructive_hint=True)
+"""The tool replaces or archives existing records."""
+
+
+# --- argument types and schemas of the tools. Schemas are short, because they are part of every request to the model
+
+
+Session = str | None
+"""The session that acts. The server's instructions describe this argument once for all tools."""
+
+Json = dict[str, Any]
+
+_NOISE = ("title", "additionalProperties", "default", "minimum", "maximum")
+
+
+def shorten_schema(schema: Json) -> Json:
+    """Return a schema without the parts that a model does not need: titles, nulls, defaults and bounds.
+
+    The bounds still apply: a call with a value out of bounds is refused with an error message.
+    """
+    plain = {name: value for name, value in schema.items() if name not in _NOISE}
+    if "properties" in plain:
+        plain["properties"] = {name: shorten_schema(field) for name, field in plain["properties"].items()}
+    if isinstance(plain.get("items"), dict):
+        plain["items"] = shorten_schema(plain["items"])
+    return _without_null(plain)
+
+
+def _without_null(schema: Json) -> Json:
+    """Return the schema of an optional value without null: a model omits the argument instead of sending null."""
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) != 1:
+        return schema
+    rest = {name: value for name, value in schema.items() if name != "anyOf"}
+    return {**shorten_schema(choices[0]), **rest}
+
+
+def drop_session(schema: Json) -> Json:
+    """Return a schema without `session`, which every writing tool takes: the server's instructions describe it once."""
+    properties = {name: value for name, value in schema["properties"].items() if name != "session"}
+    return {**schema, "properties": properties}
+
+
+# --- the MCP tools of verbs, derived from their declarations
+
 
 ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}
 
