@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
-from baton_git.interfaces.mcp.unanswered_calls import UnansweredCalls
+from baton_git.interfaces.mcp.server import UnansweredCalls
 from baton_git.verbs.upkeep.extras import describe_install
 
 
