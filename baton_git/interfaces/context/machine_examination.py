@@ -12,8 +12,7 @@ from baton_git.git.hooks.reporting import ProgramHealth
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 from baton_git.interfaces.context.agent_settings import build_inspection, build_wanted_hooks, find_program, find_tools
-from baton_git.interfaces.context.data_home import data_home
-from baton_git.interfaces.context.process import outside_git, own_command
+from baton_git.interfaces.context.process import data_home, outside_git, own_command
 from baton_git.interfaces.context.setting_registry import SETTINGS
 from baton_git.interfaces.context.settings import Settings
 from baton_git.verbs.doctor.examination import AgentSetup, ExaminedMachine

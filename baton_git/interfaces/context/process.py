@@ -1,4 +1,4 @@
-"""The environment, standard streams and signals of this process."""
+"""The environment, folders of the user's files, standard streams and signals of this process."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from types import ModuleType
 
 from baton_git.core.child_environment import is_secret_variable, without_secrets
 from baton_git.core.errors import InvalidArgument
+
+# --- where the user's data of all repositories is; a module of its own, since a hook with each prompt may need it
+
+
+def data_home() -> Path:
+    named = os.environ.get("XDG_DATA_HOME", "")
+    return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
+
+
+# --- the environment, standard streams and signals of this process
+
 
 TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  the name of a variable

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from baton_git.core.errors import NotARepository, find_near_names
 from baton_git.git.store import Repository
-from baton_git.interfaces.context.data_home import data_home
 from baton_git.interfaces.context.git_config import is_safe_place, read_user_config
+from baton_git.interfaces.context.process import data_home
 
 
 def current_folder() -> Path:

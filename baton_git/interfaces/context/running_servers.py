@@ -23,7 +23,7 @@ import psutil
 from baton_git.core.errors import StoreError, WriteFailed
 from baton_git.core.output import one_line
 from baton_git.git.files.durable_files import make_folder, remove, replace_file, writing
-from baton_git.interfaces.context.data_home import data_home
+from baton_git.interfaces.context.process import data_home
 
 FOLDER = "servers"
 _VERSION = 1

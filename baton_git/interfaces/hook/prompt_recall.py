@@ -90,7 +90,7 @@ def make_vouch(common_dir: Path) -> Callable[[Passage], str]:
         from baton_git.checks.approvals import Approvals  # only sessions without turns on this machine need these
         from baton_git.core.errors import StoreError
         from baton_git.core.names import Oid
-        from baton_git.interfaces.context.data_home import data_home
+        from baton_git.interfaces.context.process import data_home
         from baton_git.namespace.provenance.ledger import find_ledger
 
         approvals, ledger = Approvals(data_home() / "baton" / "approved.json", common_dir), find_ledger(common_dir)

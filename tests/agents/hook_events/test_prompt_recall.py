@@ -17,7 +17,7 @@ from hooked_sessions import NEW, OLD, Session, context, transcript
 from baton_git.agents.hook_events.hook_session import HookSessionStore, ToldText, begin_again, note_told, read_told
 from baton_git.agents.registry import AGENTS
 from baton_git.checks.approvals import Approvals
-from baton_git.interfaces.context.data_home import data_home
+from baton_git.interfaces.context.process import data_home
 
 Hook = Callable[..., Any]
 PROMPT_EVENT = {"claude": "UserPromptSubmit", "codex": "UserPromptSubmit", "gemini": "BeforeAgent"}
