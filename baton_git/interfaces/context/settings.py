@@ -20,8 +20,7 @@ from baton_git.core.policy import Policy
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.git_config import WANTED, expand_home, read_config
-from baton_git.interfaces.context.process import child_environment, outside_git
-from baton_git.interfaces.context.repository_choice import (
+from baton_git.interfaces.context.place import (
     check_owner,
     current_folder,
     is_vacant,
@@ -29,6 +28,7 @@ from baton_git.interfaces.context.repository_choice import (
     open_named,
     own_store,
 )
+from baton_git.interfaces.context.process import child_environment, outside_git
 from baton_git.interfaces.context.repository_config import RepositoryConfig
 from baton_git.interfaces.context.setting_registry import CHECKED, FLAG, POLICY_KEYS, SETTINGS, Setting
 from baton_git.namespace.ingest.budget import LIMIT_SETTINGS, Limits
@@ -36,7 +36,7 @@ from baton_git.namespace.remote_settings import RemoteSettings
 
 if TYPE_CHECKING:
     from baton_git.git.signing import AllowedSigners
-    from baton_git.interfaces.context.namespace_choice import NamespaceChoice
+    from baton_git.interfaces.context.place import NamespaceChoice
     from baton_git.namespace.branch import Branch
     from baton_git.namespace.local_places import Host, LocalPlaces
 
@@ -245,7 +245,7 @@ class Settings:
     @functools.cached_property
     def _choice(self) -> NamespaceChoice:
         # slow to import; a server that checks a push chooses no namespace
-        from baton_git.interfaces.context.namespace_choice import NamespaceChoice, find_namespace, find_new_name
+        from baton_git.interfaces.context.place import NamespaceChoice, find_namespace, find_new_name
 
         if self.options.namespace is not None:
             return NamespaceChoice(Namespace(self._read_option("namespace") or ""), "option")
@@ -259,7 +259,7 @@ class Settings:
 
         If there is none, the current folder.
         """
-        from baton_git.interfaces.context.namespace_choice import find_folder_outside
+        from baton_git.interfaces.context.place import find_folder_outside
 
         return find_folder_outside(self)
 
@@ -286,7 +286,7 @@ class Settings:
     @functools.cached_property
     def host(self) -> Host:
         """What this machine is called, with the name that is stored (`baton.machine`)."""
-        from baton_git.interfaces.context.host import find_host
+        from baton_git.interfaces.context.place import find_host
 
         return find_host(self.config.get("baton.machine"))
 
