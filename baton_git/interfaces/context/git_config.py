@@ -1,4 +1,4 @@
-"""Read git's configuration with the git program or, if git is not installed, from the repository's file."""
+"""Read git's configuration with the git program or, if git is not installed, from the repository's file; change keys."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from baton_git.core.errors import StoreError
 from baton_git.git import child_process
+from baton_git.git.files.ref_locks import wait_until
+from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 from baton_git.git.store.config import parse_listing
 from baton_git.interfaces.context.process import outside_git
+
+# --- read git's configuration with the git program or, if git is not installed, from the repository's file
+
 
 WANTED = (
     r"^(baton|user)\.|^remote\..*\.(batonpolicy|batonlanes|url|pushurl|fetch)$"
@@ -109,3 +115,38 @@ def expand_home(value: str) -> Path:
         return Path(value).expanduser()
     except RuntimeError:  # there is no such user
         return Path(value)
+
+
+# --- set and remove keys in a repository's own git configuration
+
+
+LOCK_SECONDS = 1.0
+"""Seconds to wait while another process holds the lock of the configuration file; git itself does not wait."""
+
+
+class RepositoryConfig(NamedTuple):
+    """The file `config` in the common directory of a repository."""
+
+    common_dir: Path
+
+    def set(self, key: str, value: str) -> None:
+        """Set a key. Raises StoreError if git cannot."""
+        self._change("--replace-all", key, value)
+
+    def unset(self, key: str) -> bool:
+        """Remove a key, and return whether this file had it. Raises StoreError if git cannot."""
+        if self._git().ask(*self._words("--get-all", key)) is None:
+            return False
+        self._change("--unset-all", key)
+        return True
+
+    def _change(self, *change: str) -> None:
+        git, words = self._git(), self._words(*change)
+        if not wait_until(lambda: git.ask(*words) is not None, LOCK_SECONDS):
+            git.do(*words)
+
+    def _git(self) -> LocalGit:
+        return LocalGit(self.common_dir, outside_git())
+
+    def _words(self, *words: str) -> tuple[str, ...]:
+        return ("config", "--file", str(self.common_dir / "config"), *words)
