@@ -156,7 +156,7 @@ class App(Call):
         """Return whether a person probably typed this command at a terminal."""
         if not at_terminal():
             return False
-        from baton_git.interfaces.context.typing_person import is_person_typing  # slow to import
+        from baton_git.interfaces.context.person import is_person_typing  # slow to import
 
         return is_person_typing(self.settings.agent)
 

@@ -1,26 +1,28 @@
-"""Detect whether an agent runs this command, so that an answer at the terminal may not come from a person.
-
-An agent is detected by the variables that its CLI sets, in this process and in each of its ancestors; by its program
-among the ancestors; by a session that baton started; or because the command names an agent (`--agent`, BATON_AGENT).
-`env -i`, `unset`, `script` and a terminal multiplexer do not hide the ancestors. A prompt of a command whose ancestors
-are gone, because it was detached from whatever started it, does not reach a person either. Ancestors that cannot be
-read are ignored, because ordinary shells have them too, such as a shell in a container. A program of the same user that
-hides itself on purpose is not detected.
-"""
+"""Detect whether a person or an agent runs this command."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import psutil
 
 from baton_git.agents.registry import AGENTS, SPAWNED
 from baton_git.agents.sessions.starting import SUPERVISOR
 from baton_git.core.errors import NeedsHuman
+
+# --- detect whether an agent runs this command, so that an answer at the terminal may not come from a person
+# An agent is detected by the variables that its CLI sets, in this process and in each of its ancestors; by its program
+# among the ancestors; by a session that baton started; or because the command names an agent (`--agent`, BATON_AGENT).
+# `env -i`, `unset`, `script` and a terminal multiplexer do not hide the ancestors. A prompt of a command whose ancestors
+# are gone, because it was detached from whatever started it, does not reach a person either. Ancestors that cannot be
+# read are ignored, because ordinary shells have them too, such as a shell in a container. A program of the same user that
+# hides itself on purpose is not detected.
+
 
 HOW_A_PERSON_CONFIRMS = (
     "a person can confirm it at a terminal of their own, on the web page of baton serve with its own token "
@@ -141,3 +143,46 @@ def _parent(process: psutil.Process) -> psutil.Process | None:
         return process.parent()
     except psutil.Error:
         return None
+
+
+# --- decide whether a person typed this command, so that the person vouches for its text without another confirmation
+# The conditions are stricter than for an answer to a prompt, because an agent that baton does not know may run a command
+# at a terminal. Standard input, output and error must be a terminal, and not one in which agents type too. The parent
+# must be an interactive shell, not a script or `sh -c`. No agent may be detected (see `person`).
+
+
+_SHELLS: Final = frozenset({"bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "tcsh", "csh", "ash", "nu", "elvish"})
+_HARMLESS_OPTIONS: Final = frozenset({"--login", "--interactive", "--norc", "--noprofile", "--posix"})
+_SHARED_TERMINALS: Final = {
+    "TERM_PROGRAM": ("vscode", "zed", "WarpTerminal"),
+    "TERMINAL_EMULATOR": ("JetBrains-JediTerm",),
+}
+"""Variables and values that identify terminals, such as those of editors, in which agents type into the same shells as
+people."""
+
+
+def is_person_typing(named: str | None = None) -> bool:
+    """Return whether a person typed this command at a terminal.
+
+    Args:
+        named: the agent named by --agent or BATON_AGENT.
+    """
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)) or is_shared_terminal(os.environ):
+        return False
+    parent = find_parent()
+    return parent is not None and is_interactive_shell(parent) and find_agent(os.environ, named) is None
+
+
+def is_shared_terminal(environment: Mapping[str, str]) -> bool:
+    """Return whether agents may type into this terminal too."""
+    return any(environment.get(name) in values for name, values in _SHARED_TERMINALS.items())
+
+
+def is_interactive_shell(process: Ancestor) -> bool:
+    """Return whether a process is an interactive shell: a shell without a script or a command in its arguments."""
+    return process.name in _SHELLS and all(map(_is_harmless, process.argv[1:]))
+
+
+def _is_harmless(word: str) -> bool:
+    """Return whether an argument of a shell is an option that runs nothing; a script may follow a single `-`."""
+    return word in _HARMLESS_OPTIONS or (len(word) > 1 and word[0] == "-" and set(word[1:]) <= set("il"))

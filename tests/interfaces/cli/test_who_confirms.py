@@ -14,8 +14,7 @@ from pseudo_terminal import at_terminal, typing_here, whole_screen
 import baton_git
 from baton_git.agents.registry import AGENTS, find_agent_of_client, session_variables
 from baton_git.agents.sessions.starting import SUPERVISOR
-from baton_git.interfaces.context.person import Ancestor, describe_agent, find_agent, is_init
-from baton_git.interfaces.context.typing_person import is_interactive_shell
+from baton_git.interfaces.context.person import Ancestor, describe_agent, find_agent, is_init, is_interactive_shell
 
 GRADUATE = ("pattern", "graduate", "PAT-1")
 DECIDE = ("decision", "add", "Use 3", "--why", "because", "--tier", "human_confirmed")
