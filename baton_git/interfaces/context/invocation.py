@@ -119,8 +119,10 @@ class Call:
         )
 
     def _examine(self) -> Any:
-        from baton_git.interfaces.context.agent_settings import find_repository
-        from baton_git.interfaces.context.machine_examination import examine_machine  # only doctor needs it
+        from baton_git.interfaces.context.installation import (
+            examine_machine,  # only doctor needs it
+            find_repository,
+        )
 
         return examine_machine(self.settings, find_repository(self.settings), is_broken=False)
 

@@ -31,7 +31,7 @@ from baton_git.interfaces.cli.machine.agent_extras import (
     select_servers,
     uninstall_tools,
 )
-from baton_git.interfaces.context.agent_settings import (
+from baton_git.interfaces.context.installation import (
     build_inspection,
     build_wanted_hooks,
     find_program,

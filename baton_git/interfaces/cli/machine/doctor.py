@@ -18,10 +18,7 @@ from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, command, require_terminal
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import agrees, write
-from baton_git.interfaces.context.agent_settings import (
-    find_repository,
-)
-from baton_git.interfaces.context.machine_examination import examine_machine
+from baton_git.interfaces.context.installation import examine_machine, find_repository
 from baton_git.interfaces.context.setting_registry import PREFIX
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.doctor import (

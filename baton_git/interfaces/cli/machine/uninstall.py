@@ -24,7 +24,7 @@ from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, at_terminal, command
 from baton_git.interfaces.cli.machine.agents import find_trusted, forget_trust
 from baton_git.interfaces.cli.printing import ask
-from baton_git.interfaces.context.agent_settings import (
+from baton_git.interfaces.context.installation import (
     find_project_tools,
     find_repository,
     find_tools,
