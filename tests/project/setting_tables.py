@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from baton_git.interfaces.context.setting_registry import SETTINGS, Setting
-from baton_git.interfaces.context.variables import VARIABLES, Variable
+from baton_git.interfaces.context.setting_registry import SETTINGS, VARIABLES, Setting, Variable
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

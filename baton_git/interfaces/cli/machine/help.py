@@ -13,8 +13,7 @@ from baton_git.core.styles import Column
 from baton_git.core.text_layout import render_table
 from baton_git.core.times import EXAMPLES
 from baton_git.interfaces.cli.printing import terminal_width, write
-from baton_git.interfaces.context.setting_registry import SETTINGS
-from baton_git.interfaces.context.variables import VARIABLES
+from baton_git.interfaces.context.setting_registry import SETTINGS, VARIABLES
 
 DATES = f"""Times
 
