@@ -33,7 +33,7 @@ def merge_in_background(common_dir: Path, environment: Mapping[str, str]) -> boo
     return start_detached(str(folder / "baton" / "merging.lock"), __name__, [str(folder)], environment)
 
 
-def main(lock: int, folder: Path) -> None:
+def merge_detached(lock: int, folder: Path) -> None:
     """Merge packs if a merge is due. Errors are ignored, because a later write starts the merge again."""
     signal.alarm(SECONDS)
     leave_caller(lock)
@@ -44,4 +44,4 @@ def main(lock: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    merge_detached(int(sys.argv[1]), Path(sys.argv[2]))

@@ -116,7 +116,7 @@ class PackMergeProcess:
                         pipe.close()
 
 
-def main(folder: Path) -> None:
+def merge_on_request(folder: Path) -> None:
     """For each line of the input, merge packs, and write a line. Errors are ignored, because a later write requests the
     merge again."""
     with Store(Repository.open(folder)) as store:
@@ -132,4 +132,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    merge_on_request(Path(sys.argv[1]))
