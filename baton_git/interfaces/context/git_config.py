@@ -1,4 +1,4 @@
-"""Read git's configuration with the git program or, if git is not installed, from the repository's file; change keys."""
+"""Read git's configuration, with the git program or, if it is not installed, from the repository's file; change keys."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 from baton_git.git.store.config import parse_listing
 from baton_git.interfaces.context.process import outside_git
-
-# --- read git's configuration with the git program or, if git is not installed, from the repository's file
-
 
 WANTED = (
     r"^(baton|user)\.|^remote\..*\.(batonpolicy|batonlanes|url|pushurl|fetch)$"
@@ -117,8 +114,7 @@ def expand_home(value: str) -> Path:
         return Path(value)
 
 
-# --- set and remove keys in a repository's own git configuration
-
+# --- the repository's own configuration
 
 LOCK_SECONDS = 1.0
 """Seconds to wait while another process holds the lock of the configuration file; git itself does not wait."""

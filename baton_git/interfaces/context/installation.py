@@ -1,4 +1,4 @@
-"""Describe what is installed on this machine: the settings of agent CLIs with their hooks, and all that `doctor` checks."""
+"""Describe what is installed on this machine: the settings of agent CLIs, their hooks, and what `doctor` checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from baton_git.interfaces.context.setting_registry import SETTINGS
 from baton_git.interfaces.context.settings import Settings
 from baton_git.verbs.doctor.examination import AgentSetup, ExaminedMachine
 
-# --- locate the settings of agent CLIs, and determine which hooks baton installs in them
+# --- the settings of agent CLIs, and the hooks that baton installs in them
 
 
 def open_settings(settings: Settings, agent: str, scope: Scope) -> SettingsFile:
@@ -147,7 +147,7 @@ def build_inspection(settings: Settings, agent: str, health: ProgramHealth) -> H
     )
 
 
-# --- describe this machine for the checks of `doctor`: programs, agent CLIs, folders, unknown settings
+# --- what the checks of `doctor` examine
 
 
 def examine_machine(settings: Settings, repository: Repository | None, *, is_broken: bool) -> ExaminedMachine:

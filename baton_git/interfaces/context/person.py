@@ -1,4 +1,12 @@
-"""Detect whether a person or an agent runs this command."""
+"""Detect whether an agent runs this command, so that an answer at the terminal may not come from a person.
+
+An agent is detected by the variables that its CLI sets, in this process and in each of its ancestors; by its program
+among the ancestors; by a session that baton started; or because the command names an agent (`--agent`, BATON_AGENT).
+`env -i`, `unset`, `script` and a terminal multiplexer do not hide the ancestors. A prompt of a command whose ancestors
+are gone, because it was detached from whatever started it, does not reach a person either. Ancestors that cannot be
+read are ignored, because ordinary shells have them too, such as a shell in a container. A program of the same user that
+hides itself on purpose is not detected.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +22,6 @@ import psutil
 from baton_git.agents.registry import AGENTS, SPAWNED
 from baton_git.agents.sessions.starting import SUPERVISOR
 from baton_git.core.errors import NeedsHuman
-
-# --- detect whether an agent runs this command, so that an answer at the terminal may not come from a person
-# An agent is detected by the variables that its CLI sets, in this process and in each of its ancestors; by its program
-# among the ancestors; by a session that baton started; or because the command names an agent (`--agent`, BATON_AGENT).
-# `env -i`, `unset`, `script` and a terminal multiplexer do not hide the ancestors. A prompt of a command whose ancestors
-# are gone, because it was detached from whatever started it, does not reach a person either. Ancestors that cannot be
-# read are ignored, because ordinary shells have them too, such as a shell in a container. A program of the same user that
-# hides itself on purpose is not detected.
-
 
 HOW_A_PERSON_CONFIRMS = (
     "a person can confirm it at a terminal of their own, on the web page of baton serve with its own token "
@@ -145,11 +144,10 @@ def _parent(process: psutil.Process) -> psutil.Process | None:
         return None
 
 
-# --- decide whether a person typed this command, so that the person vouches for its text without another confirmation
-# The conditions are stricter than for an answer to a prompt, because an agent that baton does not know may run a command
-# at a terminal. Standard input, output and error must be a terminal, and not one in which agents type too. The parent
-# must be an interactive shell, not a script or `sh -c`. No agent may be detected (see `person`).
-
+# --- whether a person typed this command, and so vouches for its text without another confirmation
+# The conditions are stricter than for an answer to a prompt, because an agent that baton does not know may run a
+# command at a terminal. Standard input, output and error must be a terminal, and not one in which agents type too. The
+# parent must be an interactive shell, not a script or `sh -c`. No agent may be detected.
 
 _SHELLS: Final = frozenset({"bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "tcsh", "csh", "ash", "nu", "elvish"})
 _HARMLESS_OPTIONS: Final = frozenset({"--login", "--interactive", "--norc", "--noprofile", "--posix"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
@@ -24,8 +23,7 @@ from baton_git.namespace.local_places import Host
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.namespaces import find_other_prefix, is_namespace_tip
 
-# --- what this machine and its user are called, and the name of the machine that is stored instead of the host name
-
+# --- the machine, with the name that is stored instead of the host name
 
 _MACHINE_ID = Path("/etc/machine-id")
 """An id that systemd asks to keep private, so only a digest of it may leave the machine (see its `machine-id(5)`)."""
@@ -67,7 +65,7 @@ def _find_home() -> Path | str:
     return ""
 
 
-# --- find the repository of a call: the named one, the one around the current folder, or the user's own store
+# --- the repository: the named one, the one around the current folder, or the user's own store
 
 
 def current_folder() -> Path:
@@ -132,8 +130,7 @@ def check_owner(repository: Repository) -> None:
         )
 
 
-# --- choose the namespace of a call that names none: from the folder, the repository and its remotes
-
+# --- the namespace of a call that names none: from the folder, the repository and its remotes
 
 _HEADS = "refs/heads/"
 
@@ -202,7 +199,7 @@ def _list_synced(settings: NamespaceSettings, store: Store) -> dict[str, Oid]:
     """Return the tips of the namespaces that were synced before, by the last part of their refs."""
     tips: dict[str, Oid] = {}
     for component in HookMarkers(settings.repository.common_dir).synced.all():
-        with contextlib.suppress(BatonError):  # not the name of a namespace
+        with suppress(BatonError):  # not the name of a namespace
             namespace = Namespace.from_component(component)
             prefix = find_other_prefix(store, settings.prefix, namespace) or settings.prefix
             tip = store.tip(settings.prefix + component) or store.tip(prefix + component)
@@ -247,7 +244,7 @@ def _find_only(store: Store, tips: Mapping[str, Oid]) -> Namespace | None:
     """
     found: list[Namespace] = []
     for component, tip in tips.items():
-        with contextlib.suppress(InvalidName):
+        with suppress(InvalidName):
             namespace = Namespace.from_component(component)
             try:
                 is_one = is_namespace_tip(store, tip)

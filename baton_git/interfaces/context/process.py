@@ -13,17 +13,6 @@ from types import ModuleType
 from baton_git.core.child_environment import is_secret_variable, without_secrets
 from baton_git.core.errors import InvalidArgument
 
-# --- where the user's data of all repositories is; a module of its own, since a hook with each prompt may need it
-
-
-def data_home() -> Path:
-    named = os.environ.get("XDG_DATA_HOME", "")
-    return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
-
-
-# --- the environment, standard streams and signals of this process
-
-
 TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  the name of a variable
 
@@ -134,3 +123,9 @@ def is_in_repository() -> bool:
 def own_command() -> list[str]:
     """Return the command that starts the running baton. `-P` prevents imports from the current folder."""
     return [sys.executable, "-P", "-m", "baton_git"]
+
+
+def data_home() -> Path:
+    """Return the folder of the user's data of all repositories."""
+    named = os.environ.get("XDG_DATA_HOME", "")
+    return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"

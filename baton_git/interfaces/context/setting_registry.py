@@ -1,4 +1,8 @@
-"""The environment variables that baton reads, and the settings in git's configuration, one entry each."""
+"""The environment variables that baton reads, and the settings in git's configuration, one entry each.
+
+A setting is read and validated by its entry. The texts of `baton help environment` and `baton help configuration`, and
+the tables of docs/settings.md, are generated from the entries.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,6 @@ from typing import Any, NamedTuple
 
 from baton_git.core.policy import Policy
 from baton_git.namespace.ingest.budget import LIMIT_SETTINGS, MOST_RAISED, Limits
-
-# --- the environment variables that baton reads; `baton help environment` and docs/settings.md are generated from this
 
 
 class Variable(NamedTuple):
@@ -73,10 +75,7 @@ VARIABLES = (
 )
 
 
-# --- the settings in git's configuration, one entry each
-# A setting is read and validated by its entry. The text of `baton help configuration` and the tables of docs/settings.md
-# are generated from the entries.
-
+# --- settings
 
 PREFIX = "refs/heads/baton/"
 

@@ -19,8 +19,8 @@ from baton_git.core.errors import NotARepository, StoreError
 from baton_git.core.names import AgentId, Namespace, Oid, SessionId
 from baton_git.core.output import terminal
 from baton_git.git.store import Repository, Store
+from baton_git.interfaces.background.pack_merge import PackMergeProcess
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.context.pack_merge_process import PackMergeProcess
 from baton_git.interfaces.context.process import child_environment
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.http.agent_tokens import AgentTokens

@@ -17,11 +17,10 @@ from baton_git.core.verb import Confirmation, Tool, Verb
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 from baton_git.namespace.caller import ConfirmQuestion, Vouched
 
-# --- mCP tool annotations, by which a client decides whether a tool may run without the user's permission
-# Few hints are sent, because the tool list is part of every request to the model: those that differ from MCP's defaults,
-# and for each tool that writes whether it is destructive. By default, a tool writes, is destructive and is not
+# --- annotations, by which a client decides whether a tool may run without the user's permission
+# Few hints are sent, because the tool list is part of every request to the model: those that differ from the defaults
+# of MCP, and for each tool that writes whether it is destructive. By default, a tool writes, is destructive and is not
 # idempotent.
-
 
 READS = ToolAnnotations(read_only_hint=True)
 """The tool changes nothing."""
@@ -33,8 +32,7 @@ REPLACES = ToolAnnotations(destructive_hint=True)
 """The tool replaces or archives existing records."""
 
 
-# --- argument types and schemas of the tools. Schemas are short, because they are part of every request to the model
-
+# --- argument types and schemas, which are short, because they are part of every request to the model
 
 Session = str | None
 """The session that acts. The server's instructions describe this argument once for all tools."""
@@ -72,7 +70,7 @@ def drop_session(schema: Json) -> Json:
     return {**schema, "properties": properties}
 
 
-# --- the MCP tools of verbs, derived from their declarations
+# --- the functions of the tools
 
 
 ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}

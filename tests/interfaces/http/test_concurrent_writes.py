@@ -15,7 +15,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import Head
 from baton_git.core.state import HEAD
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.context.pack_merge_process import PackMergeProcess
+from baton_git.interfaces.background.pack_merge import PackMergeProcess
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import CommitStamp
 
