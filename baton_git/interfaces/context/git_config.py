@@ -1,4 +1,4 @@
-"""Read git's configuration, with the git program or, if it is not installed, from the repository's file; change keys."""
+"""Read git's configuration, with the git program or, without one, from the repository's file; change a repository's."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from baton_git.core.child_environment import without_repository
 from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.context.place import config_home
 from baton_git.interfaces.context.process import child_environment, data_home, find_sandbox_hint, outside_git
+from baton_git.interfaces.context.repository_choice import config_home
 from baton_git.interfaces.context.settings import Settings
 from baton_git.interfaces.hook.asked_remotes import describe_unanswered
 from baton_git.namespace.branch import Branch

@@ -20,7 +20,8 @@ from baton_git.core.policy import Policy
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.git_config import WANTED, RepositoryConfig, expand_home, read_config
-from baton_git.interfaces.context.place import (
+from baton_git.interfaces.context.process import child_environment, outside_git
+from baton_git.interfaces.context.repository_choice import (
     check_owner,
     current_folder,
     is_vacant,
@@ -28,7 +29,6 @@ from baton_git.interfaces.context.place import (
     open_named,
     own_store,
 )
-from baton_git.interfaces.context.process import child_environment, outside_git
 from baton_git.interfaces.context.setting_registry import CHECKED, FLAG, POLICY_KEYS, SETTINGS, Setting
 from baton_git.namespace.ingest.budget import LIMIT_SETTINGS, Limits
 from baton_git.namespace.remote_settings import RemoteSettings

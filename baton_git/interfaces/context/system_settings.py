@@ -13,7 +13,7 @@ from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.git.store import Repository
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.context.place import config_home
+from baton_git.interfaces.context.repository_choice import config_home
 from baton_git.systems.gobby.handoff_settings import read_handoff_options
 from baton_git.systems.gobby.workflow.files import WorkflowFolders
 from baton_git.systems.paif.settings_file import read_settings

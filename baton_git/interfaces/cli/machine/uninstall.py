@@ -32,8 +32,8 @@ from baton_git.interfaces.context.installation import (
     open_settings,
     state_home,
 )
-from baton_git.interfaces.context.place import config_home, own_store
 from baton_git.interfaces.context.process import data_home, outside_git
+from baton_git.interfaces.context.repository_choice import config_home, own_store
 from baton_git.interfaces.context.running_servers import list_servers
 from baton_git.namespace.removal import (
     PREFIXES,
