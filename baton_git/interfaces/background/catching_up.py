@@ -58,7 +58,7 @@ def _catch_up(ws: Workspace, now: datetime, git_dir: str, max_unread: int | None
     from baton_git.interfaces.context.system_settings import read_call_options, workflow_folders
     from baton_git.interfaces.hook.catch_up import TASK, catch_up
     from baton_git.interfaces.hook.command import LOG, log_problems
-    from baton_git.interfaces.hook.inputs import HookInputs
+    from baton_git.interfaces.hook.session_facts import HookInputs
 
     common_dir = str(ws.branch.store.repository.common_dir)
     named = CommonOptions(str(ws.folder or common_dir), str(ws.branch.namespace))

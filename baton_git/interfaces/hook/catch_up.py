@@ -20,8 +20,7 @@ from baton_git.agents.mining.evidence import store_addresses
 from baton_git.core.brief import short_session
 from baton_git.core.errors import BatonError
 from baton_git.core.times import iso
-from baton_git.interfaces.hook.inputs import HookInputs
-from baton_git.interfaces.hook.session_facts import SessionFacts, attempt, lock_session
+from baton_git.interfaces.hook.session_facts import HookInputs, SessionFacts, attempt, lock_session
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sessions.session_end import end_gone_sessions
 

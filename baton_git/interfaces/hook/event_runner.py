@@ -47,8 +47,7 @@ from baton_git.core.brief import MIN_BUDGET, Section, compose, short_session
 from baton_git.core.output import one_line
 from baton_git.core.times import iso_ms, parse_time_or_none
 from baton_git.interfaces.hook.catch_up import catch_up
-from baton_git.interfaces.hook.inputs import HookInputs
-from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt
+from baton_git.interfaces.hook.session_facts import HookInputs, Result, SessionFacts, attempt
 from baton_git.interfaces.hook.session_steps import save_last_checkpoint, save_periodic_checkpoint, start_session
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems.gobby.workflow.definition import Event, SessionInfo

@@ -13,8 +13,7 @@ from baton_git.agents.hook_events.repository_lookup import is_in_repository
 from baton_git.agents.registry import SPAWNED
 from baton_git.core.errors import BatonError, BranchMoved, NotFound, StoreError
 from baton_git.interfaces.hook.event_runner import EventRunner, HookReply, idle_seconds
-from baton_git.interfaces.hook.inputs import HookInputs
-from baton_git.interfaces.hook.session_facts import lock_session
+from baton_git.interfaces.hook.session_facts import HookInputs, lock_session
 from baton_git.interfaces.hook.unreadable import can_tell, describe_unreadable
 from baton_git.namespace.workspace import Workspace
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from baton_git.agents.events import ANSWERED, Event, ModelReply, Position, Prompt, SessionContext, TurnEnd
+from baton_git.agents.extraction import Options
 from baton_git.agents.hook_events.hook_session import HEARD_SUFFIX, EndedTurn, HookSession, HookSessionStore, read_heard
 from baton_git.agents.hook_events.payloads import PROMPT
 from baton_git.agents.registry import AGENTS
@@ -22,11 +23,45 @@ from baton_git.core.times import from_seconds, parse_time_or_none, to_local
 from baton_git.git.files.atomic_files import reading
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.source_commits import head_branch
-from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 
 if TYPE_CHECKING:
     from baton_git.agents.extraction.extracting import Extraction
+    from baton_git.systems.gobby.workflow.files import WorkflowFolders
+    from baton_git.systems.paif.settings import PaifConfig
+    from baton_git.verbs.sessions.meeting import Meeting
+
+# --- machine-specific inputs for handling one hook event
+
+
+class HookInputs(NamedTuple):
+    """The inputs for one hook event.
+
+    Attributes:
+        memory: the stored states of sessions.
+        options: which facts are extracted.
+        folders: returns the folders of workflows; called only at the start of a session and for events that a workflow
+            handles.
+        home, environment: determine where agent CLIs keep their transcripts.
+        pid: the process id of the agent.
+        paif: PAIF's settings of the work tree.
+        meeting: what the remotes answered that were asked for a namespace, which is not here; None if they were not.
+        recalls: whether earlier sessions are searched for each prompt.
+    """
+
+    memory: HookSessionStore
+    options: Options
+    folders: Callable[[], WorkflowFolders]
+    home: Path
+    environment: Mapping[str, str]
+    pid: int = 0
+    paif: PaifConfig | None = None
+    recalls: bool = False
+    meeting: Meeting | None = None
+
+
+# --- find the transcript of a session, extract its facts, and save them in the namespace
+
 
 LASTING_FACTS = (
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "key_decisions",

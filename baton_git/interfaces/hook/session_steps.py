@@ -13,7 +13,7 @@ from baton_git.agents.hook_events.payloads import Payload
 from baton_git.agents.sessions.handoff_index import read_handoff
 from baton_git.core.output import one_line
 from baton_git.core.records.lineage import CLOSED, OPEN
-from baton_git.interfaces.hook.inputs import HookInputs
+from baton_git.interfaces.hook.session_facts import HookInputs
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems import StartResult
 from baton_git.systems.gobby.handoff_context import collect_template_names
