@@ -21,9 +21,9 @@ from baton_git.interfaces.context.process import hide_tokens
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.context.system_settings import paif_config, read_call_options
 from baton_git.interfaces.hook.event_runner import HookReply
-from baton_git.interfaces.hook.first_start import meet_at_first_start
 from baton_git.interfaces.hook.handler import handle_event
 from baton_git.interfaces.hook.session_facts import HookInputs
+from baton_git.interfaces.hook.session_steps import meet_at_first_start
 
 if TYPE_CHECKING:
     from baton_git.systems.gobby.workflow.files import WorkflowFolders
