@@ -105,7 +105,7 @@ def _handle_input(agent: str) -> int:
 
 def _check_installation() -> int:
     """Import what hooks need; a damaged installation raises Python's own error."""
-    from baton_git.interfaces.hook.agent_hook import handle  # the same import as in `handle_in_time`
+    from baton_git.interfaces.hook.handler import handle  # the same import as in `handle_in_time`
 
     return 0 if callable(handle) else 1
 
@@ -209,7 +209,7 @@ def _run(payload: Payload, repository: RepositoryPaths | None, tops: Sequence[st
     from baton_git.interfaces.context.process import skip_plugin_search
 
     skip_plugin_search()
-    from baton_git.interfaces.hook.agent_hook import handle  # imports most of baton
+    from baton_git.interfaces.hook.handler import handle  # imports most of baton
 
     if tops:
         from baton_git.interfaces.hook.sessions_above import save_below
