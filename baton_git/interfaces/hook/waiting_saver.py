@@ -14,7 +14,6 @@ import time
 from baton_git.agents.hook_events.hook_session import EndedTurn, HookSessionStore, find_unsaved_turn
 from baton_git.agents.hook_events.repository_lookup import find_remaining_folder, find_repository
 from baton_git.interfaces.background.detached import leave_caller
-from baton_git.interfaces.hook.command import handle_in_time
 from baton_git.interfaces.hook.delayed_save import start_saver
 
 DELAY = 1.5
@@ -25,6 +24,8 @@ MAX_SECONDS = 25
 
 def main(lock: int, common_dir: str, agent: str, session: str) -> None:
     """Wait, and save the session's last turn if it is still unsaved; start another process for a newer turn."""
+    from baton_git.interfaces.hook.command import handle_in_time  # it imports this module
+
     leave_caller(lock)
     signal.alarm(MAX_SECONDS)
     memory = HookSessionStore(common_dir)
