@@ -1,8 +1,8 @@
 """Save the facts of an ended turn in a separate process, so that the agent does not wait for it.
 
-The hook stores the data that only it receives, and starts `interfaces.hook.waiting_saver`, unless such a process is
-already waiting for the session. The process inherits a lock from the hook and holds it while it waits. If the process
-is killed, the turn is saved by the next hook of the session or the next start of another session.
+The hook stores the data that only it receives, and starts this module as a process, unless one is already waiting
+for the session. The process inherits a lock from the hook and holds it while it waits. If the process is killed, the
+turn is saved by the next hook of the session or the next start of another session.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from baton_git.agents.hook_events.repository_lookup import find_remaining_folder
 from baton_git.core.child_environment import without_secrets
 from baton_git.interfaces.background.detached import leave_caller, start_detached
 
-_SAVER = "baton_git.interfaces.hook.waiting_saver"
+_SAVER = "baton_git.interfaces.hook.delayed_save"
 
 
 def save_later(payload: Payload, common_dir: str, environment: Mapping[str, str]) -> bool:
@@ -38,9 +38,7 @@ def start_saver(common_dir: str, agent: str, session: str, environment: Mapping[
     return start_detached(path, _SAVER, [common_dir, agent, session], environment, mode=0o600)
 
 
-# --- the process that saves the facts of a turn shortly after it ended
-# Started by `interfaces.hook.delayed_save`, never by hand:
-# `python -P -m baton_git.interfaces.hook.waiting_saver LOCK COMMON_DIR AGENT SESSION`.
+# --- the process, `python -P -m baton_git.interfaces.hook.delayed_save LOCK COMMON_DIR AGENT SESSION`
 
 
 DELAY = 1.5
@@ -51,14 +49,14 @@ MAX_SECONDS = 25
 
 def main(lock: int, common_dir: str, agent: str, session: str) -> None:
     """Wait, and save the session's last turn if it is still unsaved; start another process for a newer turn."""
-    from baton_git.interfaces.hook.command import handle_in_time  # it imports this module
-
     leave_caller(lock)
     signal.alarm(MAX_SECONDS)
     memory = HookSessionStore(common_dir)
     time.sleep(DELAY)
     turn = _find_turn(memory, agent, session)
     if turn is not None:
+        from baton_git.interfaces.hook.command import handle_in_time  # it imports this module
+
         folder = find_remaining_folder(turn.cwd, common_dir)  # the work tree is often removed right after the answer
         handle_in_time(turn.payload(agent, session), folder, find_repository(folder))
     os.close(lock)

@@ -31,8 +31,7 @@ from baton_git.namespace.workspace import Workspace
 if TYPE_CHECKING:
     from baton_git.systems.gobby.workflow.files import WorkflowFolders
 
-# --- handle hook events of an agent's session: each event once, and the events of one session one after the other
-
+# --- each event is handled once, and the events of one session one after the other
 
 LOCK_SECONDS = 5.0
 """Seconds to wait for another hook of the same session. After them, only session starts and prompts are handled."""
@@ -105,7 +104,7 @@ def _new_session(ws: Workspace, event: Payload, settings: HookInputs) -> HookSes
     return session._replace(spawn_record=spawned, is_weighed=begins)
 
 
-# --- handle one hook event with the settings of this machine; `baton hook` calls this only if there is something to do
+# --- the settings of this machine, and the session in the environment
 
 
 def handle(payload: Payload) -> HookReply:

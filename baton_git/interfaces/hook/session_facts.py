@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from baton_git.systems.paif.settings import PaifConfig
     from baton_git.verbs.sessions.meeting import Meeting
 
-# --- machine-specific inputs for handling one hook event
-
-
 class HookInputs(NamedTuple):
     """The inputs for one hook event.
 
@@ -58,9 +55,6 @@ class HookInputs(NamedTuple):
     paif: PaifConfig | None = None
     recalls: bool = False
     meeting: Meeting | None = None
-
-
-# --- find the transcript of a session, extract its facts, and save them in the namespace
 
 
 LASTING_FACTS = (

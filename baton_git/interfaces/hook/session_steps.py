@@ -1,4 +1,7 @@
-"""Start and end a session; ask the remotes for a namespace at the first start."""
+"""Start and end a session, with PAIF's checkpoints if the work tree has PAIF's settings.
+
+Few work trees have them, so PAIF's modules are imported only if needed.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,6 @@ from baton_git.verbs.sharing.auto_sync import meet_at_start
 
 if TYPE_CHECKING:
     from baton_git.systems.paif.checkpoints import SessionWork
-
-# --- start and end a session, with PAIF's checkpoints if the work tree has PAIF's settings
-# Few work trees have them, so PAIF's modules are imported only if needed.
-
 
 MAX_SUMMARY = 1000
 """Maximum length of a checkpoint's summary in characters."""
@@ -104,7 +103,7 @@ def _find_work(ws: Workspace, event: Payload) -> SessionWork | None:
     )
 
 
-# --- ask the remotes for a namespace when an agent starts in a repository that has none
+# --- the first start of an agent in a repository without a namespace: the remotes are asked for one
 # A clone may be older than the namespace of its remote. Remotes without a namespace are asked again after ten minutes,
 # then ever more seldom, and one that does not answer costs `SYNC_SECONDS` once an hour; `baton.autosync` off asks none.
 
