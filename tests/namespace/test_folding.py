@@ -23,7 +23,7 @@ from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry
 from baton_git.git.store.stored_moves import bundle
-from baton_git.interfaces.background import folding as task
+from baton_git.interfaces.background.tasks import fold_archives
 from baton_git.interfaces.background.worker import open_workspace
 from baton_git.namespace import folding
 from baton_git.namespace.folding import FOLD, find_due, fold, may_be_due, was_undone
@@ -363,7 +363,7 @@ def test_a_session_that_ends_is_followed_by_a_fold(
     component = git(top, "for-each-ref", "--format=%(refname)", "refs/heads/baton/").removeprefix("refs/heads/baton/")
 
     common = top / ".git"
-    assert task.run(lambda name: open_workspace(common, name), [component], datetime.now(UTC)) == ()
+    assert fold_archives(lambda name: open_workspace(common, name), [component], datetime.now(UTC)) == ()
     assert "folded into bundles" in baton("log").out.splitlines()[0]
     assert git(top, "ls-tree", "-r", "--name-only", f"refs/heads/baton/{component}").count("archive/") == 1
 

@@ -6,7 +6,6 @@ The task reads the transcripts that are too long for the start of a session.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +13,6 @@ from pathlib import Path
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.hook_events.payloads import Payload
 from baton_git.core.redaction import redact_text
-from baton_git.interfaces.background.worker import OpenWorkspace
 from baton_git.namespace.workspace import Workspace
 
 
@@ -23,19 +21,11 @@ def with_catch_up(ws: Workspace) -> Workspace:
     return replace(ws, catch_up=_catch_up_at_boot)
 
 
-def count_seconds(common_dir: Path, age: float, now: datetime) -> float:
-    """See `BackgroundTask.count_seconds`."""
-    return 0.0
-
-
-def run(open_workspace: OpenWorkspace, components: Sequence[str], now: datetime) -> Collection[str]:
-    """See `BackgroundTask.run`. What cannot be saved is tried again at the next start of a session."""
-    for component in components:
-        with open_workspace(component) as ws:
-            for git_dir, work_tree in {session.git_dir: session.work_tree for session in _list_unended(ws)}.items():
-                folder = Path(work_tree) if work_tree and os.path.isdir(work_tree) else None
-                _catch_up(replace(ws, folder=folder), now, git_dir, None)
-    return ()
+def catch_up_in_work_trees(ws: Workspace, now: datetime) -> None:
+    """Catch up in each work tree that has unended sessions."""
+    for git_dir, work_tree in {session.git_dir: session.work_tree for session in _list_unended(ws)}.items():
+        folder = Path(work_tree) if work_tree and os.path.isdir(work_tree) else None
+        _catch_up(replace(ws, folder=folder), now, git_dir, None)
 
 
 def _catch_up_at_boot(ws: Workspace, now: datetime) -> list[str]:

@@ -2,8 +2,7 @@
 
 `python -P -m baton_git.interfaces.background.worker LOCK COMMON_DIR`
 
-It holds `baton/background.lock`, which contains its process id, and ends when nothing is requested or due soon. To add
-a task, write a module with the two functions of `BackgroundTask`, and name it in `TASKS`.
+It holds `baton/background.lock`, which contains its process id, and ends when nothing is requested or due soon.
 """
 
 from __future__ import annotations
@@ -12,15 +11,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace
@@ -28,6 +25,7 @@ from baton_git.core.output import one_line
 from baton_git.core.times import to_local
 from baton_git.interfaces.background.detached import leave_caller
 from baton_git.interfaces.background.requests import Requests, resume_work
+from baton_git.interfaces.background.tasks import TASKS, BackgroundTask
 
 if TYPE_CHECKING:
     from baton_git.namespace.workspace import Workspace
@@ -42,43 +40,19 @@ _POLL = 2.0
 """Seconds after which a waiting worker looks for new requests."""
 _NICE = 5
 
-TASKS: Mapping[str, str] = {
-    "receive": "baton_git.interfaces.background.missing_history",
-    "catch_up": "baton_git.interfaces.background.catching_up",
-    "fold": "baton_git.interfaces.background.folding",
-    "send": "baton_git.interfaces.background.sending",
-}
-"""The module of each task, by its name."""
 LOG = "background.log"
 MAX_LOG_BYTES, MAX_LINE = 64 * 1024, 2000
-
-OpenWorkspace = Callable[[str], "AbstractContextManager[Workspace]"]
-"""Opens the namespace with a component; nobody acts in it."""
-
-
-class BackgroundTask(Protocol):
-    """A task, as a module. The worker imports it only if it is requested."""
-
-    def count_seconds(self, common_dir: Path, age: float, now: datetime) -> float:
-        """Return the seconds until the task may run; 0 or less: immediately. `age`: seconds since the first request."""
-
-    def run(self, open_workspace: OpenWorkspace, components: Sequence[str], now: datetime) -> Collection[str]:
-        """Do the work for these namespaces; return those for which it must be done again.
-
-        If it raises an error, that is logged, and the next worker tries again.
-        """
 
 
 def work(
     common_dir: Path,
-    tasks: Mapping[str, Callable[[], BackgroundTask]],
+    tasks: Mapping[str, BackgroundTask],
     now: Callable[[], datetime],
     seconds: float = SECONDS,
 ) -> Mapping[str, Sequence[str]]:
     """Do what is requested, and wait for what is due within `seconds`; return the requests that were left, by task.
 
     Args:
-        tasks: what imports each task.
         seconds: see `SECONDS`.
     """
     requests, end, tasks = Requests(common_dir), time.monotonic() + seconds, dict(tasks)
@@ -89,7 +63,7 @@ def work(
         taken = requests.take(task)
         components = list(filter(_is_component, taken))
         try:
-            left = tasks[task]().run(lambda component: open_workspace(common_dir, component), components, now())
+            left = tasks[task].run(lambda component: open_workspace(common_dir, component), components, now())
         except Exception as error:  # noqa: BLE001  logged, and the other tasks still run
             _log(common_dir, f"{now().isoformat(timespec='seconds')} {task}: {_describe_error(error)}")
             del tasks[task]
@@ -110,14 +84,14 @@ def _is_component(name: str) -> bool:
 
 
 def _wait_for_task(
-    common_dir: Path, tasks: Mapping[str, Callable[[], BackgroundTask]], now: Callable[[], datetime], end: float
+    common_dir: Path, tasks: Mapping[str, BackgroundTask], now: Callable[[], datetime], end: float
 ) -> str | None:
     """Return the task that is due first, when it is due; None if none is due before `end`."""
     requests = Requests(common_dir)
     while True:
         waits = {
-            task: load().count_seconds(common_dir, requests.find_age(task, now()), now())
-            for task, load in tasks.items()
+            task: known.count_seconds(common_dir, requests.find_age(task, now()), now())
+            for task, known in tasks.items()
             if requests.find(task)
         }
         first = min(waits, key=lambda task: waits[task], default=None)
@@ -151,10 +125,7 @@ def main(lock: int, common_dir: Path) -> None:
 
     hide_tokens()
     skip_plugin_search()
-    tasks = {
-        task: partial(cast("Callable[[str], BackgroundTask]", import_module), module) for task, module in TASKS.items()
-    }
-    left = work(common_dir, tasks, lambda: to_local(datetime.now(UTC)))
+    left = work(common_dir, TASKS, lambda: to_local(datetime.now(UTC)))
     os.close(lock)
     requests = Requests(common_dir)
     if any(set(requests.find_new(task)) - set(left.get(task, ())) for task in TASKS):  # made while the lock was held

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from baton_git.systems.paif.settings import PaifConfig
     from baton_git.verbs.sessions.meeting import Meeting
 
+
 class HookInputs(NamedTuple):
     """The inputs for one hook event.
 

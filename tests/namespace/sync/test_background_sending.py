@@ -321,7 +321,7 @@ def make_task(runs: list[Any], *, wait: float = 0.0, left: tuple[str, ...] = (),
             raise ValueError(error)
         return left
 
-    return lambda: SimpleNamespace(count_seconds=lambda *_: wait, run=run)
+    return SimpleNamespace(count_seconds=lambda *_: wait, run=run)
 
 
 def test_a_worker_does_what_is_requested_once(tmp_path: Path) -> None:
