@@ -767,7 +767,7 @@ def savers(repo: Path) -> list[psutil.Process]:
     for process in psutil.process_iter():
         try:
             if (
-                "baton_git.interfaces.hook.delayed_save" in process.cmdline()
+                "baton_git.interfaces.hook.waiting_saver" in process.cmdline()
                 and str(repo / ".git") in process.cmdline()
             ):
                 processes.append(process)
