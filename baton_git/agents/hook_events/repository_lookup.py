@@ -34,23 +34,24 @@ def find_start_folder(payload: Payload, environment: Mapping[str, str]) -> str:
     for name in cli.folder_variables:
         if environment.get(name):
             return environment[name]
-    if not cli.folder_in_transcript or _is_resumed_in(payload):
+    if not cli.folder_in_transcript:
         return payload.cwd
-    return _read_codex_cwd(payload.transcript) or payload.cwd
+    return _find_resumed(payload) or _read_codex_cwd(payload.transcript) or payload.cwd
 
 
-def _is_resumed_in(payload: Payload) -> bool:
-    """Whether the session was resumed in the folder of an event.
+def _find_resumed(payload: Payload) -> str:
+    """Return the folder in which the session was resumed, as far as hooks know it; else empty.
 
     Codex (0.171) goes on in the same transcript, whose first record names the folder of the first start. Only the
     event of the resume tells the other one; hooks remember its work tree for the later events.
     """
     if payload.kind == START:
-        return payload.detail == "resume" and os.path.isdir(payload.cwd)
+        return payload.cwd if payload.detail == "resume" and os.path.isdir(payload.cwd) else ""
     repository = find_repository(payload.cwd) if payload.cwd else None
     session = HookSessionStore(repository.common_dir).get(payload.agent, payload.session) if repository else None
     top = session.work_tree if session is not None else ""
-    return top != "" and f"{payload.cwd}/".startswith(f"{top}/")
+    # Not by the path: a linked work tree may be in a folder of the main one.
+    return payload.cwd if top and find_repository(top) == repository else top
 
 
 def _read_codex_cwd(transcript: str) -> str:

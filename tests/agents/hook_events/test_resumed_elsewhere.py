@@ -91,8 +91,9 @@ def test_a_session_resumed_in_another_repository_is_saved_there(hook, baton, git
     assert "Write the printer" not in json.dumps(before)
 
 
-def test_a_turn_in_another_folder_does_not_move_the_session(hook, baton, git, started, tmp_path):
-    tree = started.parent / "task"
+@pytest.mark.parametrize("place", ["../task", "trees/task"])
+def test_a_turn_in_another_folder_does_not_move_the_session(hook, baton, git, started, tmp_path, place):
+    tree = (started / place).resolve()
     git(started, "worktree", "add", "-q", str(tree), "-b", "feat")
     hook("SessionStart", agent="codex", source="resume", folder=started)
     write(tmp_path, *turn(started, "Go on"))
@@ -100,3 +101,17 @@ def test_a_turn_in_another_folder_does_not_move_the_session(hook, baton, git, st
     handoff = baton("handoff", "show", f"codex/{OLD}", "--json").json["handoff"]
     known = json.loads((started / ".git" / "baton" / "work-trees.json").read_text())["paths"]
     assert known[handoff["worktree"]] == str(started)
+
+
+def test_a_session_resumed_in_another_repository_stays_there_in_a_turn_elsewhere(hook, baton, git, started, tmp_path):
+    other = started.parent / "other"
+    git(started.parent, "init", "-q", str(other))
+    git(other, "commit", "-q", "--allow-empty", "-m", "start")
+    baton("init", cwd=other)
+    git(other, "worktree", "add", "-q", str(other / "trees" / "task"), "-b", "feat")
+    hook("SessionStart", agent="codex", source="resume", folder=other)
+    write(tmp_path, *turn(other, "Write the printer"))
+    hook("SessionEnd", agent="codex", folder=other / "trees" / "task", reason="other")
+    saved = baton("handoff", "show", f"codex/{OLD}", "--json", cwd=other).json["handoff"]
+    known = json.loads((other / ".git" / "baton" / "work-trees.json").read_text())["paths"]
+    assert known[saved["worktree"]] == str(other)
