@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -160,8 +161,8 @@ class SessionFacts:
             session=session.session,
             has_ended=self._has_ended,
         )  # fmt: skip
-        if not extraction.turns and read_heard(self._settings.memory, session.cli, session.session):
-            return self._extract_heard()  # it was killed before it wrote its first prompt
+        if not extraction.turns and extraction.misread is None and self._is_killed_before_its_prompt():
+            return replace(self._extract_heard(), unread=extraction.unread)
         # A saver's event is of the turn that it waited for; `turn` may be a later one, which ended in the meantime.
         answers = [(self._response, self._response_size)]
         answers += [(self._turn.response, self._turn.size)] if self._turn is not None and self._turn.size >= 0 else []
@@ -222,6 +223,12 @@ class SessionFacts:
     @property
     def _heard(self) -> Path:
         return Path(self._settings.memory.path(self._session.cli, self._session.session, HEARD_SUFFIX))
+
+    def _is_killed_before_its_prompt(self) -> bool:
+        """Return whether hooks heard a prompt that the transcript does not have, not even as one that was taken back."""
+        heard = read_heard(self._settings.memory, self._session.cli, self._session.session)
+        marks = (json.dumps(text, ensure_ascii=False).encode(errors="replace") for _, _, text in heard)
+        return bool(heard) and not any(self.is_in_transcript(mark, 0) for mark in marks)
 
     def _extract_heard(self) -> Extraction:
         """Extract the facts from the prompts and answers of hook events, because no transcript has them.

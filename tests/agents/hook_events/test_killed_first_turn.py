@@ -56,6 +56,36 @@ def test_the_prompt_of_a_session_that_was_killed_in_its_first_turn_is_told(
     assert told.count("Deploy the shop (no answer: the session ended before it)") == 1
 
 
+@pytest.mark.parametrize("before", [[], [{"v": 9, "what": "head"}]])
+def test_a_transcript_that_was_not_understood_is_no_session_without_an_answer(hook, repo, tmp_path, before):
+    if before:
+        save(tmp_path, before)
+    hook("SessionStart", source="startup")
+    hook("UserPromptSubmit", prompt="Deploy the shop")
+    save(tmp_path, [{"v": 9, "what": "said", "body": "Deployed."}] * 5)
+    hook("SessionEnd", reason="exit")
+    assert "records seen 5, understood 0" in (repo / ".git" / "baton" / "agents.log").read_text()
+    assert "no answer" not in context(hook("SessionStart", NEW, source="startup"))
+
+
+def test_a_first_prompt_that_was_taken_back_is_not_told(hook, repo, tmp_path):
+    asked, answer, left = (
+        {"type": "user_message", "message": "Déploie “the shop”\n"},
+        {"type": "agent_message", "message": "Deployed."},
+        {"type": "thread_rolled_back", "num_turns": 1},
+    )
+    save(tmp_path, CODEX)
+    hook("SessionStart", agent="codex", source="startup")
+    hook("UserPromptSubmit", agent="codex", prompt=asked["message"])
+    path = transcript(tmp_path, OLD)
+    with path.open("a", encoding="utf-8") as file:
+        for payload in (asked, answer, left):
+            line = {"timestamp": TIME, "type": "event_msg", "payload": payload}
+            file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+    hook("SessionEnd", agent="codex", reason="other")
+    assert "Déploie" not in context(hook("SessionStart", NEW, source="startup"))
+
+
 def test_the_first_prompt_is_not_noted_beside_a_transcript_with_a_past(hook, repo, tmp_path):
     records = [{**ASKED, "id": f"m{number}", "content": [{"text": "x" * 1000}]} for number in range(300)]
     save(tmp_path, [HEAD, *records])
