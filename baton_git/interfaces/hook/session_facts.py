@@ -225,7 +225,7 @@ class SessionFacts:
         return Path(self._settings.memory.path(self._session.cli, self._session.session, HEARD_SUFFIX))
 
     def _is_killed_before_its_prompt(self) -> bool:
-        """Return whether hooks heard a prompt that the transcript does not have, not even as one that was taken back."""
+        """Return whether the transcript does not have what hooks heard, not even as a prompt that was taken back."""
         heard = read_heard(self._settings.memory, self._session.cli, self._session.session)
         marks = (json.dumps(text, ensure_ascii=False).encode(errors="replace") for _, _, text in heard)
         return bool(heard) and not any(self.is_in_transcript(mark, 0) for mark in marks)
