@@ -15,9 +15,9 @@ from typing import ClassVar, NewType
 from baton_git.core.errors import InvalidName
 
 Oid = NewType("Oid", str)
+"""A git object id: 40 or 64 lower-case hex digits. Use `parse_oid` for a text that was not checked."""
 SUBMODULE = b"Subproject commit "
 """How git shows a submodule in place of a file: this, and the id of its commit."""
-"""A git object id: 40 or 64 lower-case hex digits. Use `parse_oid` for a text that was not checked."""
 
 MAX_COMPONENT = 200
 """Maximum bytes of an encoded name: 255 for a file name, less room for `.toml`, `.lock` and the suffixes of git."""

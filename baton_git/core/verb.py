@@ -158,8 +158,8 @@ class Confirmation(NamedTuple):
     """The confirmation by a person that a verb needs.
 
     Attributes:
-        ask: called with the workspace, the time and the input; returns the `Question` for the person, or None if this
-            call needs none. It may fail as the verb does.
+        ask: called with the workspace, the time and the input; returns the `ConfirmQuestion` for the person, or None if
+            this call needs none. It may fail as the verb does.
         always: whether each call needs it, so that interfaces that cannot ask a person do not have the verb.
         can_sign: whether a signature of the verb's commit confirms, too.
     """

@@ -160,7 +160,7 @@ class Evidence(NamedTuple):
     Attributes:
         remotes: the remotes of the session's repository that the agent CLI recorded.
         namespaces: the namespaces whose brief the session received.
-        has_remotes: whether git may have printed the address of a remote; see `git_use`.
+        has_remotes: whether git may have printed the address of a remote; see `weighing`.
     """
 
     commits: tuple[NamedCommit, ...] = ()

@@ -32,7 +32,7 @@ def parse(text: str | bytes, **parsers: Any) -> Any:
 
     Raises:
         RepeatedKey: an object has a duplicate key.
-        NestedTooDeep: the text has more than `nesting.MAX_LEVELS` levels.
+        NestedTooDeep: the text has more than `limits.MAX_LEVELS` levels.
         ValueError: the text is not JSON (`json.JSONDecodeError`) or cannot be decoded (`UnicodeDecodeError`).
     """
     if isinstance(text, bytes):

@@ -1,10 +1,10 @@
 r"""Redact secrets before they are stored: replace them with `[redacted: kind]` and report where they were.
 
-State is committed, pushed and kept forever, so a stored secret could not be withdrawn. The modules detect:
+State is committed, pushed and kept forever, so a stored secret could not be withdrawn. Secrets are:
 
-- `rules`: formats that providers document, and credentials on command lines, in URLs, headers and configuration files;
-- `private_keys`: blocks of private keys, including blocks split over the items of a list;
-- `assigned`: values assigned to a name such as `password`, `api_key` or `token`.
+- formats that providers document, and credentials on command lines, in URLs, headers and configuration files;
+- blocks of private keys, including blocks split over the items of a list;
+- values assigned to a name such as `password`, `api_key` or `token`.
 
 Text is not redacted only because it looks random: records are full of commit ids, UUIDs, hashes and addresses, which a
 detector based on entropy would redact. Therefore a secret is not found if it has neither a known format nor such a
