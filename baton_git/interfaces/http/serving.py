@@ -64,14 +64,12 @@ class Connection(HttpToolsProtocol):
             self._head += len(data)
             if self._head > HEAD_BYTES and not self.transport.is_closing():
                 self.send_400_response("The headers are too large.")
-        elif self._deadline is None and self._is_idle():
+        if self._deadline is None and (self._in_head or self._is_idle()):
             self._start_deadline()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head, self._head = True, 0
-        if self._deadline is None:
-            self._start_deadline()
 
     def on_headers_complete(self) -> None:
         self._in_head = False

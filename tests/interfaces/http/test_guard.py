@@ -252,6 +252,16 @@ def test_an_application_that_ignores_the_body_has_the_answer_time_limit(headers:
     assert status(TimeLimits(sleeps, receive_seconds=0.03, answer_seconds=0.05), HOST, *headers) == 503
 
 
+def test_the_rest_of_a_body_is_not_waited_for_after_the_application_worked_longer_than_its_limit():
+    async def works(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await asyncio.sleep(0.1)  # meanwhile the limit is that of the answer, which is far away
+        await inner(scope, receive, send)
+
+    timed = TimeLimits(works, receive_seconds=0.04)
+    assert status(timed, HOST, CHUNKED, parts=(b"a", b"b"), pause=0.02) == 408
+
+
 def test_a_response_that_has_started_has_no_time_limit():
     async def streams(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
