@@ -25,21 +25,27 @@ class RepeatedKey(ValueError):
     """An object has a duplicate key; the message has the key and its position."""
 
 
-def parse(text: str | bytes, **parsers: Any) -> Any:
+def parse(text: str | bytes) -> Any:
     """Parse JSON like `json.loads`, but reject duplicate keys and deep nesting.
 
-    Takes linear time, including the search for the position of a duplicate key. `parsers` are passed to `json.loads`.
+    Takes linear time, including the search for the position of a duplicate key.
 
     Raises:
         RepeatedKey: an object has a duplicate key.
         NestedTooDeep: the text has more than `limits.MAX_LEVELS` levels.
         ValueError: the text is not JSON (`json.JSONDecodeError`) or cannot be decoded (`UnicodeDecodeError`).
     """
+    return _decode(_PLAIN, text)
+
+
+def _decode(decoder: json.JSONDecoder, text: str | bytes) -> Any:
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     check_nesting(text)
+    if text.startswith("\ufeff"):  # as in `json.loads`
+        raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys, **parsers)
+        return decoder.decode(text)
     except RepeatedKey:
         raise RepeatedKey(_describe_repeated_key(text)) from None
 
@@ -56,7 +62,7 @@ def loads(text: str | bytes, *, where: str = "") -> Any:
         LimitExceeded: the text is nested deeper than `MAX_DEPTH`.
     """
     try:
-        data = parse(text, parse_constant=_refuse_constant, parse_float=_parse_finite, parse_int=_parse_int)
+        data = _decode(_STRICT, text)
     except UnicodeDecodeError as error:
         raise InvalidDocument(
             [Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")], where=where
@@ -218,3 +224,10 @@ def _parse_finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"the number {text[:40]} is too large")
     return number
+
+
+# `json.loads` would make a decoder for each text, which takes longer than to parse a short one
+_PLAIN = json.JSONDecoder(object_pairs_hook=_unique_keys)
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_parse_finite, parse_int=_parse_int
+)
