@@ -92,15 +92,16 @@ class HttpOperation:
 
     @property
     def route(self) -> Route:
-        route = Route(self.path, self._answer, methods=[self.method])
+        route = Route(self.path, self, methods=[self.method], name=self.name)
         route.methods.discard("HEAD")  # type: ignore[union-attr]  # as in session-baton's server, HEAD is not GET
         return route
 
-    async def _answer(self, request: Request) -> Response:
-        arguments = await self.parse(request)
-        if self._is_async:
-            return await cast(Awaitable[Response], self.handle(arguments))
-        return cast(Response, await run_in_threadpool(self.handle, arguments))
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request as an ASGI application: around a function, Starlette would handle exceptions twice."""
+        arguments = await self.parse(Request(scope, receive, send))
+        answer = self.handle(arguments) if self._is_async else run_in_threadpool(self.handle, arguments)
+        response = await cast(Awaitable[Response], answer)
+        await response(scope, receive, send)
 
     @cached_property
     def _is_async(self) -> bool:
