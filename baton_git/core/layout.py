@@ -30,7 +30,7 @@ from baton_git.core.kinds import (
     place_at,
     shard,
 )
-from baton_git.core.names import SUBMODULE, Oid, find_replaced_id
+from baton_git.core.names import Oid, find_replaced_id
 from baton_git.core.outlines import MANY, Listing, SavedListings, make_outline
 from baton_git.core.records.base import Archived, Part, Record, parse
 from baton_git.core.state import Entry, Key, State, StateSource, Unreadable
@@ -159,7 +159,7 @@ def _check_size(key: Key, text: bytes) -> None:
 def decode(key: Key, path: str, text: bytes) -> Entry:
     """Return the record in a stored file, or `Unreadable` with the reason if it is not a valid record of its kind."""
     row = ALL_KINDS[key.kind]
-    if text.startswith(SUBMODULE):
+    if names.is_submodule(text):
         return Unreadable(path, "is a submodule, not a record; baton undo takes back the commit that added it", text)
     try:
         if key.archived:

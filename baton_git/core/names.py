@@ -240,6 +240,12 @@ def parse_oid(text: str) -> Oid:
     return Oid(text)
 
 
+def is_submodule(text: bytes) -> bool:
+    """Whether a text is what git shows in place of a file for a submodule; that of a rule may begin with the words."""
+    id_ = text.removeprefix(SUBMODULE)
+    return id_ != text and id_[-1:] == b"\n" and _OID.match(id_[:-1].decode(errors="replace")) is not None
+
+
 def derive_id(id_: str, suffix: str) -> str:
     """Return `<id>.<suffix>`; if that is too long for an id, the beginning of the id, a digest of it and the suffix."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from looped_cases import for_each
 from memory_folder import MemoryFolder
@@ -130,6 +130,8 @@ def test_an_archived_record_is_checked_like_a_live_one() -> None:
 
 @laws
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+@example("Subproject commit ids are pinned")
+@example(f"Subproject commit {'a' * 40}: pinned\n")
 def test_a_rule_file_is_the_text_byte_for_byte(text: str) -> None:
     rule = Rule(id="PAT-1", text=text)
     assert layout.encode({Key("rule", "PAT-1"): rule}) == {"rules/PAT-1.md": text.encode()}
