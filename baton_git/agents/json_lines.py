@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 from baton_git.agents.events import BEGINNING, START_OF_FILE, EndReached, Event, Position, Restart, ResumePoint, Tally
 from baton_git.core.codecs.limits import check_nesting
 from baton_git.core.errors import InvalidArgument, LimitExceeded
-from baton_git.git.files.atomic_files import reading, show_path
+from baton_git.git.files.atomic_files import read_at_most, reading, show_path
 
 Record = Mapping[str, Any]
 
@@ -199,7 +199,7 @@ def read_object(path: Path) -> Record | None:
         NotFound, InvalidArgument, StoreError: as for `open_transcript`.
     """
     with open_transcript(path) as file:
-        content = file.read(MAX_BYTES + 1)
+        content = read_at_most(file, MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise LimitExceeded(show_path(path), len(content), MAX_BYTES, "bytes")
     return parse_object(content.decode(errors="replace"))

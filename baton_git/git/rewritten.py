@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
+from baton_git.git.files.atomic_files import read_at_most
 
 MAX_STEPS = 100
 """Maximum number of successive rewrites of a commit that are followed."""
@@ -102,7 +103,7 @@ def read_purge_map(common_dir: Path) -> PurgeMap:
     stamp = read_stamp(common_dir)
     try:
         with (common_dir / "filter-repo" / "commit-map").open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+            content = read_at_most(file, MAX_BYTES + 1)
     except OSError:
         return PurgeMap(stamp, {})
     if len(content) > MAX_BYTES:

@@ -18,6 +18,7 @@ from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace
 from baton_git.core.outlines import FORMAT, Listing, restore_listing
 from baton_git.git.files import durable_files
+from baton_git.git.files.atomic_files import read_at_most
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store.housekeeping import is_running
 
@@ -310,7 +311,7 @@ class OutlineFiles:
         """Return the listing of a kind that was saved last; None if there is none."""
         try:
             with (self._folder / f"{kind}.json").open("rb") as file:
-                head, body = file.readline(200), file.read(MAX_BYTES + 1)
+                head, body = file.readline(200), read_at_most(file, MAX_BYTES + 1)
             return restore_listing(kind, json.loads(body)) if head == _make_head(body) else None
         except (OSError, ValueError, RecursionError):
             return None

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from baton_git.core.errors import InvalidArgument, LimitExceeded, NotFound, StoreError, WriteFailed, shorten
 from baton_git.git.files import durable_files
@@ -99,10 +100,18 @@ def read_bytes(path: Path) -> bytes:
         LimitExceeded: the file is larger than `MAX_BYTES`.
     """
     with reading(path), path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
+        content = read_at_most(file, MAX_BYTES + 1)
         size = max(len(content), os.fstat(file.fileno()).st_size)
     check_size(show_path(path), size)
     return content
+
+
+def read_at_most(file: BinaryIO, most: int) -> bytes:
+    """Return the rest of a file or pipe, at most `most` bytes."""
+    # read(most) takes a buffer of that size first: 235 µs instead of 47 for a file of 9 kB and a limit of 64 MiB
+    expected = min(most, os.fstat(file.fileno()).st_size + 1)
+    content = file.read(expected)
+    return content if len(content) < expected else content + file.read(most - expected)
 
 
 def resolve_target(path: Path) -> Path:

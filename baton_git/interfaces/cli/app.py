@@ -30,7 +30,7 @@ from baton_git.core.output import Styled, count_noun, flat
 from baton_git.core.sessions import SessionNames, list_session_ids
 from baton_git.core.state import State
 from baton_git.core.view import Reader
-from baton_git.git.files.atomic_files import reading
+from baton_git.git.files.atomic_files import read_at_most, reading
 from baton_git.interfaces.cli.common_command import CommonCommand, find_completer
 from baton_git.interfaces.cli.printing import ask, tell, terminal_width, write, write_json
 from baton_git.interfaces.context.invocation import Call
@@ -398,7 +398,7 @@ def read_bytes(file: str) -> bytes:
             content = sys.stdin.buffer.read(MAX_INPUT + 1)
         else:
             with Path(file).open("rb") as opened:
-                content = opened.read(MAX_INPUT + 1)
+                content = read_at_most(opened, MAX_INPUT + 1)
     if len(content) > MAX_INPUT:
         raise LimitExceeded(flat(file), len(content), MAX_INPUT, "bytes")
     return content

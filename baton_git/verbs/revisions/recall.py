@@ -25,7 +25,6 @@ from baton_git.recall.terms import MAX_QUESTION
 from baton_git.verbs.records.details import find_exact
 from baton_git.verbs.records.stored import describe_title, read_fields
 from baton_git.verbs.revisions.history import parse_optional_moment
-from baton_git.verbs.sessions.mining import read_new_sessions
 
 _ID = re.compile(r"[A-Za-z]+(?:-\w+)+")
 """A word that may be the id of a record."""
@@ -163,7 +162,7 @@ def answer_question(
         since=iso(since) if since is not None else None, until=iso(until) if until is not None else None,
         kind=_parse_kind(verb_input.kind), session=verb_input.in_session,
     )  # fmt: skip
-    unread_sessions = read_new_sessions(ws, now)
+    unread_sessions = _read_new_sessions(ws, now)
     titles = _find_titles(ws, verb_input.question)
     period = find_period(verb_input.question, now)
     if period is not None:
@@ -189,6 +188,15 @@ def answer_question(
         pending=answer.pending,
         unstored=answer.unstored,
     )
+
+
+def _read_new_sessions(ws: Workspace, now: datetime) -> str:
+    if ws.machine is None:
+        return ""
+    # a library without a machine has no transcripts, and reading them imports half of the package
+    from baton_git.verbs.sessions.mining import read_new_sessions
+
+    return read_new_sessions(ws, now)
 
 
 def _find_titles(ws: Workspace, question: str) -> dict[str, str]:

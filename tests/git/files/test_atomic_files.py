@@ -1,14 +1,15 @@
-"""Several files of other programs are replaced together, and an error says what was changed."""
+"""Several files of other programs are replaced together, and an error says what was changed; reading has a limit."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from baton_git.core.errors import WriteFailed
-from baton_git.git.files.atomic_files import write_all
+from baton_git.git.files.atomic_files import read_at_most, write_all
 
 
 class FolderAppears(Mapping[Path, bytes]):
@@ -46,3 +47,16 @@ def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
     assert failed.value.hint == "a folder in the path is a file; nothing was changed"
     assert first.read_bytes() == b"old"
     assert sorted(tmp_path.iterdir()) == [first]
+
+
+@pytest.mark.parametrize(("size", "most"), [(0, 5), (5, 5), (5, 6), (6, 5), (200_000, 300_000)])
+def test_no_more_is_read_of_a_file_or_a_pipe_than_its_limit(tmp_path: Path, size: int, most: int) -> None:
+    content = bytes(range(256)) * (size // 256 + 1)
+    file = tmp_path / "file"
+    file.write_bytes(content[:size])
+    with file.open("rb") as opened:
+        assert read_at_most(opened, most) == content[:size][:most]
+        assert opened.read() == content[:size][most:]
+    with subprocess.Popen(["cat", str(file)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert read_at_most(process.stdout, most) == content[:size][:most]

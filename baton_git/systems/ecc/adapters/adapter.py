@@ -14,6 +14,7 @@ from baton_git.agents.transcripts import ignore_warning
 from baton_git.core.errors import LimitExceeded
 from baton_git.core.state import State
 from baton_git.core.times import from_seconds, iso_ms, parse_time_or_none
+from baton_git.git.files.atomic_files import read_at_most
 from baton_git.systems.ecc.record import SCHEMA_VERSION
 
 
@@ -160,7 +161,7 @@ def read_text(path: Path) -> str:
         LimitExceeded: the file is larger than `MAX_BYTES`.
     """
     with open_transcript(path) as file:
-        content = file.read(MAX_BYTES + 1)
+        content = read_at_most(file, MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise LimitExceeded(str(path), len(content), MAX_BYTES, "bytes")
     return content.decode(errors="replace").replace("\r\n", "\n")
