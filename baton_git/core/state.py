@@ -422,3 +422,14 @@ def _corrupt_error(entry: Unreadable) -> Corrupt:
     return Corrupt(
         entry.path, entry.why, hint="the file is kept as it is; restore an earlier version with `baton rollback`"
     )
+
+
+def find_new_unreadable(before: State, after: State, *, archived: bool = True) -> list[Unreadable]:
+    """Return the new or changed records of `after` that cannot be read, sorted by key.
+
+    Args:
+        archived: whether to read the archive, too.
+    """
+    keys = sorted(before.differing(after) if archived else before.differing_live(after))
+    entries = ((before.entry(key), after.entry(key)) for key in keys)
+    return [new for old, new in entries if isinstance(new, Unreadable) and new != old]

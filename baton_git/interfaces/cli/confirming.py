@@ -51,9 +51,10 @@ def run_for_person(app: App, ws: Any, verb: Verb[Any, Any], verb_input: Any, *, 
             with redirect_stdout(sys.stderr):  # adapters of other packages may print
                 return verb.run(ws, app.now, verb_input)
         except Unconfirmed as error:
-            tip = ws.branch.tip()
+            branch = ws.branch
+            tip = branch.store.tip(branch.ref)  # as it stands: the change may be to accept what another program did
             _confirm_effect(app, error.effect)
-            if ws.branch.tip() == tip:
+            if branch.store.tip(branch.ref) == tip:
                 verb_input = verb_input.model_copy(update={"yes": True})
             else:
                 app.say("the state was changed by somebody else in the meantime")

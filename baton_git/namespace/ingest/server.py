@@ -106,7 +106,7 @@ def _read(root: Folder, path: str) -> bytes | None:
 
 
 def _find_refused_records(store: Store, old: Oid | None, new: Oid, trusted: Trusted | None) -> Iterator[Refusal]:
-    from baton_git.namespace.ingest.trees import find_new_unreadable  # loads the models, as the next one
+    from baton_git.core.state import find_new_unreadable  # loads the models, as the next one
     from baton_git.namespace.provenance.claims import find_unconfirmed_claims, load_past_state, load_state
 
     for unreadable in find_new_unreadable(load_past_state(store, old), load_state(store, new)):

@@ -15,7 +15,6 @@ from typing import Final
 from baton_git.core import kinds, stored_form
 from baton_git.core.kinds import MAX_FOLDERS, place_at
 from baton_git.core.names import FORMAT_FILE
-from baton_git.core.state import State, Unreadable
 from baton_git.git.objects.values import raw_entries
 from baton_git.git.store import Folder, TreeEntry
 
@@ -220,20 +219,3 @@ def _find_bundle_fault(stored: Folder, path: str, digits: str) -> str:
     folder, name = stored.open_parent(path)
     faults = stored_form.split_bundle(folder.read(name) or b"", digits).faults
     return f"is no bundle of archived records: it {faults[0]}" if faults else ""
-
-
-# --- the records that a change made unreadable
-
-
-def find_new_unreadable(before: State, after: State, *, archived: bool = True) -> list[Unreadable]:
-    """Return the new or changed records of `after` that cannot be read, sorted by key.
-
-    Args:
-        archived: whether to read the archive, too.
-    """
-    unreadable = []
-    for key in sorted(before.differing(after) if archived else before.differing_live(after)):
-        entry = after.entry(key)
-        if isinstance(entry, Unreadable) and before.entry(key) != entry:
-            unreadable.append(entry)
-    return unreadable

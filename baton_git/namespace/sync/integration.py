@@ -18,13 +18,12 @@ from baton_git.core.kinds import KINDS, LABELLED
 from baton_git.core.merge.lineages import compare_side
 from baton_git.core.names import Oid
 from baton_git.core.records.base import Record
-from baton_git.core.state import Key, State
+from baton_git.core.state import Key, State, find_new_unreadable
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import parse_entry, read_revision_number
 from baton_git.namespace.file_merge import describe_merged_modes
 from baton_git.namespace.history import is_root
-from baton_git.namespace.ingest.trees import find_new_unreadable
 from baton_git.namespace.merge_commit import create_merge_commit, merge_trees
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.actions import BranchTips
