@@ -79,7 +79,7 @@ def test_the_rules_are_read(here, read, baton):
     async def person(*_):
         from mcp.types import ElicitResult
 
-        return ElicitResult(action="accept", content={"id": "PAT-1"})
+        return ElicitResult(action="accept", content={"text": "PAT-1"})
 
     talk(lambda client: client.call_tool("pattern_graduate", {"id": "PAT-1"}), elicitation_callback=person)
     assert "Look first" in read("baton://rules")
