@@ -46,13 +46,14 @@ class TimeLimits:
         progress = _Progress(self, receive, send, has_body=_has_body(scope))
         try:
             async with asyncio.timeout(None) as progress.limit:
-                await self.app(scope, progress.receive, progress.send)
+                try:
+                    await self.app(scope, progress.receive, progress.send)
+                finally:
+                    progress.stop_timer()
         except TimeoutError:
             if progress.has_begun:
                 raise
             await self._answer_timeout(scope, progress)(scope, receive, send)
-        finally:
-            progress.stop_timer()
 
     def _answer_timeout(self, scope: Scope, progress: _Progress) -> ASGIApp:
         if progress.size > MAX_BODY:

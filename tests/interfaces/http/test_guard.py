@@ -262,6 +262,21 @@ def test_the_rest_of_a_body_is_not_waited_for_after_the_application_worked_longe
     assert status(timed, HOST, CHUNKED, parts=(b"a", b"b"), pause=0.02) == 408
 
 
+def test_the_time_limit_is_over_when_the_application_ends_with_a_timeout_of_its_own():
+    faults: list[Any] = []
+
+    async def fails(scope: Any, receive: Any, send: Any) -> None:
+        raise TimeoutError
+
+    async def talk() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
+        await TimeLimits(fails, answer_seconds=0.01)(scope, lambda: asyncio.sleep(0, {}), lambda _: asyncio.sleep(0.02))
+
+    asyncio.run(talk())
+    assert faults == []
+
+
 def test_a_response_that_has_started_has_no_time_limit():
     async def streams(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
