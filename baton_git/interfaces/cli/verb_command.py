@@ -113,8 +113,10 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
             with progress_line(verb.progress) as line:
                 ws = replace(ws, progress=line.advance) if verb.progress else ws
                 result = _run(app, ws, verb, addition, verb_input, fields)
-            _remember_session(app, verb, result)
-            return (addition.render or render)(app, result) if result is not None else None
+            told = _remember_session(app, verb, result)
+            status = (addition.render or render)(app, result) if result is not None else None
+            app.say(*told)
+            return status
 
     sign: list[Decorator] = [SIGN] if verb.confirm is not None and verb.confirm.can_sign else []
     decorators = [*_parameters(verb), *addition.options, *sign]
@@ -252,8 +254,11 @@ def _find_continued_session(app: App) -> str | None:
     return session if session is not None and is_minted_session(session) and not is_held else None
 
 
-def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
-    """Store a session that starts as the current session of the work tree; remove the stored session when it ends."""
+def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> Sequence[str]:
+    """Store a session that starts as the current session of the work tree; remove the stored session when it ends.
+
+    Return what to tell about it.
+    """
     if verb.session == "begins":
         current = app.on(result.namespace).current
         if current.get() != result.session:
@@ -265,14 +270,16 @@ def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
         if app.current.get() == result.session:
             app.current.set(None)
     elif verb.session == "undoes" and not result.dry_run:
-        _follow_sessions(app, result)
+        return _follow_sessions(app, result)
+    return ()
 
 
-def _follow_sessions(app: App, result: Any) -> None:
+def _follow_sessions(app: App, result: Any) -> Sequence[str]:
     """Make a session that the undo reopened the current one of this work tree; forget one that the redo ended.
 
-    A session of another machine is left alone, and so is the current session if there is one.
+    A session of another machine is left alone, and so is the current session if there is one. Return what to tell.
     """
+    told = []
     for change in result.written.changes:
         status = change.after("status") if change.kind == Session.kind else None
         session = find_session(result.written.revision.state, change.id) if status is not None else None
@@ -285,9 +292,10 @@ def _follow_sessions(app: App, result: Any) -> None:
             and not _has_session(app)
         ):
             app.current.set(change.id)
-            app.say(
+            told.append(
                 f"commands in this work tree act in session {app.sessions.shorten(change.id)} again, until baton wrap"
             )
+    return told
 
 
 def _has_session(app: App) -> bool:

@@ -232,7 +232,7 @@ def test_the_undo_of_a_wrap_continues_the_session_and_its_redo_ends_it_again(bat
     session = baton("boot", "--json").json["session"]
     baton("wrap", "--context", "one", "--summary", "did")
     undone = baton("undo")
-    assert f"commands in this work tree act in session {session} again" in undone.err
+    assert f"commands in this work tree act in session {session} again" in undone.err.splitlines()[-1]
     assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == [session]
     baton("redo")
     assert baton("status", "--json").json["active_sessions"] == []
