@@ -24,9 +24,6 @@ from baton_git.systems.session_baton.exchange import (
     import_session_baton,
 )
 
-# --- PAIF
-
-
 # --- KAIROS
 
 
@@ -38,9 +35,6 @@ def _export_handover(app: App, ws: Workspace, verb_input: ExportHandover, values
     text = kairos.dumps(run.as_data()).decode()
     app.answer(ExportedHandover(SESSION_ID=run.id, path="-", text=text).as_data(), format_handover_file(run))
     return None
-
-
-# --- ECC
 
 
 # --- session-baton
