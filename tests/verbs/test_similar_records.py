@@ -75,6 +75,13 @@ def test_the_merge_of_two_patterns_adds_their_counts_and_can_reach_the_threshold
     assert (kept.count, kept.status, len(kept.recent_occurrences)) == (4, "rule_candidate", 4)
 
 
+def test_a_decision_that_takes_in_a_proposal_to_replace_it_is_not_proposed_to_replace_itself(ws):
+    add_decision(ws, NOW, what="Deploy on Fridays", why="x", id="DEC-1")
+    add_decision(ws, NOW, what="Deploy on Mondays", why="y", id="DEC-2", replaces="DEC-1")
+    merge_decision(ws, NOW, "DEC-2", "DEC-1")
+    assert stored(ws, "active_decision", "DEC-1").replaces is None
+
+
 def test_the_merge_of_two_decisions_combines_their_evidence(ws):
     add_decision(ws, NOW, what="a", why="b", id="DEC-1", evidence=["x", "y"])
     add_decision(ws, NOW, what="a!", why="c", id="DEC-2", evidence=["y", "z"], rejected=["w"])

@@ -293,7 +293,8 @@ def join_records(kept: Mergeable, gone: Mergeable, *, without_covered: bool = Fa
     """
     model = type(kept)
     covered = {field.name for fields in covered_fields(model).values() for field in fields}
-    ours, theirs = kept.as_data(), gone.as_data()
+    ours = kept.as_data()
+    theirs = {name: value for name, value in gone.as_data().items() if value != kept.id}  # it cannot refer to itself
     changes: dict[str, Any] = {}
     for name in model.model_fields:
         rule = merge_rule(model, name)
