@@ -362,7 +362,7 @@ def option_name(verb: Verb[Any, Any], field: str) -> str:
     option = verb.options.get(field, Option())
     if field in verb.positional:
         return field.upper()
-    if option.flags:
+    if option.flags and not option.names:
         return " or ".join(f"--{flag}" for flag in option.flags)
     return option.names[0] if option.names else f"--{field.replace('_', '-')}"
 
