@@ -9,7 +9,15 @@ import sys
 
 
 def main() -> None:
-    """Run the command in `sys.argv`."""
+    """Run the command in `sys.argv`. Ctrl-C while it is still being imported ends it with one line, too."""
+    try:
+        _start()
+    except KeyboardInterrupt:
+        sys.stderr.write("baton: interrupted; no write is half done\n")
+        sys.exit(130)
+
+
+def _start() -> None:
     if sys.argv[1:2] == ["hook"]:
         from baton_git.interfaces.hook.command import main as hook  # imports no third-party package
 

@@ -80,7 +80,9 @@ def _drop_output() -> None:
 def _report_os_error(error: OSError) -> int:
     """Print an error of the operating system; return the exit status."""
     where = f"{error.filename}: " if error.filename is not None else ""
-    hint = _HINTS.get(error.errno or 0, "") if error.filename is not None else ""
+    # an error without a file is one of the output, which is printed after the change is stored
+    about_output = "if only the output failed, what the command changed is stored: baton log shows it"
+    hint = _HINTS.get(error.errno or 0, "") if error.filename is not None else about_output
     if error.errno == errno.EACCES and isinstance(error.filename, str):
         hint = advise_access(error.filename, error)
     tell(f"baton: {where}{error.strerror or error}", *([f"       {hint}"] if hint else []))

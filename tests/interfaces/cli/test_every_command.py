@@ -905,6 +905,20 @@ def test_closed_or_full_standard_streams_are_not_reported_as_a_bug(filled, git, 
     git(top, "fsck", "--strict")
 
 
+def test_an_output_that_cannot_be_written_does_not_hide_that_the_change_is_stored(filled, top, baton):
+    before = baton("log", "--json").json["commits"][0]["revision"]
+    done = in_a_shell(top, "baton followup add x >/dev/full")
+    assert done.returncode == 1
+    assert b"what the command changed is stored: baton log shows it" in done.stderr
+    assert baton("log", "--json").json["commits"][0]["revision"] == before + 1
+
+
+def test_an_interruption_during_the_imports_is_one_line(top, tmp_path):
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = in_a_shell(top, f"PYTHONPATH={tmp_path} baton list")
+    assert (done.returncode, done.stderr) == (130, b"baton: interrupted; no write is half done\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16"])
 def test_output_is_utf_8_in_every_locale(baton, top, encoding):
