@@ -122,6 +122,8 @@ class Workspace:
         environment: the environment of the programs that baton starts.
         remote_settings: the settings for remotes.
         confirmed: the confirmation that a person gave for this call; set only by an interface that observed it.
+        find_agent: returns why the caller is, or may be, an agent, from which unreviewed changes are withheld; empty if
+            there is no sign of one.
         problems: the settings of this machine that are invalid; their defaults are used instead.
         shares_turns: whether the turns of sessions are committed and so shared with other machines.
         progress: called with the progress of long work.
@@ -146,6 +148,7 @@ class Workspace:
     environment: dict[str, str] = field(default_factory=dict)
     remote_settings: RemoteSettings = field(default_factory=RemoteSettings)
     confirmed: Confirmed | Vouched | None = None
+    find_agent: Callable[[], str] = lambda: ""
     problems: Sequence[str] = ()
     shares_turns: bool = False
     progress: Progress = ignore_progress

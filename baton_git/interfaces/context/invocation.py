@@ -109,8 +109,15 @@ class Call:
             background=Background(lambda task: self.start_work(task, namespace), self.start_work, self.start_work),
             folds_archive=settings.folds_archive,
             find_machine=self.find_machine,
+            find_agent=self._find_agent,
             sandbox_hint=find_sandbox_hint(),
         )
+
+    def _find_agent(self) -> str:
+        from baton_git.interfaces.context.person import find_agent  # slow to import; few verbs ask
+
+        evidence = find_agent(os.environ, self.settings.agent)
+        return f"an agent is acting here ({evidence})" if evidence else ""
 
     def find_machine(self) -> Machine:
         """Return this machine, for verbs that declare that they need it."""

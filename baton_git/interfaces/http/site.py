@@ -129,7 +129,9 @@ class Site:
         config = _file_state(store.repository)
         plain = app.workspace_on(store, settings.namespace)
         plain = replace(
-            plain, find_machine=lambda: replace(app.find_machine(), examine=None, serves_others=self.is_shared)
+            plain,
+            find_machine=lambda: replace(app.find_machine(), examine=None, serves_others=self.is_shared),
+            find_agent=lambda: "agents can send requests to this server too",
         )  # of the client's, nothing
         return _LoadedSettings(time.monotonic(), config, app, plain)
 

@@ -120,11 +120,16 @@ class WaitingRecord(NamedTuple):
 
 
 class ReviewQueue(NamedTuple):
-    """The waiting changes up to the remote commit `theirs`, and the number of waiting commits."""
+    """The waiting changes up to the remote commit `theirs`, and the number of waiting commits.
+
+    Attributes:
+        withheld: why the records are without their changes; empty if they have them.
+    """
 
     theirs: Oid
     items: tuple[WaitingRecord, ...]
     commits: int
+    withheld: str = ""
 
 
 class ReviewResult(NamedTuple):

@@ -275,7 +275,7 @@ def _list_standing_news(ws: Workspace, problems: list[str]) -> list[str]:
         if counts:
             from baton_git.verbs.sharing.review_notice import describe_waiting  # loads the review; rarely needed
 
-            lines += [describe_waiting(ws.branch, name, commits) for name, commits in counts]
+            lines += [f"{describe_waiting(ws.branch, name, commits)} (tell the person)" for name, commits in counts]
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
     return lines

@@ -55,6 +55,7 @@ class Waiting(Result):
     )
     commits: int = Field(0, description="The number of waiting commits.")
     waiting: list[ReviewItem] = Field(description="The waiting records.")
+    withheld: str | None = Field(None, description="Why the changes are left out; only a person may see them.")
 
 
 class ReviewDecision(ReviewInput):
@@ -103,7 +104,7 @@ class Decided(Result):
     examples=("baton review",),
 )
 def show_review(ws: Workspace, now: datetime, verb_input: ReviewInput) -> Waiting:
-    """Show the fetched changes that wait for a review."""
+    """Show the fetched changes that wait for a review. To an agent, and over the API, only their kinds and ids."""
     return make_waiting(*load_review(ws, check_configured(ws, verb_input.remote)))
 
 
@@ -115,7 +116,9 @@ def make_waiting(remote: str, queue: ReviewQueue | None) -> Waiting:
         ReviewItem.model_validate({"kind": item.kind, "id": item.id, "changes": [c.as_data() for c in item.changes]})
         for item in queue.items
     ]
-    return Waiting(remote=remote, theirs=queue.theirs, commits=queue.commits, waiting=items)
+    return Waiting(
+        remote=remote, theirs=queue.theirs, commits=queue.commits, waiting=items, withheld=queue.withheld or None
+    )
 
 
 @verb(
@@ -130,12 +133,13 @@ def make_waiting(remote: str, queue: ReviewQueue | None) -> Waiting:
 def decide_review(ws: Workspace, now: datetime, verb_input: ReviewDecision) -> Decided:
     """Accept or reject waiting changes, record by record or all at once.
 
-    A record that would become a rule is refused. Only a person may accept it, on the page or in a terminal.
+    Only a person may do that: it is refused to an agent, and over the API. A record that would become a rule also needs
+    a confirmation, on the page or in a terminal.
 
     Raises:
         NotFound: nothing waits, or no waiting record has a given id.
         Unsettled: newer commits were fetched than were shown.
-        NeedsHuman: a record would become a rule.
+        NeedsHuman: the caller is or may be an agent, or a record would become a rule.
         NotAllowed: an accepted file is not allowed in a namespace.
         Busy: other writers kept changing the branch.
     """
@@ -157,7 +161,7 @@ def make_decided(remote: str, outcome: ReviewResult) -> Decided:
 
 
 def load_review(ws: Workspace, remote: str | None = None) -> tuple[str, ReviewQueue | None]:
-    """Return the name of the remote, and its waiting changes (None if there are none).
+    """Return the name of the remote, and its waiting changes (None if there are none); without content for an agent.
 
     Args:
         remote: a name; None for the remote to sync with.
@@ -170,7 +174,22 @@ def load_review(ws: Workspace, remote: str | None = None) -> tuple[str, ReviewQu
     queue = load_review_queue(ws.branch, name)
     if queue is None and remote:
         find_remote_url(ws, remote)  # raises for an unknown name; changes of a removed remote may still wait
-    return name, queue
+    why = _find_agent(ws) if queue is not None else ""
+    if queue is None or not why:
+        return name, queue
+    items = tuple(item._replace(changes=()) for item in queue.items)
+    return name, queue._replace(items=items, withheld=f"{why}; {HOW_TO_REVIEW}")
+
+
+HOW_TO_REVIEW = (
+    "only a person may review, on the page of baton serve with its own token (BATON_PAGE_TOKEN), or with baton review "
+    "at a terminal of their own"
+)
+
+
+def _find_agent(ws: Workspace) -> str:
+    """Return why the caller may be an agent; empty for a person, or if there is no sign of an agent."""
+    return ws.find_agent() if ws.confirmed is None else ""
 
 
 def decide(
@@ -186,7 +205,8 @@ def decide(
     Raises:
         NotFound: nothing waits, or no waiting record has a given id.
         Unsettled: newer commits were fetched than were shown.
-        NeedsHuman: a record would become a rule and is not `confirmed`; `record` in the data is its id.
+        NeedsHuman: the caller is or may be an agent; or a record would become a rule and is not `confirmed`; then
+            `record` in the data is its id.
         NotAllowed: an accepted file is not allowed in a namespace.
         Busy: other writers kept changing the branch.
     """
@@ -199,6 +219,8 @@ def decide(
                 record=item.id,
             )
 
+    if why := _find_agent(ws):
+        raise NeedsHuman(f"{why}, so nothing was decided", hint=HOW_TO_REVIEW)
     stamp = ws.stamp("review", now)
     names = (str(Key(Pattern.kind, id_)) for id_ in confirmed)
     trailers = confirmation_trailers(how, ws.actor.author, *names) if confirmed else ()

@@ -1,4 +1,4 @@
-"""Describe the commits of a remote that wait, and the command that accepts them, in one line."""
+"""Describe the commits of a remote that wait, and the command with which a person reviews them, in one line."""
 
 from __future__ import annotations
 
@@ -30,6 +30,5 @@ def describe_waiting(branch: Branch, remote: str, commits: int) -> str:
     if not records:  # a dry run does not fetch the commits, so their records are unknown
         counted = f"{count_noun(commits, 'commit')} of {name}"
     is_single = (records or commits) == 1
-    pronoun, verb = ("it", "waits") if is_single else ("them", "wait")
-    command = f"baton review --remote {shlex.quote(name)}"
-    return f"{counted} {verb} for a review: {command} shows {pronoun}, and with --accept-all accepts {pronoun}"
+    verb = "waits" if is_single else "wait"
+    return f"{counted} {verb} for a person's review: baton review --remote {shlex.quote(name)}"

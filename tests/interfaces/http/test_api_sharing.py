@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from baton_git.core.lifecycle import Confirmed
-from baton_git.interfaces.context.settings import CommonOptions
-from baton_git.interfaces.http.site import Site
 from baton_git.namespace.sync import synchronise
 from baton_git.verbs.work_items.loops import add_loop
-from baton_git.verbs.work_items.patterns import graduate_pattern, record_pattern
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -93,26 +88,26 @@ def test_an_inaccessible_remote_has_problem_details(shared: Any) -> None:
     assert shared.problem("POST", "/v1/sync", 502, {"remote": "gone"})["error"] == "access_denied"
 
 
-def test_waiting_changes_can_be_reviewed(shared: Any, elsewhere: Any) -> None:
+def test_requests_neither_see_nor_decide_what_waits(shared: Any, elsewhere: Any) -> None:
     reviewed = {"remote": "reviewed"}
     assert shared.get("/v1/review", params=reviewed).json() == {"remote": "reviewed", "waiting": []}
     elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
     shared.post("/v1/sync", reviewed)
     waiting = shared.get("/v1/review", params=reviewed).json()
-    assert [(one["kind"], one["id"]) for one in waiting["waiting"]] == [("open_loop", "OL-2")]
+    assert waiting["waiting"] == [{"kind": "open_loop", "id": "OL-2", "changes": []}]
+    assert "agents can send requests" in waiting["withheld"]
     for body in ({}, {"accept": ["OL-2"], "reject": ["OL-2"]}, {"accept_all": True, "reject_all": True}):
         assert shared.problem("POST", "/v1/review", 422, body, params=reviewed)["error"] == "invalid_argument"
-    late = {"accept_all": True, "shown": "0" * 40}
-    assert shared.problem("POST", "/v1/review", 409, late, params=reviewed)["error"] == "unsettled"
     old = shared.get("/v1/status").headers["etag"]
     now = shared.post("/v1/follow-ups", {"item": "meanwhile"}, code=201).headers["etag"]
     take = {"accept": ["OL-2"], "shown": waiting["theirs"]}
     assert shared.problem("POST", "/v1/review", 412, take, params=reviewed, headers={"If-Match": old})["current_commit"]
-    done = shared.post("/v1/review", take, params=reviewed, headers={"If-Match": now}).json()
-    assert (done["accepted"], done["remaining"]) == (["OL-2"], 0)
-    assert shared.get("/v1/records/open_loop/OL-2").json()["record"]["action"] == "z"
-    assert shared.get("/v1/review", params=reviewed).json()["waiting"] == []
-    assert shared.problem("POST", "/v1/review", 404, {"accept_all": True}, params=reviewed)["error"] == "not_found"
+    for body in (take, {"accept_all": True}, {"reject_all": True}, {"reject": ["OL-2"]}):
+        told = shared.problem("POST", "/v1/review", 403, body, params=reviewed, headers={"If-Match": now})
+        assert told["error"] == "needs_human"
+        assert "only a person may review, on the page" in told["hint"]
+    shared.get("/v1/records/open_loop/OL-2", code=404)
+    assert len(shared.get("/v1/review", params=reviewed).json()["waiting"]) == 1
 
 
 def test_a_conflict_is_listed_and_resolved(shared: Any, elsewhere: Any, baton: Any) -> None:
@@ -134,30 +129,6 @@ def test_a_conflict_is_listed_and_resolved(shared: Any, elsewhere: Any, baton: A
     handover = shared.get("/v1/handovers/run-1").json()
     assert handover["current_challenge"] == one[loser]["current_challenge"]
     assert shared.problem("POST", path, 404, {"side": loser})["error"] == "not_found"
-
-
-def test_a_waiting_rule_is_not_accepted_by_a_request(shared: Any, elsewhere: Any) -> None:
-    with Site(
-        CommonOptions(str(shared.folder.parent / "other"), shared.namespace, None, None, create=True)
-    ).work() as ws:
-        for number in range(3):
-            record_pattern(ws, NOW, what="w", context=f"c{number}", rule="obey", id="PAT-1")
-        graduate_pattern(
-            replace(ws, confirmed=Confirmed("mallory", "terminal", pattern="PAT-1", rule="obey", what="w")),
-            NOW,
-            "PAT-1",
-        )
-    elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
-    reviewed = {"remote": "reviewed"}
-    shared.post("/v1/sync", reviewed)
-    for body in ({"accept_all": True}, {"accept": ["PAT-1", "OL-2"]}):
-        told = shared.problem("POST", "/v1/review", 403, body, params=reviewed)
-        assert (told["error"], told["record"]) == ("needs_human", "PAT-1")
-        assert "baton review --accept PAT-1" in told["hint"]
-    shared.get("/v1/records/rule/PAT-1", code=404)
-    assert (
-        shared.post("/v1/review", {"reject": ["PAT-1"], "accept": ["OL-2"]}, params=reviewed).json()["remaining"] == 0
-    )
 
 
 def test_the_policy_of_a_remote_gets_stricter_and_only_a_person_loosens_it(shared: Any) -> None:

@@ -294,7 +294,8 @@ def queue(world: World) -> None:
 
 def test_records_are_accepted_and_rejected_one_by_one(world: World, serve: Any) -> None:
     queue(world)
-    served = serve()
+    served = serve(page_token=TOKEN)
+    served.log_in()
     page = served.get("review").text
     assert "Ask for fonts" in page
     assert "2 records from" in page
@@ -307,7 +308,8 @@ def test_records_are_accepted_and_rejected_one_by_one(world: World, serve: Any) 
 
 def test_commits_after_the_page_was_shown_are_not_decided(world: World, serve: Any) -> None:
     queue(world)
-    served = serve()
+    served = serve(page_token=TOKEN)
+    served.log_in()
     page = served.get("review").text
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page))
     world.there("decision", "add", "More", "--why", "later", "--id", "DEC-10", *GEMINI)
@@ -321,7 +323,8 @@ def test_commits_after_the_page_was_shown_are_not_decided(world: World, serve: A
 
 def test_a_review_form_without_choices_decides_nothing(world: World, serve: Any) -> None:
     queue(world)
-    served = serve()
+    served = serve(page_token=TOKEN)
+    served.log_in()
     assert (
         "Accept or reject at least one record"
         in served.send("review", {"choice.follow_up.FU-fonts": ""}, code=422).text
@@ -338,10 +341,18 @@ def test_a_rule_from_a_remote_is_accepted_only_by_a_person(world: World, serve: 
     served_there.send("graduate?id=PAT-1", {"typed": "PAT-1"})
     queue(world)
     without_token = serve()
-    assert "This makes a rule" in without_token.get("review").text
+    page = without_token.get("review").text
+    assert "PAT-1" in page
+    assert "FU-fonts" in page
+    assert "Ask for fonts" not in page
+    assert RULE not in page
     tip = without_token.site.tip("shop")
-    without_token.send("review", {"choice.pattern.PAT-1": "accept"}, code=403)
-    without_token.send("review", {"choice.follow_up.FU-fonts": "reject", "every": "accept"}, code=403)
+    csrf_token = re.findall(r'name="csrf_token" value="([^"]+)"', without_token.get("do/sync").text)[0]
+    shown = world.git(world.top, "for-each-ref", "--format=%(objectname)", "refs/baton/**")
+    for choice in ({"choice.pattern.PAT-1": "accept"}, {"choice.follow_up.FU-fonts": "reject"}, {"every": "accept"}):
+        for commit in set(shown.split()):
+            fields = {"csrf_token": csrf_token, "remote": "origin", "shown": commit, **choice}
+            without_token.post("review", fields, code=403)
     assert without_token.site.tip("shop") == tip
     served = serve(page_token=TOKEN)
     served.log_in()

@@ -123,7 +123,8 @@ def test_an_ambiguous_revision_number_is_refused_with_both_commits(world: World,
 @pytest.mark.slow  # two machines
 def test_a_rejected_review_form_keeps_its_choices(world: World, serve: Any) -> None:
     queue(world)
-    served = serve()
+    served = serve(page_token=TOKEN)
+    served.log_in()
     page = served.get("review").text
     for link in re.findall(r'href="(/n/[^"]+/record\?[^"]+)"', page):
         served.get(link.replace("&amp;", "&"))

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from pseudo_terminal import typing
 
+import baton_git
+from baton_git.core.errors import NeedsHuman
+
 Baton = Callable[..., Any]
 Git = Callable[..., str]
 REF = "refs/heads/baton/work"
@@ -195,10 +198,7 @@ def test_all_fetches_namespaces_that_only_the_remote_has(baton: Baton, synced: t
 # --- review
 
 
-WAITING = (
-    "2 records of origin (2 commits) wait for a review: baton review --remote origin shows them, and with --accept-all "
-    "accepts them"
-)
+WAITING = "2 records of origin (2 commits) wait for a person's review: baton review --remote origin"
 
 
 @pytest.fixture
@@ -238,6 +238,44 @@ def test_records_are_reviewed_with_options(baton: Baton, waiting: Path) -> None:
     assert ids(baton, waiting) == {"OL-1", "OL-3"}
     assert "sent to origin" in baton("sync").err
     assert "nothing from origin waits" in baton("review").err
+
+
+@pytest.mark.parametrize("sign", ["--agent", "BATON_AGENT", "CLAUDECODE"])
+@pytest.mark.parametrize(
+    "words",
+    [(), ("--json",), ("--accept-all",), ("--accept", "OL-2"), ("--reject-all",), ("--reject", "OL-2")],
+    ids=str,
+)
+def test_an_agent_neither_sees_nor_decides_what_waits(
+    baton: Baton, waiting: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], sign: str
+) -> None:
+    options = ("--agent", "claude") if sign == "--agent" else ()
+    if not options:
+        monkeypatch.setenv(sign, "claude")
+    is_deciding = words not in ((), ("--json",))
+    done = baton("review", *words, *options, code=1 if is_deciding else 0)
+    assert "SECRET PLAN" not in done.out + done.err
+    assert "an agent is acting here" in done.out + done.err
+    assert "only a person may review, on the page" in done.out + done.err
+    assert is_deciding or "OL-2" in done.out
+    assert ids(baton, waiting) == {"OL-1"}
+
+
+def test_an_agent_at_a_terminal_is_not_asked_to_review(waiting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    code, screen = typing(waiting, "review")
+    assert code == 0, screen
+    assert "OL-2" in screen
+    assert "SECRET PLAN" not in screen
+    assert "skip or quit" not in screen
+
+
+def test_a_program_of_an_agent_neither_sees_nor_decides_what_waits(waiting: Path) -> None:
+    with baton_git.open(waiting, agent="claude") as namespace:
+        found = namespace.show_review()
+        assert [(item.id, item.changes) for item in found.waiting] == [("OL-2", []), ("OL-3", [])]
+        with pytest.raises(NeedsHuman, match="an agent is acting here"):
+            namespace.decide_review(accept_all=True)
 
 
 def test_contradicting_and_invalid_review_options_are_rejected(baton: Baton, waiting: Path) -> None:

@@ -48,7 +48,8 @@ def review_command(
     """Review fetched changes that are not merged yet: accept or reject them, record by record or all together.
 
     At a terminal, the command asks about each record, unless an option decides. A rejected change stays
-    rejected on later syncs; a later change of the same record waits again. To accept a change that makes a rule, a
+    rejected on later syncs; a later change of the same record waits again. An agent is shown only the kinds and ids,
+    and decides nothing. To accept a change that makes a rule, a
     person must type the record's id.
 
     Changes wait for a review if the policy of the remote (git config remote.NAME.batonPolicy) is review, or if it is
@@ -72,22 +73,30 @@ def review_command(
         elif accept or reject or accept_all or reject_all:
             choice = ReviewChoice(None if accept_all else accept, None if reject_all else reject, queue.theirs)
             _render_decided(app, name, _decide(app, ws, name, queue, choice))
-        elif at_terminal() and not app.json:
+        elif at_terminal() and not app.json and not queue.withheld:
             ws.branch.check_settings()
             _ask(app, ws, name, queue)
         else:
             app.answer(
                 make_waiting(name, queue).as_data(),
-                join([line for item in queue.items for line in format_waiting_record(app.reader, item)], "\n"),
+                join([line for item in queue.items for line in _format_item(app.reader, queue, item)], "\n"),
             )
-            app.say("to decide, add --accept ID, --reject ID, --accept-all or --reject-all")
+            app.say(queue.withheld or "to decide, add --accept ID, --reject ID, --accept-all or --reject-all")
+
+
+def _format_item(reader: Reader, queue: ReviewQueue, item: WaitingRecord) -> list[Styled]:
+    return format_waiting_record(reader, item) if not queue.withheld else [join([_format_name(item)])]
+
+
+def _format_name(item: WaitingRecord) -> str:
+    info = ALL_KINDS.get(item.kind)
+    name = f"{info.title if info else item.kind} {item.id}" if item.kind != item.id else item.id
+    return paint(flat(name), Role.HEADING)
 
 
 def format_waiting_record(reader: Reader, item: WaitingRecord) -> list[Styled]:
     """Return lines that describe a waiting record and its changes, safe for a terminal."""
-    info = ALL_KINDS.get(item.kind)
-    name = f"{info.title if info else item.kind} {item.id}" if item.kind != item.id else item.id
-    lines = [paint(flat(name), Role.HEADING)]
+    lines = [_format_name(item)]
     for change in item.changes:
         lines.append(f"  {_describe_change(item, change)}")
         lines.append(

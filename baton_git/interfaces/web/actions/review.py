@@ -52,16 +52,17 @@ def _render_queues(request: PageRequest, ws: Workspace, status: int = 200, probl
         ws,
         status=status,
         problem=problem,
-        queues=list(_read_queues(ws, counts)),
+        queues=list(_read_queues(request, ws, counts)),
         remotes=summarize_remotes(ws, counts),
         shown=SHOWN,
         chosen=request.form,
     )
 
 
-def _read_queues(ws: Workspace, counts: Sequence[WaitingCount]) -> Iterator[Queue]:
+def _read_queues(request: PageRequest, ws: Workspace, counts: Sequence[WaitingCount]) -> Iterator[Queue]:
+    acting = vouch(request, ws)
     for count in counts:
-        name, queue = load_review(ws, count.remote)
+        name, queue = load_review(acting, count.remote)
         if queue is not None:
             yield Queue(name, queue, tuple(_build_item(ws, name, item) for item in queue.items[:SHOWN]))
 
@@ -73,13 +74,14 @@ def _build_item(ws: Workspace, remote: str, item: WaitingRecord) -> ReviewCard:
 
 def settle(request: PageRequest) -> Response:
     """Apply the choices of the form. If they are refused, show the page again with them."""
+    request.require_person("review")
     with request.work() as ws:
         remote = request.form.get("remote", "")
         if all(count.remote != remote for count in count_waiting_commits(ws)):
             return _render_queues(
                 request, ws, 409, f"Nothing from {remote or 'that remote'} is waiting any more. Nothing was decided."
             )
-        name, queue = load_review(ws, remote)
+        name, queue = load_review(vouch(request, ws), remote)
         if queue is None:
             return request.redirect_to("review", "nothing")
         try:
