@@ -19,6 +19,8 @@ from baton_git.core.state import HEAD, SHAPE, Key, State, key_of
 
 EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in SECTIONS.values()))
 """The kinds of records that a document is made of."""
+NO_SESSION = "none"
+"""The session of a document if its namespace has none; writing the document starts no session of this name."""
 
 
 class BatonDocument(NamedTuple):
@@ -143,7 +145,7 @@ def _make_head(state: State, updated_at: str | None) -> dict[str, Any]:
     contexts = [context.session for context in list_contexts(state) if not context.is_in_head]
     known = find_session(state, contexts[0]) if contexts else None
     newest = known or next(iter(state.select(Session, lambda _: True)[::-1]), None)
-    writer, parent = (newest.id, newest.parent) if newest is not None else ("none", None)
+    writer, parent = (newest.id, newest.parent) if newest is not None else (NO_SESSION, None)
     head = {"schema_version": 1, "session_id": writer, "parent_session": parent, "context": ""}
     return head | ({"updated_at": updated_at} if updated_at is not None else {})
 

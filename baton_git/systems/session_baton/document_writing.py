@@ -29,7 +29,13 @@ from baton_git.namespace.guard import WORK_ITEMS, hold_losses
 from baton_git.namespace.last_seen import find_last_seen
 from baton_git.namespace.revision import ProposedState, Revision, UpdateRequest, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
+from baton_git.systems.session_baton.document import (
+    NO_SESSION,
+    BatonDocument,
+    apply_document,
+    hold_back_claims,
+    parse_document,
+)
 from baton_git.systems.session_baton.documents import format_update_time, from_foreign_checks
 from baton_git.systems.session_baton.foreign_rows import FilledField, fill_document
 
@@ -307,7 +313,10 @@ def _split_context(base: State, tip: State, document: BatonDocument) -> tuple[Ba
     """
     read = list_contexts(base)[:1]
     shown, text = (read[0].text if read else None) or "", document.head.context
-    is_first = tip.entry(HEAD) is None and not list_contexts(tip)
+    current = list_contexts(tip)
+    is_first = tip.entry(HEAD) is None and not current
+    if _has_no_writer(tip, document) and all(context.is_in_head for context in current):
+        return document, None
     is_changed = text != shown and redact({"context": text}, known=frozenset([shown]))[0]["context"] != shown
     if is_first or not (text or shown) or (not is_changed and read[0].is_in_head):
         return document, None
@@ -388,6 +397,8 @@ def _record_writer(
     new_context: NewContext | None,
 ) -> State:  # fmt: skip
     """Record the document's session in the state, with the revision of its document and the context that it set."""
+    if new_context is None and _has_no_writer(state, document):
+        return state
     at = {} if op == IMPORT else {"wrote_document": revision}
     if op == IMPORT and new_context is None and find_session(state, document.session) is not None:
         return state
@@ -396,6 +407,10 @@ def _record_writer(
         state = _set_context(state, session, now, new_context)
         session = state.get(Session, session.id)
     return record_session(state, session, now, ws.policy)
+
+
+def _has_no_writer(state: State, document: BatonDocument) -> bool:
+    return document.session == NO_SESSION and find_session(state, NO_SESSION) is None
 
 
 def _find_writer(ws: Workspace, now: datetime, state: State, document: BatonDocument) -> Session:
@@ -418,7 +433,8 @@ def _find_start(ws: Workspace, tip: Revision, document: BatonDocument, op: str, 
     if op == IMPORT:
         last = _find_first(ws.branch.history(tip.commit), lambda entry: entry.op == "root" or _is_import(entry, source))
         return _start_at(ws, last) if last is not None else WriteStart(tip, tip.state)
-    if find_session(tip.state, document.session) is not None:
+    is_last_writer = tip.state.readable_head.session_id == document.session  # also without a record of a session
+    if is_last_writer or find_session(tip.state, document.session) is not None:
         own = _find_own_start(ws, tip, document.session)
         if own is not None:
             return own

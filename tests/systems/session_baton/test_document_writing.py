@@ -21,6 +21,7 @@ from baton_git.core.lifecycle import Confirmed
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import SECTIONS, FollowUp
 from baton_git.core.sessions import list_contexts
 from baton_git.core.state import Key
@@ -53,6 +54,16 @@ def test_read_returns_what_write_accepted(ws):
     )  # fmt: skip
     write_document(ws, NOW, data)
     assert alike(current(ws), data)
+
+
+@pytest.mark.parametrize("op", ["write", "import"])
+def test_the_document_of_a_namespace_without_sessions_starts_none_when_it_is_written_back(ws, op):
+    add_follow_up(ws, NOW, "Refactor")
+    data = current(ws)
+    for context in ("", "edited by hand", "edited again"):
+        write_document(ws, NOW, {**data, "context": context}, op=op, where="x")
+        assert current(ws)["context"] == context
+    assert not ws.branch.read().state.records(Session)
 
 
 @pytest.mark.parametrize("value", [1, 1.0, True, "1", [1], {"a": 1}, None])
