@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed
 from baton_git.core.names import RecordId
 from baton_git.core.outlines import DecisionOutline, FollowUpOutline, LoopOutline
+from baton_git.core.output import count_times
 from baton_git.core.policy import Policy
 from baton_git.core.records.base import TIERS, Record, parse
 from baton_git.core.records.work_items import (
@@ -30,7 +31,7 @@ from baton_git.core.records.work_items import (
     Rule,
 )
 from baton_git.core.state import Key, Selection, State, key_of
-from baton_git.core.times import iso, parse_time
+from baton_git.core.times import iso, parse_time, parse_time_or_none
 
 PRIORITIES = ("normal", "elevated", "escalated")
 DECISION_STATUSES = ("active", "monitoring", "superseded")
@@ -218,10 +219,18 @@ def apply_graduation(
     return state.put(graduated).put(Rule(id=pattern.id, text=_rule_text(graduated, text, confirmed, now)))
 
 
+def describe_sightings(pattern: Pattern) -> str:
+    """Return how often a pattern was seen, and on which days: `seen once, on 2026-11-01`."""
+    times = [(text, parse_time_or_none(text)) for text in (pattern.first_seen, pattern.last_seen)]
+    first, last = sorted(iso(time)[:10] if time is not None else text for text, time in times)
+    days = f"on {first}" if first == last else f"{first} to {last}"
+    return f"seen {count_times(pattern.count)}, {days}"
+
+
 def _rule_text(pattern: Pattern, rule: str, confirmed: Confirmed, now: datetime) -> str:
     return (
         f"# {pattern.id}: {pattern.what}\n\n{rule.strip()}\n\n---\n\n"
-        f"Seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}. "
+        f"S{describe_sightings(pattern)[1:]}. "
         f"Confirmed by {confirmed.by} ({confirmed.how}) on {iso(now)[:10]}.\n"
     )
 

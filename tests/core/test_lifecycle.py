@@ -29,6 +29,7 @@ from baton_git.core.lifecycle import (
     archive_closed,
     choose_verified,
     deadline,
+    describe_sightings,
     hold_claims,
     is_due,
     may_supersede,
@@ -251,7 +252,17 @@ def test_a_graduated_pattern_is_human_confirmed_and_names_the_file_of_its_rule(i
     rule = state.get(Rule, id_)
     assert grown.graduated_to in layout.encode({Key("rule", id_): rule})
     assert "Read first" in rule.text
-    assert "Seen 4 times, 2026-11-01 to 2026-11-01. Confirmed by Ada (terminal) on 2026-11-21." in rule.text
+    assert "Seen 4 times, on 2026-11-01. Confirmed by Ada (terminal) on 2026-11-21." in rule.text
+
+
+def test_the_days_of_a_pattern_are_in_order_and_without_times() -> None:
+    times = {"first_seen": "2026-11-28T16:44:24.767253Z", "last_seen": "2026-11-28T16:44:24Z"}
+    assert describe_sightings(pattern(count=1, **times)) == "seen once, on 2026-11-28"
+    times = {"first_seen": "2026-11-27", "last_seen": "2026-11-28T01:00:00+02:00"}
+    assert describe_sightings(pattern(count=2, **times)) == "seen 2 times, on 2026-11-27"
+    assert describe_sightings(pattern(count=3, first_seen="2026-11-29", last_seen="2026-11-27")).endswith(
+        "2026-11-27 to 2026-11-29"
+    )
 
 
 @laws

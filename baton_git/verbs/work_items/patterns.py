@@ -13,10 +13,10 @@ from baton_git.core.lifecycle import (
     apply_dismissal,
     apply_graduation,
     apply_proposal,
+    describe_sightings,
     propose_when_due,
     record_recurrence,
 )
-from baton_git.core.output import count_times
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import Pattern, Rule
 from baton_git.core.state import Key, State, key_of
@@ -218,9 +218,10 @@ def _find_question(ws: Workspace, now: datetime, verb_input: GraduatePattern) ->
 
 def ask_about_rule(pattern: Pattern, rule: str) -> ConfirmQuestion:
     """Return the question whether a pattern becomes this rule."""
-    seen = f"seen {count_times(pattern.count)}, {pattern.first_seen} to {pattern.last_seen}"
     shown = ShownRule(pattern.id, rule, pattern.what)
-    return ConfirmQuestion((f"{pattern.id}: {pattern.what}", seen), f"The rule would be: {rule}", pattern.id, shown)
+    return ConfirmQuestion(
+        (f"{pattern.id}: {pattern.what}", describe_sightings(pattern)), f"The rule would be: {rule}", pattern.id, shown
+    )
 
 
 @verb(
