@@ -10,6 +10,7 @@ import click
 from baton_git import __version__
 from baton_git.interfaces.cli.error_handler import run
 from baton_git.interfaces.cli.lazy import LazyGroup
+from baton_git.interfaces.cli.printing import tell
 from baton_git.interfaces.context.process import (
     hide_tokens,
     interrupt_on_sigterm,
@@ -118,8 +119,11 @@ class Commands(LazyGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0].partition("=")[0] in COMMON_OPTIONS:
             ctx.fail(f"{args[0]} goes after the command: baton COMMAND {args[0]} …")
-        if not args and not ctx.resilient_parsing and is_in_repository():
-            args = ["dashboard"]
+        if not args and not ctx.resilient_parsing:
+            if is_in_repository():
+                args = ["dashboard"]
+            else:
+                tell("This folder is in no git repository, so there is no state to show.", "")
         return super().parse_args(ctx, args)
 
 

@@ -109,6 +109,16 @@ def test_completion_offers_existing_values(filled, top, monkeypatch, line, offer
     assert all(item.value.startswith(words[-1]) for item in completed)
 
 
+def test_outside_a_repository_baton_first_says_why_it_shows_its_help(baton, tmp_path):
+    done = baton(code=2, cwd=tmp_path)
+    assert done.err.startswith("This folder is in no git repository")
+
+
+@pytest.mark.parametrize(("id_", "option"), [("OL-1abcde", "--action"), ("FU-1abcde", "--item")])
+def test_an_edit_without_a_field_names_one_of_the_kind(baton, id_, option):
+    assert f"for example {option} TEXT" in baton("edit", id_, code=2).err
+
+
 def test_completion_creates_nothing(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

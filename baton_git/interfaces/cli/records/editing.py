@@ -116,7 +116,11 @@ def _fill_fields(app: App, values: Values) -> Values:
     fields = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
     fields |= dict.fromkeys((name.replace("-", "_") for name in values.get("unset", ())), None)
     if not fields and not at_terminal():
-        raise click.UsageError("name a field and its new value, for example --reason TEXT")
+        kind = _find_kind(click.get_current_context())
+        named = (name for name, by_kind in FIELDS.items() if kind is None or kind in by_kind)
+        raise click.UsageError(
+            f"name a field and its new value, for example --{next(named, 'id').replace('_', '-')} TEXT"
+        )
     return {name: value for name, value in values.items() if name not in FIELDS} | {"fields": fields}
 
 
