@@ -6,6 +6,8 @@ from world import NOW, by_hand, later
 
 from baton_git.core.lifecycle import WAITS
 from baton_git.core.records.conflict import Conflict
+from baton_git.core.sessions import SessionNames
+from baton_git.core.view import Reader
 from baton_git.namespace.import_quarantine import ImportQuarantine, RefusedRow
 from baton_git.verbs.records.ready import NEEDS, list_ready
 from baton_git.verbs.upkeep.namespace_status import status
@@ -47,12 +49,14 @@ def test_each_need_is_listed_with_its_command_most_urgent_first(ws):
         ("unreadable", "open_loops/x", "baton validate"),
         ("follow_up", "FU-2", "baton followup done FU-2"),
         ("follow_up", "FU-1", "baton followup done FU-1"),
-        ("conflict", "C-1", "baton resolve C-1 --theirs"),
+        ("conflict", "C-1", "baton conflicts"),
         ("import", str(ws.branch.namespace), "baton import quarantine"),
         ("rule", "PAT-1", "baton pattern graduate PAT-1"),
         ("unverified", "OL-new", "baton loop verify OL-new --passed"),
     ]
     assert ready.items[0].why == "failed: status 500"
+    shown = ready.show(Reader(NOW, SessionNames())).text.splitlines()
+    assert [line.count("open_loops/x") for line in shown if "unreadable" in line] == [0, 1]
     assert list(ready.counts) == [need for need in NEEDS if need in ready.counts]
     assert list_ready(ws, later(days=8), limit=2).total == ready.total == 10
     assert status(ws, NOW).quarantined == 1

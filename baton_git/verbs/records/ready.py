@@ -111,7 +111,7 @@ def _show_item(reader: Reader, item: ReadyItem) -> list[Styled]:
 def _item_lines(reader: Reader, item: ReadyItem) -> Iterator[Styled]:
     need, id_ = item.need.replace("_", "-"), terminal_line(item.id)
     title = reader.fit(item.title, len(_INDENT) + len(id_) + 2)
-    yield join([paint(need, item.role), _INDENT[len(need) :], title, "  ", id_])
+    yield join([paint(need, item.role), _INDENT[len(need) :], title, *(("  ", id_) if item.id != item.title else ())])
     since = f" · {describe_age(item.since, reader.now)}" if item.since is not None else ""
     yield join([_INDENT, reader.fit(f"{item.why}{since}", len(_INDENT))])
     yield join([_INDENT, paint(terminal_line(item.command), Role.ID)])
@@ -285,7 +285,7 @@ def _describe_conflict(conflict: Conflict) -> ReadyItem:
     field = f"two sides changed {conflict.field}" if conflict.field else whole
     return ReadyItem(
         need="conflict", kind=Conflict.kind, id=conflict.id, title=one_line(record, 72), why=one_line(field, 120),
-        command=_command("resolve", conflict.id, f"--{conflict.winner}"),
+        command=_command("conflicts"),  # it shows both values; `ours` can be the text of another machine
     )  # fmt: skip
 
 
