@@ -53,6 +53,10 @@ def test_init_keeps_the_namespace_that_it_was_given(baton, git, top):
     assert git(top, "rev-parse", "--verify", "-q", "refs/heads/baton/project%3ax")
 
 
+def test_init_names_a_namespace_whose_ref_is_encoded_as_people_write_it(baton):
+    assert "created the namespace My App in " in baton("init", "-n", "My App").err
+
+
 def test_a_second_init_reports_the_existing_namespace(baton):
     assert baton("init", "--json").json["created"] is False
 

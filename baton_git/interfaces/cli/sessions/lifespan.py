@@ -19,10 +19,10 @@ def _render_init(app: App, result: InitResult) -> None:
         app.settings.repository_config.set("merge.baton.name", "records of baton")
         app.settings.repository_config.set("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
     app.answer(result.as_data(), result.namespace)
+    is_plain = result.ref.endswith(f"/{result.namespace}")  # else `baton/%41pp`, which nobody types
+    name = result.ref if is_plain else f"the namespace {flat(result.namespace)}"
     app.say(
-        f"created {result.ref} in {result.repository}"
-        if result.created
-        else f"{result.ref} already exists in {result.repository}"
+        f"created {name} in {result.repository}" if result.created else f"{name} already exists in {result.repository}"
     )
     app.say(*(flat(line) for line in result.news))
     if app.settings.options.namespace and not app.settings.is_own_store:
