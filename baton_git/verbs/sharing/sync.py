@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr
 
 from baton_git.checks.approvals import without_login
-from baton_git.core.errors import BatonError, Unreachable
+from baton_git.core.errors import BatonError, NeedsHuman, Unreachable
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun, flat
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
@@ -193,11 +193,13 @@ def sync(
         NotFound: there is no remote, or none of that name; or the branch is below another prefix.
         InvalidArgument: it is not clear which of several remotes is meant, or the policy of the remote or another
             setting is invalid.
+        NeedsHuman: an agent gives an address, and commits of a remote must be reviewed or signed.
         AccessDenied, Rejected, RemoteError: under the same conditions as `synchronise`.
     """
     ws.branch.check_settings()
     ws.branch.check_prefix()
     name = (check_configured(ws, remote) if named_only else remote) or require_remote(ws)
+    _check_address(ws, name)
     if not branches:
         branches = _list_branches(ws) if options.everything else [ws.branch]
     terms = _make_terms(ws, name, settle)
@@ -329,6 +331,18 @@ def _list_branches(ws: Workspace) -> list[Branch]:
         if (tip := branch.store.tip(candidate.ref)) is None or candidate.is_namespace(tip)
     ]
     return branches or [branch]
+
+
+def _check_address(ws: Workspace, remote: str) -> None:
+    """Refuse an address from an agent if a remote has a stricter policy than `auto`, which addresses have."""
+    policies = ws.remote_settings.policies
+    if all(policy == "auto" for policy in policies.values()) or remote in list_remote_names(ws) or ws.confirmed:
+        return
+    if why := ws.find_agent():
+        raise NeedsHuman(
+            f"{why}, and an address has the policy auto, which is less strict than that of a remote",
+            hint="name a remote: baton remote list; only a person may sync with an address here",
+        )
 
 
 def _make_terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:

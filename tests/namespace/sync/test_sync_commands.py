@@ -261,6 +261,16 @@ def test_an_agent_neither_sees_nor_decides_what_waits(
     assert ids(baton, waiting) == {"OL-1"}
 
 
+def test_an_agent_does_not_pass_by_a_review_with_the_address_of_the_remote(
+    baton: Baton, waiting: Path, bare: Path
+) -> None:
+    refused = baton("sync", str(bare), "--agent", "claude", code=1).err
+    assert "an address has the policy auto" in refused
+    assert ids(baton, waiting) == {"OL-1"}
+    baton("sync", str(bare), code=None)
+    assert ids(baton, waiting) == {"OL-1", "OL-2", "OL-3"}
+
+
 def test_an_agent_at_a_terminal_is_not_asked_to_review(waiting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")
     code, screen = typing(waiting, "review")
