@@ -72,7 +72,7 @@ def test_baton_without_a_command_shows_the_dashboard_and_writes_nothing(baton, f
     shown = baton(cwd=top)
     assert shown.out.startswith("work  revision ")
     assert "Needs attention" in shown.out
-    assert "baton resolve C-1 --ours" in shown.out
+    assert "baton conflicts" in shown.out
     assert len(shown.out.splitlines()) < 24
     empty = tmp_path / "empty"
     subprocess.run(["git", "init", "-q", str(empty)], check=True)
