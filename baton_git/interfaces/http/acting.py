@@ -100,8 +100,7 @@ class _ConditionalBranch(Branch):
         return result
 
     def claim(self, tip: Oid | None) -> None:
-        if not self.condition.is_met:
-            self.condition.check(self.revision_at(tip) if tip is not None else Revision(self.namespace, State()))
+        self._check(tip)
         self.condition.is_met = True
 
     def advance(
@@ -114,13 +113,14 @@ class _ConditionalBranch(Branch):
         by: Decider,
         source: RemoteSource | None = None,
     ) -> bool:
-        if not self.condition.is_met:
-            self.condition.check(
-                self.revision_at(expected) if expected is not None else Revision(self.namespace, State())
-            )
+        self._check(expected)
         moved = super().advance(draft, expected, new, stamp, by=by, source=source)
         self.condition.is_met = self.condition.is_met or moved
         return moved
+
+    def _check(self, tip: Oid | None) -> None:
+        if not self.condition.is_met:
+            self.condition.check(self.revision_at(tip) if tip is not None else Revision(self.namespace, State()))
 
 
 def _text(value: str | None) -> str | None:
